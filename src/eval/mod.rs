@@ -1,0 +1,531 @@
+//! The reference interpreter: a program and arguments become a value. It defines the language.
+//!
+//! Simple before fast. It must not know of any optimization.
+
+pub mod value;
+
+pub use value::{Tensor, Value};
+
+use crate::diag::{Diagnostic, Result};
+use crate::ir::op::Failure;
+use crate::ir::{Def, Fun, Head, Id, Lit, Monoid, Op, Program, Scalar, Terms, Ty, TyKind, deep};
+use crate::types::shape;
+use rustc_hash::FxHashMap;
+use std::cell::{Cell, RefCell};
+
+/// Calls may nest so deep.
+pub const MAX_CALLS: usize = 100_000;
+
+/// Runs the definitions of a program.
+pub struct Interpreter<'a> {
+    program: &'a Program,
+    /// The program's terms and those for the sizes of sums over nothing.
+    terms: Terms,
+    /// Sizes of a sum's element where the sum has nothing to take them from.
+    empty: FxHashMap<Id, Vec<Id>>,
+    calls: Cell<usize>,
+    /// What `print` wrote.
+    printed: RefCell<String>,
+    /// The greatest finite magnitude of any float that a scalar operation gave.
+    magnitude: Cell<f64>,
+}
+
+impl<'a> Interpreter<'a> {
+    /// Prepares a program.
+    pub fn new(program: &'a Program) -> Interpreter<'a> {
+        let mut terms = program.terms.clone();
+        let mut empty = FxHashMap::default();
+        for def in program.defs.values() {
+            let Some(body) = def.term() else { continue };
+            for id in program.terms.reachable(body) {
+                let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
+                if !terms.ty(id).has_tensor() {
+                    continue;
+                }
+                let dims = match head {
+                    Head::Reduce(Monoid::Add, d) => {
+                        let dims = shape::shape(&mut terms, kids[d]);
+                        shape::lower(&mut terms, &dims, d)
+                    }
+                    Head::Sum => {
+                        let rank = terms.ty(kids[0]).as_tensor().map_or(0, |(r, _)| r);
+                        Some(shape::shape(&mut terms, kids[0])[rank..].to_vec())
+                    }
+                    _ => None,
+                };
+                if let Some(dims) = dims.filter(|d| !d.is_empty()) {
+                    empty.insert(id, dims);
+                }
+            }
+        }
+        let (calls, printed, magnitude) = Default::default();
+        Interpreter { program, terms, empty, calls, printed, magnitude }
+    }
+
+    /// The value of a definition at arguments.
+    ///
+    /// # Errors
+    /// The failures of the language, with the places of the failing expression.
+    pub fn run(&self, def: &Def, args: &[Value]) -> Result<Value> {
+        self.calls.set(0);
+        self.call(def, args.to_vec(), None).map_err(|d| d.within(&self.program.source))
+    }
+
+    /// Takes what `print` wrote so far.
+    pub fn take_printed(&self) -> String {
+        self.printed.take()
+    }
+
+    /// The greatest finite magnitude seen since the start: the scale of rounding errors.
+    pub fn magnitude(&self) -> f64 {
+        self.magnitude.get()
+    }
+
+    fn call(&self, def: &Def, args: Vec<Value>, at: Option<Id>) -> Result<Value> {
+        for ((p, a), (q, b), name) in def.equal_sizes() {
+            let (n, m) = (args[p].size(a), args[q].size(b));
+            if n != m {
+                let (p, q) = (&def.params[p].name, &def.params[q].name);
+                let (n, m) = (n.unwrap_or(0), m.unwrap_or(0));
+                let message = format!("sizes disagree: `{name}` is {n} in `{p}` and {m} in `{q}`");
+                return Err(match at {
+                    Some(at) => self.fail(at, message),
+                    None => Diagnostic::user(message).at(def.span, "at the call of this function"),
+                });
+            }
+        }
+        let Some(body) = def.term() else {
+            let message = format!("`{}` has no definition here", def.name());
+            return Err(match at {
+                Some(at) => self.fail(at, message),
+                None => Diagnostic::user(message).at(def.span, "only declared"),
+            });
+        };
+        if self.calls.get() >= MAX_CALLS {
+            let message = format!("recursion is deeper than {MAX_CALLS} calls");
+            return Err(Diagnostic::limit(message).at(def.span, "in this function"));
+        }
+        self.calls.set(self.calls.get() + 1);
+        let mut env = args;
+        let out = self.eval(body, &mut env);
+        self.calls.set(self.calls.get() - 1);
+        out
+    }
+
+    /// A failure at a term, with every place where the term stands.
+    fn fail(&self, at: Id, message: impl Into<String>) -> Box<Diagnostic> {
+        let mut d = Diagnostic::user(message);
+        for (k, span) in self.terms.spans(at).iter().enumerate() {
+            d = d.at(*span, if k == 0 { "this expression" } else { "which also stands here" });
+        }
+        d
+    }
+
+    fn scalar(&self, id: Id, env: &mut Vec<Value>) -> Result<Lit> {
+        match self.eval(id, env)? {
+            Value::Scalar(l) => Ok(l),
+            Value::Tuple(_) | Value::Tensor(_) => Err(Diagnostic::bug("a scalar was expected in evaluation")),
+        }
+    }
+
+    fn int(&self, id: Id, env: &mut Vec<Value>) -> Result<i64> {
+        Ok(self.scalar(id, env)?.as_int().unwrap_or_default())
+    }
+
+    /// A size: not negative, and small enough to be made.
+    fn size(&self, at: Id, id: Id, env: &mut Vec<Value>) -> Result<usize> {
+        let n = self.int(id, env)?;
+        usize::try_from(n).map_err(|_| self.fail(at, format!("negative size {n}")))
+    }
+
+    fn sizes(&self, at: Id, ids: &[Id], env: &mut Vec<Value>) -> Result<Vec<usize>> {
+        ids.iter().map(|k| self.size(at, *k, env)).collect()
+    }
+
+    fn tensor(&self, id: Id, env: &mut Vec<Value>) -> Result<std::sync::Arc<Tensor>> {
+        match self.eval(id, env)? {
+            Value::Tensor(t) => Ok(t),
+            Value::Scalar(_) | Value::Tuple(_) => Err(Diagnostic::bug("a tensor was expected in evaluation")),
+        }
+    }
+
+    fn eval(&self, id: Id, env: &mut Vec<Value>) -> Result<Value> {
+        let node = self.terms.node(id);
+        match node.head {
+            Head::Const(l) => Ok(Value::Scalar(l)),
+            Head::Var(i, _) => Ok(env[env.len() - 1 - i as usize].clone()),
+            Head::Op(op) if node.kids.len() <= 2 && !self.terms.ty(id).has_tensor() => self.op(id, op, &node.kids, env),
+            _ => deep(|| self.node(id, env)),
+        }
+    }
+
+    fn op(&self, id: Id, op: Op, kids: &[Id], env: &mut Vec<Value>) -> Result<Value> {
+        let mut args = [Value::Scalar(Lit::Bool(false)), Value::Scalar(Lit::Bool(false))];
+        for (slot, k) in args.iter_mut().zip(kids) {
+            *slot = deep(|| self.eval(*k, env))?;
+        }
+        self.lift(id, op, &args[..kids.len()])
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm a head")]
+    fn node(&self, id: Id, env: &mut Vec<Value>) -> Result<Value> {
+        let node = self.terms.node(id);
+        let kids = &node.kids;
+        match node.head {
+            Head::Const(_) | Head::Var(..) => self.eval(id, env),
+            Head::Let => {
+                let value = self.eval(kids[0], env)?;
+                env.push(value);
+                let out = self.eval(kids[1], env);
+                env.pop();
+                out
+            }
+            Head::If => {
+                let c = self.scalar(kids[0], env)?.as_bool() == Some(true);
+                self.eval(kids[if c { 1 } else { 2 }], env)
+            }
+            Head::Assert => match self.scalar(kids[0], env)?.as_bool() {
+                Some(true) => self.eval(kids[1], env),
+                _ => Err(self.fail(id, "assertion failed")),
+            },
+            Head::Tuple => Ok(Value::tuple(self.each(kids, env)?)),
+            Head::Get(i, _) => match self.eval(kids[0], env)? {
+                Value::Tuple(parts) => Ok(parts[i as usize].clone()),
+                Value::Scalar(_) | Value::Tensor(_) => Err(Diagnostic::bug("a tuple was expected in evaluation")),
+            },
+            Head::Call(f) => self.call_at(id, f, kids, env),
+            Head::Op(op) => {
+                let args = self.each(kids, env)?;
+                self.lift(id, op, &args)
+            }
+            Head::Cast(s) => {
+                let l = self.scalar(kids[0], env)?;
+                l.cast(s).map(Value::Scalar).ok_or_else(|| Diagnostic::bug("a text was cast"))
+            }
+            Head::Build(d) => {
+                let dims = self.sizes(id, &kids[..d], env)?;
+                self.build(id, dims, env, |me, env, _| me.eval(kids[d], env))
+            }
+            Head::Reduce(m, d) => self.reduce(id, m, d, env),
+            Head::Arg(m) => self.arg(id, m, env),
+            Head::Sum => {
+                let t = self.tensor(kids[0], env)?;
+                let mut acc = self.zero(id, self.terms.ty(id), t.data.first(), env)?;
+                for x in &t.data {
+                    acc = self.lift(id, Op::Add, &[acc, x.clone()])?;
+                }
+                Ok(acc)
+            }
+            Head::Index(d) => {
+                let index: Vec<i64> = kids[..d].iter().map(|k| self.int(*k, env)).collect::<Result<_>>()?;
+                let t = self.tensor(kids[d], env)?;
+                match offset(&index, &t.dims) {
+                    Some(at) => Ok(t.data[at].clone()),
+                    None => {
+                        Err(self.fail(id, format!("index out of range: {}, of size {}", list(&index), list(&t.dims))))
+                    }
+                }
+            }
+            Head::Size(k) => {
+                let t = self.eval(kids[0], env)?;
+                Ok(Value::Scalar(Lit::int(t.size(k).unwrap_or_default() as i64)))
+            }
+            Head::Fold => {
+                let mut state = self.eval(kids[0], env)?;
+                for x in &self.tensor(kids[1], env)?.data {
+                    state = self.step(id, kids[2], state, x.clone(), env)?;
+                }
+                Ok(state)
+            }
+            Head::Scan => {
+                let mut state = self.eval(kids[0], env)?;
+                let n = self.size(id, kids[1], env)?;
+                let mut data = vec![];
+                for k in 0..n {
+                    state = self.step(id, kids[2], state, Value::Scalar(Lit::int(k as i64)), env)?;
+                    data.push(state.clone());
+                }
+                Ok(Value::tensor(vec![n], data))
+            }
+            Head::ConstVec(d) => {
+                let dims = self.sizes(id, &kids[..d], env)?;
+                let value = self.eval(kids[d], env)?;
+                self.build(id, dims, env, |_, _, _| Ok(value.clone()))
+            }
+            Head::DeltaVec(d) => {
+                let dims = self.sizes(id, &kids[..d], env)?;
+                let index: Vec<i64> = kids[d..2 * d].iter().map(|k| self.int(*k, env)).collect::<Result<_>>()?;
+                let value = self.eval(kids[2 * d], env)?;
+                let zero = zero_like(&value);
+                let hit = offset(&index, &dims);
+                self.build(id, dims, env, |_, _, at| Ok(if Some(at) == hit { value.clone() } else { zero.clone() }))
+            }
+            Head::VecInit => {
+                let data = self.each(kids, env)?;
+                self.same_shapes(id, &data)?;
+                Ok(Value::tensor(vec![data.len()], data))
+            }
+            Head::Scatter(d) => self.scatter(id, d, env),
+            Head::Print => {
+                let mut n = 0;
+                for v in self.each(kids, env)? {
+                    let text = match v {
+                        Value::Scalar(Lit::Str(s)) => s.to_string(),
+                        v => v.to_json().to_string(),
+                    };
+                    n += text.chars().count();
+                    self.printed.borrow_mut().push_str(&text);
+                }
+                self.printed.borrow_mut().push('\n');
+                Ok(Value::Scalar(Lit::int(n as i64 + 1)))
+            }
+        }
+    }
+
+    fn each(&self, kids: &[Id], env: &mut Vec<Value>) -> Result<Vec<Value>> {
+        kids.iter().map(|k| self.eval(*k, env)).collect()
+    }
+
+    fn call_at(&self, id: Id, f: Fun, kids: &[Id], env: &mut Vec<Value>) -> Result<Value> {
+        let args = self.each(kids, env)?;
+        match self.program.defs.get(&f) {
+            Some(def) => self.call(def, args, Some(id)),
+            None => Err(self.fail(id, format!("`{}` has no definition", f.sig().name))),
+        }
+    }
+
+    /// A scalar operation, by element on tensors and tuples.
+    fn lift(&self, id: Id, op: Op, args: &[Value]) -> Result<Value> {
+        let mut lits = [Lit::Bool(false); 3];
+        let scalars = args.len() <= 3
+            && args.iter().zip(&mut lits).all(|(v, slot)| match v {
+                Value::Scalar(l) => {
+                    *slot = *l;
+                    true
+                }
+                Value::Tuple(_) | Value::Tensor(_) => false,
+            });
+        if scalars {
+            let out = op.eval(&lits[..args.len()]).map_err(|f| match f {
+                Failure::DivisionByZero => self.fail(id, "division by zero"),
+                Failure::Types => Diagnostic::bug(format!("`{}` was given wrong types in evaluation", op.name())),
+            })?;
+            if let Some(v) = out.as_f64().filter(|v| v.abs() > self.magnitude.get() && v.is_finite()) {
+                self.magnitude.set(v.abs());
+            }
+            return Ok(Value::Scalar(out));
+        }
+        let tensor = args.iter().find_map(|v| match v {
+            Value::Tensor(t) => Some(t),
+            Value::Scalar(_) | Value::Tuple(_) => None,
+        });
+        if let Some(first) = tensor {
+            for v in args {
+                if let Value::Tensor(t) = v
+                    && t.dims != first.dims
+                {
+                    let message = format!("sizes disagree: {} and {}", list(&first.dims), list(&t.dims));
+                    return Err(self.fail(id, message));
+                }
+            }
+            let at = |k: usize, v: &Value| match v {
+                Value::Tensor(t) => t.data[k].clone(),
+                Value::Scalar(_) | Value::Tuple(_) => v.clone(),
+            };
+            let each =
+                (0..first.data.len()).map(|k| self.lift(id, op, &args.iter().map(|v| at(k, v)).collect::<Vec<_>>()));
+            return Ok(Value::tensor(first.dims.clone(), each.collect::<Result<_>>()?));
+        }
+        let n = args.iter().find_map(|v| if let Value::Tuple(p) = v { Some(p.len()) } else { None }).unwrap_or(0);
+        let at = |k: usize, v: &Value| match v {
+            Value::Tuple(p) => p[k].clone(),
+            Value::Scalar(_) | Value::Tensor(_) => v.clone(),
+        };
+        let each = (0..n).map(|k| self.lift(id, op, &args.iter().map(|v| at(k, v)).collect::<Vec<_>>()));
+        Ok(Value::tuple(each.collect::<Result<_>>()?))
+    }
+
+    /// All index tuples in order, the last one fastest, as variables of the body.
+    fn indices(
+        &self,
+        dims: &[usize],
+        env: &mut Vec<Value>,
+        mut body: impl FnMut(&mut Vec<Value>, usize) -> Result<()>,
+    ) -> Result<()> {
+        let total: usize = dims.iter().product();
+        for at in 0..total {
+            let mut rest = at;
+            let from = env.len();
+            env.resize(from + dims.len(), Value::Scalar(Lit::int(0)));
+            for (k, n) in dims.iter().enumerate().rev() {
+                env[from + k] = Value::Scalar(Lit::int((rest % n) as i64));
+                rest /= n;
+            }
+            let done = body(env, at);
+            env.truncate(from);
+            done?;
+        }
+        Ok(())
+    }
+
+    fn build(
+        &self,
+        id: Id,
+        dims: Vec<usize>,
+        env: &mut Vec<Value>,
+        element: impl Fn(&Self, &mut Vec<Value>, usize) -> Result<Value>,
+    ) -> Result<Value> {
+        let total = dims.iter().try_fold(1usize, |a, n| a.checked_mul(*n)).filter(|n| *n < 1 << 32);
+        let Some(total) = total else {
+            return Err(Diagnostic::limit(format!("a tensor of size {} is too large", list(&dims))));
+        };
+        let mut data = Vec::with_capacity(total);
+        self.indices(&dims, env, |env, at| {
+            data.push(element(self, env, at)?);
+            Ok(())
+        })?;
+        self.same_shapes(id, &data)?;
+        Ok(Value::tensor(dims, data))
+    }
+
+    fn same_shapes(&self, id: Id, data: &[Value]) -> Result<()> {
+        if !matches!(data.first(), Some(Value::Scalar(_)) | None) && data.windows(2).any(|w| !w[0].same_shape(&w[1])) {
+            return Err(self.fail(id, "elements differ in shape"));
+        }
+        Ok(())
+    }
+
+    fn step(&self, id: Id, body: Id, state: Value, x: Value, env: &mut Vec<Value>) -> Result<Value> {
+        let old = state.clone();
+        env.push(state);
+        env.push(x);
+        let new = self.eval(body, env);
+        env.truncate(env.len() - 2);
+        let new = new?;
+        if !old.same_shape(&new) {
+            return Err(self.fail(id, "the state changes its shape"));
+        }
+        Ok(new)
+    }
+
+    fn reduce(&self, id: Id, m: Monoid, d: usize, env: &mut Vec<Value>) -> Result<Value> {
+        let kids = &self.terms.node(id).kids;
+        let dims = self.sizes(id, &kids[..d], env)?;
+        let mut acc = match self.terms.ty(id).as_scalar().and_then(|s| m.identity(s)) {
+            Some(identity) => Some(Value::Scalar(identity)),
+            None if dims.contains(&0) => Some(self.zero(id, self.terms.ty(id), None, env)?),
+            None => None,
+        };
+        self.indices(&dims, env, |env, _| {
+            let x = self.eval(kids[d], env)?;
+            let old = acc.take().unwrap_or_else(|| zero_like(&x));
+            acc = Some(self.lift(id, m.op(), &[old, x])?);
+            Ok(())
+        })?;
+        acc.ok_or_else(|| Diagnostic::bug("a reduction has no value"))
+    }
+
+    fn arg(&self, id: Id, m: Monoid, env: &mut Vec<Value>) -> Result<Value> {
+        let kids = &self.terms.node(id).kids;
+        let n = self.size(id, kids[0], env)?;
+        let mut best: Option<(Lit, usize)> = None;
+        self.indices(&[n], env, |env, k| {
+            let key = self.scalar(kids[1], env)?;
+            let op = if m == Monoid::Min { Op::Lt } else { Op::Gt };
+            let better = best.is_none_or(|(b, _)| op.eval(&[key, b]) == Ok(Lit::Bool(true)));
+            if better {
+                best = Some((key, k));
+            }
+            Ok(())
+        })?;
+        match best {
+            Some((_, k)) => Ok(Value::Scalar(Lit::int(k as i64))),
+            None => Err(self.fail(id, "no least or greatest of nothing")),
+        }
+    }
+
+    fn scatter(&self, id: Id, d: usize, env: &mut Vec<Value>) -> Result<Value> {
+        let kids = &self.terms.node(id).kids;
+        let dims = self.sizes(id, &kids[..d], env)?;
+        let n = self.size(id, kids[d], env)?;
+        let TyKind::Tensor(_, elem) = self.terms.ty(id).kind() else {
+            return Err(Diagnostic::bug("a scatter gives a tensor"));
+        };
+        let zero = self.zero(id, *elem, None, env)?;
+        let mut data = vec![zero; dims.iter().product()];
+        self.indices(&[n], env, |env, _| {
+            let Value::Tuple(pair) = self.eval(kids[d + 1], env)? else {
+                return Err(Diagnostic::bug("a scatter takes pairs"));
+            };
+            let index: Vec<i64> = match &pair[0] {
+                Value::Tuple(each) => each.iter().filter_map(|v| v.lit()?.as_int()).collect(),
+                one => one.lit().and_then(Lit::as_int).into_iter().collect(),
+            };
+            let Some(at) = offset(&index, &dims) else {
+                return Err(self.fail(id, format!("index out of range: {}, of size {}", list(&index), list(&dims))));
+            };
+            data[at] = self.lift(id, Op::Add, &[data[at].clone(), pair[1].clone()])?;
+            Ok(())
+        })?;
+        Ok(Value::tensor(dims, data))
+    }
+
+    /// The zero of a type; the sizes of tensors come from a value, or from the sizes of a sum.
+    fn zero(&self, id: Id, ty: Ty, like: Option<&Value>, env: &mut Vec<Value>) -> Result<Value> {
+        if let Some(v) = like {
+            return Ok(zero_like(v));
+        }
+        match ty.kind() {
+            TyKind::Scalar(s) => Ok(Value::Scalar(Lit::zero(*s))),
+            TyKind::Tuple(parts) => {
+                Ok(Value::tuple(parts.iter().map(|p| self.zero(id, *p, None, env)).collect::<Result<_>>()?))
+            }
+            TyKind::Tensor(..) if self.empty.contains_key(&id) && ty == self.terms.ty(id) => {
+                let dims: Vec<usize> = self.empty[&id].iter().map(|s| self.size(id, *s, env)).collect::<Result<_>>()?;
+                Ok(zeros(ty, &dims))
+            }
+            TyKind::String | TyKind::Tensor(..) | TyKind::Var(..) => {
+                Err(self.fail(id, "a sum over nothing has no shape here"))
+            }
+        }
+    }
+}
+
+/// Zeros of a tensor type without tuples of tensors.
+fn zeros(ty: Ty, dims: &[usize]) -> Value {
+    match ty.kind() {
+        TyKind::Tensor(rank, elem) => {
+            let n = dims[..*rank].iter().product();
+            Value::tensor(dims[..*rank].to_vec(), vec![zeros(*elem, &dims[*rank..]); n])
+        }
+        TyKind::Tuple(parts) => Value::tuple(parts.iter().map(|p| zeros(*p, dims)).collect()),
+        TyKind::Scalar(s) => Value::Scalar(Lit::zero(*s)),
+        TyKind::String | TyKind::Var(..) => Value::Scalar(Lit::zero(Scalar::F64)),
+    }
+}
+
+/// The zero of the same type and shape.
+pub fn zero_like(v: &Value) -> Value {
+    match v {
+        Value::Scalar(l) => Value::Scalar(l.ty().as_scalar().map_or(*l, Lit::zero)),
+        Value::Tuple(parts) => Value::tuple(parts.iter().map(zero_like).collect()),
+        Value::Tensor(t) => Value::tensor(t.dims.clone(), t.data.iter().map(zero_like).collect()),
+    }
+}
+
+/// The row-major place of an index; nothing where it is out of range.
+fn offset(index: &[i64], dims: &[usize]) -> Option<usize> {
+    let mut at = 0;
+    for (i, n) in index.iter().zip(dims) {
+        let i = usize::try_from(*i).ok().filter(|i| i < n)?;
+        at = at * n + i;
+    }
+    Some(at)
+}
+
+fn list<T: ToString>(each: &[T]) -> String {
+    match each {
+        [one] => one.to_string(),
+        many => format!("({})", many.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")),
+    }
+}

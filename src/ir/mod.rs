@@ -1,0 +1,19 @@
+//! What a program is: text trees, types, scalar operations, terms, definitions, and printing.
+//!
+//! Nothing here gives names a meaning (that is `types`) or evaluates terms (that is `eval`).
+
+pub mod head;
+pub mod lit;
+pub mod op;
+pub mod print;
+pub mod program;
+pub mod read;
+pub mod term;
+pub mod ty;
+
+pub use head::{Fun, Head, Monoid, Signature};
+pub use lit::Lit;
+pub use op::Op;
+pub use program::{Body, Def, Param, Program};
+pub use term::{Free, Id, Node, Terms, deep};
+pub use ty::{Range, Scalar, Ty, TyKind};

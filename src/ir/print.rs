@@ -1,0 +1,396 @@
+//! Terms and definitions become text that reads back to the same terms.
+//!
+//! Names come from the source where it gave some, else from a fixed list by the kind of binder, so
+//! that terms without remembered names print the same whatever they were once called.
+
+use super::head::{Head, Monoid};
+use super::program::{Body, Def, Program};
+use super::term::{Id, Terms, deep};
+use super::ty::{Ty, TyKind};
+use rustc_hash::FxHashMap;
+
+/// Lines are broken where they would be longer.
+const WIDTH: usize = 96;
+/// Indentation stops to grow here, so that deep terms print in linear space.
+const MARGIN: usize = 60;
+
+/// Prints a whole program.
+pub fn program(p: &Program) -> String {
+    p.defs.values().map(|d| def(&p.terms, d) + "\n").collect::<Vec<_>>().join("\n")
+}
+
+/// Prints one definition.
+pub fn def(terms: &Terms, def: &Def) -> String {
+    let sig = def.fun.sig();
+    let args = || sig.params.iter().map(ToString::to_string).collect::<Vec<_>>();
+    match def.body {
+        Body::External => format!("(edef {} {} ({}))", sig.name, sig.ret, args().join(" ")),
+        Body::Derivative => format!("(gdef {})", sig.name.trim_start_matches('[').trim_end_matches(']')),
+        Body::Term(body) => {
+            let params: Vec<String> = def
+                .params
+                .iter()
+                .map(|p| match p.sizes.len() {
+                    0 => format!("({} : {})", p.name, p.ty),
+                    1 => format!("({} : {} {})", p.name, p.ty, p.sizes[0]),
+                    _ => format!("({} : {} ({}))", p.name, p.ty, p.sizes.join(" ")),
+                })
+                .collect();
+            let head = format!("(def {} {} ({})", sig.name, sig.ret, params.join(" "));
+            let mut printer = Printer::for_def(terms, def);
+            printer.out = head;
+            printer.newline(2);
+            printer.term(body, 2);
+            printer.out.push(')');
+            printer.out
+        }
+    }
+}
+
+/// Prints a term whose free variables are `names`, outermost first.
+pub fn term(terms: &Terms, id: Id, names: &[String]) -> String {
+    let mut printer = Printer::new(terms);
+    for n in names {
+        printer.enter(n.clone());
+    }
+    printer.term(id, 0);
+    printer.out
+}
+
+struct Printer<'a> {
+    terms: &'a Terms,
+    scope: Vec<String>,
+    used: FxHashMap<String, usize>,
+    /// Text for the size of an axis of a parameter: (level, axis) to name.
+    sizes: FxHashMap<(usize, usize), String>,
+    out: String,
+    column: usize,
+}
+
+impl<'a> Printer<'a> {
+    fn new(terms: &'a Terms) -> Printer<'a> {
+        let (scope, used, sizes) = Default::default();
+        Printer { terms, scope, used, sizes, out: String::new(), column: 0 }
+    }
+
+    fn for_def(terms: &'a Terms, def: &Def) -> Printer<'a> {
+        let mut printer = Printer::new(terms);
+        for (level, p) in def.params.iter().enumerate() {
+            for (axis, name) in p.sizes.iter().enumerate() {
+                if !printer.used.contains_key(name) {
+                    printer.sizes.insert((level, axis), name.clone());
+                    *printer.used.entry(name.clone()).or_default() += 1;
+                }
+            }
+        }
+        for p in &def.params {
+            printer.enter(p.name.clone());
+        }
+        printer
+    }
+
+    fn enter(&mut self, name: String) {
+        *self.used.entry(name.clone()).or_default() += 1;
+        self.scope.push(name);
+    }
+
+    fn leave(&mut self) {
+        if let Some(name) = self.scope.pop() {
+            match self.used.get_mut(&name) {
+                Some(n) if *n > 1 => *n -= 1,
+                _ => drop(self.used.remove(&name)),
+            }
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.column += text.len();
+    }
+
+    fn newline(&mut self, indent: usize) {
+        let indent = indent.min(MARGIN);
+        self.out.push('\n');
+        self.out.extend(std::iter::repeat_n(' ', indent));
+        self.column = indent;
+    }
+
+    /// A name for variable `k` of the `n` that `id` binds: remembered or by kind, and new in scope.
+    fn fresh(&self, id: Id, k: usize, ty: Ty) -> String {
+        let free = |n: &str| !self.used.contains_key(n);
+        let hint = self.terms.names(id).and_then(|names| names.get(k));
+        let base = match (hint, self.terms.head(id)) {
+            (Some(name), _) => match name.rsplit_once('_') {
+                Some((base, n)) if !base.is_empty() && n.bytes().all(|b| b.is_ascii_digit()) => base,
+                _ => name,
+            },
+            (None, Head::Let) => "v",
+            (None, Head::Fold) => ["s", "x"][k],
+            (None, Head::Scan) => ["s", "i"][k],
+            (None, _) => match ["i", "j", "k", "l", "m", "p", "q"].iter().find(|n| free(n)) {
+                Some(name) if ty == Ty::int() => name,
+                _ => "i",
+            },
+        };
+        if free(base) {
+            return base.to_string();
+        }
+        (1..).map(|n| format!("{base}_{n}")).find(|n| free(n)).unwrap_or_default()
+    }
+
+    /// The term on one line, if that is at most `room` characters.
+    fn flat(&mut self, id: Id, room: usize) -> Option<String> {
+        // Every node but a let-bound variable prints at least two characters.
+        if self.terms.size(id) > room as u64 {
+            return None;
+        }
+        let (out, column) = (std::mem::take(&mut self.out), self.column);
+        self.column = 0;
+        self.line(id, room);
+        let text = std::mem::replace(&mut self.out, out);
+        self.column = column;
+        (text.len() <= room).then_some(text)
+    }
+
+    fn line(&mut self, id: Id, room: usize) {
+        if self.out.len() > room {
+            return;
+        }
+        let parts = self.parts(id);
+        for part in parts {
+            match part {
+                Part::Text(t) => self.out.push_str(&t),
+                Part::Break => self.out.push(' '),
+                Part::Term(kid) => self.line(kid, room),
+                Part::Enter(k, ty, of) => {
+                    let name = self.fresh(of, k, ty);
+                    self.out.push_str(&name);
+                    self.enter(name);
+                }
+                Part::Again(k, ty, of) => self.enter(self.fresh(of, k, ty)),
+                Part::Leave => self.leave(),
+            }
+        }
+    }
+
+    fn term(&mut self, id: Id, indent: usize) {
+        let room = WIDTH.saturating_sub(self.column).max(24);
+        if let Some(text) = self.flat(id, room) {
+            self.push(&text);
+            return;
+        }
+        if self.terms.head(id) == Head::Let {
+            return self.lets(id, indent);
+        }
+        for part in self.parts(id) {
+            match part {
+                Part::Text(t) => self.push(&t),
+                Part::Break => self.newline(indent + 2),
+                Part::Term(kid) => deep(|| self.term(kid, indent + 2)),
+                Part::Enter(k, ty, of) => {
+                    let name = self.fresh(of, k, ty);
+                    self.push(&name);
+                    self.enter(name);
+                }
+                Part::Again(k, ty, of) => self.enter(self.fresh(of, k, ty)),
+                Part::Leave => self.leave(),
+            }
+        }
+    }
+
+    /// A chain of lets as one form with a binding a line.
+    fn lets(&mut self, mut id: Id, indent: usize) {
+        let from = self.scope.len();
+        self.push("(let (");
+        while self.terms.head(id) == Head::Let {
+            let (value, body) = (self.terms.kids(id)[0], self.terms.kids(id)[1]);
+            if self.scope.len() > from {
+                self.newline(indent + 6);
+            }
+            let name = self.fresh(id, 0, self.terms.ty(value));
+            // `((a b) (c d))` would read as one pattern, so such a binding gets a form of its own.
+            let alone = self.scope.len() == from && self.terms.kids(value).len() <= 1;
+            self.push(&if alone { format!("{name} ") } else { format!("({name} ") });
+            deep(|| self.term(value, indent + 6));
+            self.enter(name);
+            id = body;
+            if alone {
+                break;
+            }
+            self.push(")");
+        }
+        self.push(")");
+        self.newline(indent + 2);
+        deep(|| self.term(id, indent + 2));
+        self.push(")");
+        while self.scope.len() > from {
+            self.leave();
+        }
+    }
+
+    fn parts(&self, id: Id) -> Vec<Part> {
+        let node = self.terms.node(id);
+        let kids = &node.kids;
+        let text = |t: String| vec![Part::Text(t)];
+        match node.head {
+            Head::Const(l) => text(l.to_string()),
+            Head::Var(i, _) => text(self.variable(i)),
+            Head::Let => vec![
+                Part::Text("(let (".into()),
+                Part::Enter(0, self.terms.ty(kids[0]), id),
+                Part::Leave,
+                Part::Text(" ".into()),
+                Part::Term(kids[0]),
+                Part::Text(") ".into()),
+                Part::Again(0, self.terms.ty(kids[0]), id),
+                Part::Term(kids[1]),
+                Part::Leave,
+                Part::Text(")".into()),
+            ],
+            Head::If => self.call("if", kids),
+            Head::Assert => self.call("assert", kids),
+            Head::Tuple => self.call("tuple", kids),
+            Head::Get(i, n) => self.call(&format!("get${}${n}", i + 1), kids),
+            Head::Call(f) => self.call(&f.sig().name, kids),
+            Head::Op(op) => self.call(op.name(), kids),
+            Head::Cast(s) => self.call(&format!("cast {}", s.name()), kids),
+            Head::Build(d) => self.looped("build", id, d),
+            Head::Reduce(Monoid::Add, d) => self.looped("sumbuild", id, d),
+            Head::Reduce(m, d) => self.looped(&format!("reduce {}", m.name()), id, d),
+            Head::Arg(m) => self.looped(if m == Monoid::Min { "argmin" } else { "argmax" }, id, 1),
+            Head::Scatter(d) => {
+                let mut out = vec![Part::Text("(buildFromSparse ".into())];
+                self.index(&kids[..d], &mut out);
+                out.extend([Part::Break, Part::Term(kids[d]), Part::Break]);
+                self.lambda(id, &mut out);
+                out.push(Part::Text(")".into()));
+                out
+            }
+            Head::Sum => self.call("sum", kids),
+            Head::Index(d) => {
+                let mut out = vec![Part::Text("(index ".into())];
+                self.index(&kids[..d], &mut out);
+                out.extend([Part::Break, Part::Term(kids[d]), Part::Text(")".into())]);
+                out
+            }
+            Head::Size(k) => self.size(k, kids[0]),
+            Head::Fold => {
+                let mut out = vec![Part::Text("(fold ".into())];
+                self.lambda(id, &mut out);
+                for kid in &kids[..2] {
+                    out.extend([Part::Break, Part::Term(*kid)]);
+                }
+                out.push(Part::Text(")".into()));
+                out
+            }
+            Head::Scan => {
+                let mut out = vec![Part::Text("(scan ".into())];
+                self.lambda(id, &mut out);
+                for kid in &kids[..2] {
+                    out.extend([Part::Break, Part::Term(*kid)]);
+                }
+                out.push(Part::Text(")".into()));
+                out
+            }
+            Head::ConstVec(d) => {
+                let mut out = vec![Part::Text("(constVec ".into())];
+                self.index(&kids[..d], &mut out);
+                out.extend([Part::Break, Part::Term(kids[d]), Part::Text(")".into())]);
+                out
+            }
+            Head::DeltaVec(d) => {
+                let mut out = vec![Part::Text("(deltaVec ".into())];
+                self.index(&kids[..d], &mut out);
+                out.push(Part::Break);
+                self.index(&kids[d..2 * d], &mut out);
+                out.extend([Part::Break, Part::Term(kids[2 * d]), Part::Text(")".into())]);
+                out
+            }
+            Head::VecInit => self.call("Vec_init", kids),
+            Head::Print => self.call("print", kids),
+        }
+    }
+
+    fn variable(&self, i: u32) -> String {
+        match self.scope.len().checked_sub(1 + i as usize) {
+            Some(level) => self.scope[level].clone(),
+            None => format!("<free {}>", i as usize - self.scope.len()),
+        }
+    }
+
+    fn size(&self, axis: usize, of: Id) -> Vec<Part> {
+        if let Head::Var(i, _) = self.terms.head(of)
+            && let Some(level) = self.scope.len().checked_sub(1 + i as usize)
+            && let Some(name) = self.sizes.get(&(level, axis))
+        {
+            return vec![Part::Text(name.clone())];
+        }
+        match self.terms.ty(of).kind() {
+            TyKind::Tensor(1, _) if axis == 0 => self.call("size", &[of]),
+            _ => self.call(&format!("size${}", axis + 1), &[of]),
+        }
+    }
+
+    fn call(&self, name: &str, kids: &[Id]) -> Vec<Part> {
+        let mut out = vec![Part::Text(format!("({name}"))];
+        for kid in kids {
+            out.extend([Part::Break, Part::Term(*kid)]);
+        }
+        out.push(Part::Text(")".into()));
+        out
+    }
+
+    /// One index, or a tuple of several.
+    fn index(&self, kids: &[Id], out: &mut Vec<Part>) {
+        match kids {
+            [one] => out.push(Part::Term(*one)),
+            many => {
+                out.push(Part::Text("(tuple".into()));
+                for kid in many {
+                    out.extend([Part::Text(" ".into()), Part::Term(*kid)]);
+                }
+                out.push(Part::Text(")".into()));
+            }
+        }
+    }
+
+    fn looped(&self, name: &str, id: Id, rank: usize) -> Vec<Part> {
+        let mut out = vec![Part::Text(format!("({name} "))];
+        self.index(&self.terms.kids(id)[..rank], &mut out);
+        out.push(Part::Text(" ".into()));
+        self.lambda(id, &mut out);
+        out.push(Part::Text(")".into()));
+        out
+    }
+
+    /// The last child as a lambda.
+    fn lambda(&self, id: Id, out: &mut Vec<Part>) {
+        let kids = self.terms.kids(id);
+        let tys: Vec<Ty> = kids.iter().map(|k| self.terms.ty(*k)).collect();
+        let bound = self.terms.head(id).bound_tys(&tys);
+        out.push(Part::Text(if bound.len() == 1 { "(lam " } else { "(lam (" }.into()));
+        for (k, ty) in bound.iter().enumerate() {
+            out.push(Part::Text(if k == 0 { "(" } else { " (" }.into()));
+            out.push(Part::Enter(k, *ty, id));
+            out.push(Part::Text(format!(" : {ty})")));
+        }
+        out.push(Part::Text(if bound.len() == 1 { "" } else { ")" }.into()));
+        out.push(Part::Break);
+        if let Some(body) = kids.last() {
+            out.push(Part::Term(*body));
+        }
+        out.extend(bound.iter().map(|_| Part::Leave));
+        out.push(Part::Text(")".into()));
+    }
+}
+
+enum Part {
+    Text(String),
+    Break,
+    Term(Id),
+    /// Prints a name for variable k of a binder and brings it into scope.
+    Enter(usize, Ty, Id),
+    /// Brings the name into scope that was printed before.
+    Again(usize, Ty, Id),
+    Leave,
+}

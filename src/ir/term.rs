@@ -1,0 +1,361 @@
+//! Hash-consed terms: equal up to renaming means equal ids.
+//!
+//! Children have smaller ids than their parents, so a pass from the leaves up is a loop over ids.
+//! Each node caches its type, the free variables and its size as a tree.
+//! Names and places are side tables: they never take part in equality.
+
+use super::head::{Head, Mismatch};
+use super::lit::Lit;
+use super::op::Op;
+use super::ty::Ty;
+use crate::diag::Span;
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::SmallVec;
+use std::fmt;
+
+/// A term in its arena.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(u32);
+
+impl Id {
+    /// Position in the arena.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "t{}", self.0)
+    }
+}
+
+/// A label and children.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Node {
+    /// The label.
+    pub head: Head,
+    /// The children.
+    pub kids: SmallVec<[Id; 3]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Info {
+    ty: Ty,
+    free: Free,
+    size: u64,
+}
+
+/// A set of free variables by index: exact below 63, and one bit for all others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct Free(pub u64);
+
+const MANY: u64 = 1 << 63;
+
+impl Free {
+    /// The set of one variable.
+    pub fn var(index: u32) -> Free {
+        Free(1 << index.min(63))
+    }
+
+    /// Whether nothing is free.
+    pub fn is_closed(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether a variable may be free.
+    pub fn has(self, index: usize) -> bool {
+        self.0 >> index.min(63) & 1 == 1
+    }
+
+    /// Whether any of the innermost `n` variables may be free.
+    pub fn below(self, n: usize) -> bool {
+        if n >= 63 { self.0 != 0 } else { self.0 & ((1 << n) - 1) != 0 }
+    }
+
+    /// Whether any variable from `n` outwards may be free.
+    pub fn above(self, n: usize) -> bool {
+        if n >= 63 { self.0 & MANY != 0 } else { self.0 >> n != 0 }
+    }
+
+    /// Both.
+    pub fn union(self, other: Free) -> Free {
+        Free(self.0 | other.0)
+    }
+
+    /// Seen from outside a binder of `n` variables.
+    pub fn outside(self, n: usize) -> Free {
+        if n == 0 {
+            return self;
+        }
+        let low = if n >= 64 { 0 } else { self.0 >> n };
+        // A variable that was beyond the exact part may have come into any place it could reach.
+        let many = if self.0 & MANY == 0 { 0 } else { MANY | (u64::MAX << (63_usize.saturating_sub(n))) };
+        Free(low | many)
+    }
+
+    /// Seen from inside `n` more binders.
+    pub fn inside(self, n: usize) -> Free {
+        let kept = if n >= 63 { 0 } else { (self.0 & !MANY) << n };
+        let lost = if n >= 63 { self.0 != 0 } else { self.0 >> (63 - n) != 0 };
+        Free(kept | if lost { MANY } else { 0 })
+    }
+
+    /// The innermost free variable.
+    pub fn innermost(self) -> Option<usize> {
+        (self.0 != 0).then_some(self.0.trailing_zeros() as usize)
+    }
+
+    /// Whether every variable of this set is in the other.
+    pub fn within(self, other: Free) -> bool {
+        self.0 & !other.0 == 0
+    }
+}
+
+/// The arena of terms.
+#[derive(Clone, Default)]
+pub struct Terms {
+    nodes: IndexSet<Node, FxBuildHasher>,
+    info: Vec<Info>,
+    names: FxHashMap<Id, Vec<String>>,
+    spans: FxHashMap<Id, SmallVec<[Span; 1]>>,
+}
+
+/// Runs a recursive step with enough stack, however deep the term is.
+pub fn deep<R>(step: impl FnOnce() -> R) -> R {
+    stacker::maybe_grow(256 * 1024, 8 * 1024 * 1024, step)
+}
+
+impl Terms {
+    /// Adds a node, or finds it.
+    ///
+    /// # Errors
+    /// The children's types do not fit.
+    pub fn add(&mut self, head: Head, kids: impl IntoIterator<Item = Id>) -> Result<Id, Mismatch> {
+        let node = Node { head, kids: kids.into_iter().collect() };
+        if let Some(found) = self.nodes.get_index_of(&node) {
+            return Ok(Id(found as u32));
+        }
+        let tys: SmallVec<[Ty; 4]> = node.kids.iter().map(|k| self.ty(*k)).collect();
+        let ty = head.result_ty(&tys)?;
+        let mut free = match head {
+            Head::Var(i, _) => Free::var(i),
+            _ => Free::default(),
+        };
+        let mut size = 1u64;
+        for (k, kid) in node.kids.iter().enumerate() {
+            free = free.union(self.free(*kid).outside(head.binds(k, node.kids.len())));
+            size = size.saturating_add(self.size(*kid));
+        }
+        let (at, _) = self.nodes.insert_full(node);
+        self.info.push(Info { ty, free, size });
+        Ok(Id(at as u32))
+    }
+
+    /// Adds a node whose types are known to fit.
+    ///
+    /// # Panics
+    /// If they do not: an error of this program.
+    #[track_caller]
+    pub fn put(&mut self, head: Head, kids: impl IntoIterator<Item = Id>) -> Id {
+        match self.add(head, kids) {
+            Ok(id) => id,
+            Err(m) => panic!("a pass made an ill-typed {head:?}: {m:?}"),
+        }
+    }
+
+    /// A literal.
+    pub fn lit(&mut self, lit: Lit) -> Id {
+        self.put(Head::Const(lit), [])
+    }
+
+    /// A 64-bit integer literal.
+    pub fn int(&mut self, v: i64) -> Id {
+        self.lit(Lit::int(v))
+    }
+
+    /// A variable.
+    pub fn var(&mut self, index: u32, ty: Ty) -> Id {
+        self.put(Head::Var(index, ty), [])
+    }
+
+    /// A scalar operation.
+    #[track_caller]
+    pub fn op(&mut self, op: Op, args: impl IntoIterator<Item = Id>) -> Id {
+        self.put(Head::Op(op), args)
+    }
+
+    /// The node.
+    pub fn node(&self, id: Id) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The label.
+    pub fn head(&self, id: Id) -> Head {
+        self.node(id).head
+    }
+
+    /// The children.
+    pub fn kids(&self, id: Id) -> &[Id] {
+        &self.node(id).kids
+    }
+
+    /// The type.
+    pub fn ty(&self, id: Id) -> Ty {
+        self.info[id.index()].ty
+    }
+
+    /// The free variables.
+    pub fn free(&self, id: Id) -> Free {
+        self.info[id.index()].free
+    }
+
+    /// The number of nodes as a tree.
+    pub fn size(&self, id: Id) -> u64 {
+        self.info[id.index()].size
+    }
+
+    /// The number of terms in the arena.
+    pub fn len(&self) -> usize {
+        self.info.len()
+    }
+
+    /// Whether the arena holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.info.is_empty()
+    }
+
+    /// The literal, where the term is one.
+    pub fn as_lit(&self, id: Id) -> Option<Lit> {
+        match self.head(id) {
+            Head::Const(l) => Some(l),
+            _ => None,
+        }
+    }
+
+    /// Remembers what the source calls the variables that a node binds; the first to speak wins.
+    pub fn name(&mut self, id: Id, names: Vec<String>) {
+        self.names.entry(id).or_insert(names);
+    }
+
+    /// What the source calls the variables that a node binds.
+    pub fn names(&self, id: Id) -> Option<&[String]> {
+        self.names.get(&id).map(Vec::as_slice)
+    }
+
+    /// Remembers that a term stands at a place of the source.
+    pub fn mark(&mut self, id: Id, span: Span) {
+        let spans = self.spans.entry(id).or_default();
+        if spans.len() < 4 && !spans.contains(&span) {
+            spans.push(span);
+        }
+    }
+
+    /// Where a term stands in the source; equal terms share their places.
+    pub fn spans(&self, id: Id) -> &[Span] {
+        self.spans.get(&id).map_or(&[], |s| s.as_slice())
+    }
+
+    /// All terms below and including `id`, children before parents, each once.
+    pub fn reachable(&self, id: Id) -> Vec<Id> {
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut todo = vec![id];
+        while let Some(id) = todo.pop() {
+            if seen.insert(id) {
+                todo.extend(self.kids(id).iter().copied());
+            }
+        }
+        let mut all: Vec<Id> = seen.into_iter().collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Rewrites every free variable from index `from` outwards: `f` gets the arena, the index counted
+    /// from `from`, the type, and how many binders lie between the variable and `id`'s place.
+    pub fn map_free(&mut self, id: Id, from: usize, f: &mut dyn FnMut(&mut Terms, u32, Ty, usize) -> Id) -> Id {
+        let mut memo = FxHashMap::default();
+        self.map_free_at(id, from, 0, f, &mut memo)
+    }
+
+    fn map_free_at(
+        &mut self,
+        id: Id,
+        from: usize,
+        depth: usize,
+        f: &mut dyn FnMut(&mut Terms, u32, Ty, usize) -> Id,
+        memo: &mut FxHashMap<(Id, usize), Id>,
+    ) -> Id {
+        if !self.free(id).above(from + depth) {
+            return id;
+        }
+        if let Head::Var(i, ty) = self.head(id) {
+            // The set of free variables is inexact far out, so look again.
+            return match (i as usize).checked_sub(from + depth) {
+                Some(i) => f(self, i as u32, ty, depth),
+                None => id,
+            };
+        }
+        if let Some(done) = memo.get(&(id, depth)) {
+            return *done;
+        }
+        let Node { head, kids } = self.node(id).clone();
+        let n = kids.len();
+        let mut new = SmallVec::<[Id; 3]>::new();
+        for (k, kid) in kids.into_iter().enumerate() {
+            let inner = depth + head.binds(k, n);
+            new.push(deep(|| self.map_free_at(kid, from, inner, f, memo)));
+        }
+        let out = self.put(head, new);
+        self.keep_hints(id, out);
+        memo.insert((id, depth), out);
+        out
+    }
+
+    /// Lets `to` have the names and places of `from`, of which it is a copy.
+    pub fn keep_hints(&mut self, from: Id, to: Id) {
+        if from == to {
+            return;
+        }
+        if let Some(names) = self.names.get(&from).cloned() {
+            self.name(to, names);
+        }
+        for span in self.spans.get(&from).cloned().unwrap_or_default() {
+            self.mark(to, span);
+        }
+    }
+
+    /// Moves a term inside `by` more binders.
+    pub fn shift(&mut self, id: Id, by: usize) -> Id {
+        if by == 0 || self.free(id).is_closed() {
+            return id;
+        }
+        self.map_free(id, 0, &mut |t, i, ty, depth| t.var(i + (by + depth) as u32, ty))
+    }
+
+    /// Puts `args` (outermost first) for the innermost variables of `body` and takes their binder away.
+    pub fn substitute(&mut self, body: Id, args: &[Id]) -> Id {
+        let n = args.len();
+        self.map_free(body, 0, &mut |t, i, ty, depth| match (i as usize) < n {
+            true => t.shift(args[n - 1 - i as usize], depth),
+            false => t.var(i - n as u32 + depth as u32, ty),
+        })
+    }
+
+    /// Copies a term of another arena, its names and places included.
+    pub fn import(&mut self, from: &Terms, id: Id) -> Id {
+        let mut map: FxHashMap<Id, Id> = FxHashMap::default();
+        for old in from.reachable(id) {
+            let Node { head, kids } = from.node(old);
+            let new = self.put(*head, kids.iter().map(|k| map[k]).collect::<Vec<_>>());
+            if let Some(names) = from.names(old) {
+                self.name(new, names.to_vec());
+            }
+            for span in from.spans(old) {
+                self.mark(new, *span);
+            }
+            map.insert(old, new);
+        }
+        map[&id]
+    }
+}

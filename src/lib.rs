@@ -1,0 +1,12 @@
+//! Daedal makes array programs fast: text, typed terms, equality saturation, loop nests, C++.
+//!
+//! ```text
+//! text ─ir─▶ forms ─types─▶ typed terms ─rewrite─▶ typed terms ─lower─▶ nest ─codegen─▶ C++ ─run─▶ numbers
+//! ```
+//!
+//! Layers in order; each names only those above it. See `docs/architecture.md`.
+
+pub mod diag;
+pub mod eval;
+pub mod ir;
+pub mod types;

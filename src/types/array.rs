@@ -1,0 +1,380 @@
+//! Array forms: indices and sizes are taken apart, maps become builds.
+
+use super::Elab;
+use super::scope::Val;
+use crate::diag::Result;
+use crate::ir::{Head, Id, Monoid, Op, Ty, TyKind};
+
+impl Elab<'_> {
+    /// An index or size as its components. They are right at the depth they carry: lets may open.
+    pub(super) fn components(&mut self, at: usize) -> Result<Vec<Val>> {
+        if let Some(parts) = self.tree.headed(at, "tuple").map(<[usize]>::to_vec) {
+            let mut out = vec![];
+            for p in parts {
+                let id = self.expr(p)?;
+                if self.terms.ty(id) != Ty::int() {
+                    let label = format!("expected Integer, found {}", self.terms.ty(id));
+                    return Err(self.error(p, "indices and sizes are integers", &label));
+                }
+                out.push(self.val(id));
+            }
+            return Ok(out);
+        }
+        if let Some([of]) = self.tree.headed(at, "size") {
+            let of = self.expr(*of)?;
+            if let Some((rank, _)) = self.terms.ty(of).as_tensor() {
+                let of = if rank > 1 { self.bind(of) } else { self.val(of) };
+                let sizes = self.sizes(of, rank);
+                return Ok(sizes.into_iter().map(|s| self.val(s)).collect());
+            }
+        }
+        let id = self.expr(at)?;
+        let ty = self.terms.ty(id);
+        if ty == Ty::int() {
+            return Ok(vec![self.val(id)]);
+        }
+        match ty.as_tuple() {
+            Some(parts) if !parts.is_empty() && parts.iter().all(|p| *p == Ty::int()) => {
+                if self.terms.head(id) == Head::Tuple {
+                    let kids = self.terms.kids(id).to_vec();
+                    return Ok(kids.into_iter().map(|k| self.val(k)).collect());
+                }
+                let whole = self.bind(id);
+                let n = parts.len();
+                let parts: Vec<Id> = (0..n).map(|k| self.part(whole, k, n)).collect();
+                Ok(parts.into_iter().map(|p| self.val(p)).collect())
+            }
+            _ => {
+                let label = format!("expected Integer or a tuple of Integers, found {ty}");
+                Err(self.error(at, "indices and sizes are integers", &label))
+            }
+        }
+    }
+
+    fn all_now(&mut self, vals: &[Val]) -> Vec<Id> {
+        vals.iter().map(|v| self.now(*v)).collect()
+    }
+
+    fn size_and_lambda(&mut self, at: usize, args: &[usize], head: impl Fn(usize) -> Head) -> Result<Id> {
+        let mark = self.opened();
+        let sizes = self.components(args[0])?;
+        let kids = self.all_now(&sizes);
+        let lam = self.lambda(args[1])?;
+        let id = self.looped(at, head(sizes.len()), kids, &lam)?;
+        Ok(self.close(mark, id))
+    }
+
+    pub(super) fn form_build(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        self.size_and_lambda(at, args, Head::Build)
+    }
+
+    pub(super) fn form_sumbuild(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        self.size_and_lambda(at, args, |d| Head::Reduce(Monoid::Add, d))
+    }
+
+    pub(super) fn form_reduce(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let name = self.tree.name(args[0]).unwrap_or_default();
+        let Some(monoid) = Monoid::ALL.into_iter().find(|m| m.name() == name) else {
+            return Err(self.error(args[0], "unknown reduction", "expected `add`, `mul`, `min`, `max`, `and` or `or`"));
+        };
+        self.size_and_lambda(at, &args[1..], move |d| Head::Reduce(monoid, d))
+    }
+
+    pub(super) fn form_arg(&mut self, at: usize, args: &[usize], monoid: Monoid) -> Result<Id> {
+        let size = self.expr(args[0])?;
+        let lam = self.lambda(args[1])?;
+        self.looped(at, Head::Arg(monoid), vec![size], &lam)
+    }
+
+    pub(super) fn form_index(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let mark = self.opened();
+        let indices = self.components(args[0])?;
+        let of = self.expr(args[1])?;
+        let mut kids = self.all_now(&indices);
+        kids.push(of);
+        let mut places = vec![args[0]; kids.len()];
+        places[kids.len() - 1] = args[1];
+        let id = self.node(at, Head::Index(indices.len()), &kids, &places)?;
+        Ok(self.close(mark, id))
+    }
+
+    pub(super) fn form_size(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let of = self.expr(args[0])?;
+        let Some((rank, _)) = self.terms.ty(of).as_tensor() else {
+            let label = format!("expected a tensor, found {}", self.terms.ty(of));
+            return Err(self.error(args[0], "only tensors have a size", &label));
+        };
+        if rank == 1 {
+            return self.node(at, Head::Size(0), &[of], args);
+        }
+        let mark = self.opened();
+        let of = self.bind(of);
+        let sizes = self.sizes(of, rank);
+        let id = self.terms.put(Head::Tuple, sizes);
+        Ok(self.close(mark, id))
+    }
+
+    pub(super) fn form_shape(&mut self, _at: usize, args: &[usize]) -> Result<Id> {
+        let mark = self.opened();
+        let of = self.expr(args[0])?;
+        let of = self.bind(of);
+        let id = self.shape_of(of);
+        Ok(self.close(mark, id))
+    }
+
+    /// The compressed shape: unit of scalars, sizes of tensors of scalars, else a tensor of shapes.
+    fn shape_of(&mut self, v: Val) -> Id {
+        match self.terms.ty(v.id).kind() {
+            TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => self.terms.put(Head::Tuple, []),
+            TyKind::Tuple(parts) => {
+                let parts: Vec<Id> = (0..parts.len())
+                    .map(|k| {
+                        let part = self.part(v, k, parts.len());
+                        let part = self.val(part);
+                        self.shape_of(part)
+                    })
+                    .collect();
+                self.terms.put(Head::Tuple, parts)
+            }
+            TyKind::Tensor(rank, elem) => {
+                if elem.has_tensor() {
+                    return self.like(v, *rank, |e, levels| {
+                        let x = e.element(levels, v);
+                        let x = e.val(x);
+                        e.shape_of(x)
+                    });
+                }
+                let sizes = self.sizes(v, *rank);
+                if *rank == 1 { sizes[0] } else { self.terms.put(Head::Tuple, sizes) }
+            }
+        }
+    }
+
+    fn tensor_rank(&mut self, at: usize, v: Val) -> Result<usize> {
+        match self.terms.ty(v.id).as_tensor() {
+            Some((rank, _)) => Ok(rank),
+            None => {
+                let label = format!("expected a tensor, found {}", self.terms.ty(v.id));
+                Err(self.error(at, "type mismatch", &label))
+            }
+        }
+    }
+
+    pub(super) fn form_map(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let mark = self.opened();
+        let lam = self.lambda(args[0])?;
+        let of = self.expr(args[1])?;
+        let of = self.bind(of);
+        let rank = self.tensor_rank(args[1], of)?;
+        let mut kids = self.sizes(of, rank);
+        let from = self.depth();
+        self.scope.extend(vec![Ty::int(); rank]);
+        let levels: Vec<usize> = (from..self.depth()).collect();
+        let x = self.element(&levels, of);
+        let body = self.apply(&lam, x)?;
+        self.scope.truncate(from);
+        kids.push(body);
+        let id = self.node(at, Head::Build(rank), &kids, &[])?;
+        Ok(self.close(mark, id))
+    }
+
+    pub(super) fn form_map2(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let mark = self.opened();
+        let lam = self.lambda(args[0])?;
+        let (a, b) = (self.expr(args[1])?, args[2]);
+        let a = self.bind(a);
+        let b_id = self.expr(b)?;
+        let b = self.bind(b_id);
+        let rank = self.tensor_rank(args[1], a)?;
+        if self.tensor_rank(args[2], b)? != rank {
+            return Err(self.error(args[2], "type mismatch", &format!("expected a tensor of rank {rank}")));
+        }
+        let same = self.same_sizes(a, b, rank);
+        let mut kids = self.sizes(a, rank);
+        let from = self.depth();
+        self.scope.extend(vec![Ty::int(); rank]);
+        let levels: Vec<usize> = (from..self.depth()).collect();
+        let (x, y) = (self.element(&levels, a), self.element(&levels, b));
+        let pair = self.terms.put(Head::Tuple, [x, y]);
+        let body = match lam.params.as_slice() {
+            [(_, _), (_, _)] => {
+                let inner = self.opened();
+                let (x, y) = (self.val(x), self.val(y));
+                for (k, v) in [x, y].into_iter().enumerate() {
+                    let id = self.now(v);
+                    if self.terms.ty(id) != lam.params[k].1 {
+                        let label = format!("expected an argument of {}", self.terms.ty(id));
+                        return Err(self.error(args[0], "the function takes another type", &label));
+                    }
+                    self.open(id, Some(lam.params[k].0.clone()));
+                    self.define(&lam.params[k].0, super::scope::Meaning::Level(self.depth() - 1));
+                }
+                let body = self.expr(lam.body)?;
+                lam.params.iter().for_each(|(n, _)| self.forget(n));
+                self.close(inner, body)
+            }
+            _ => self.apply(&lam, pair)?,
+        };
+        self.scope.truncate(from);
+        kids.push(body);
+        let built = self.node(at, Head::Build(rank), &kids, &[])?;
+        let id = self.node(at, Head::Assert, &[same, built], &[])?;
+        Ok(self.close(mark, id))
+    }
+
+    /// Whether two tensors have equal outer sizes.
+    pub(super) fn same_sizes(&mut self, a: Val, b: Val, rank: usize) -> Id {
+        let (a, b) = (self.sizes(a, rank), self.sizes(b, rank));
+        let each: Vec<Id> = a.into_iter().zip(b).map(|(x, y)| self.op(Op::Eq, &[x, y])).collect();
+        self.all(&each)
+    }
+
+    /// The conjunction of truth values; there is at least one.
+    pub(super) fn all(&mut self, each: &[Id]) -> Id {
+        let mut out = each[0];
+        for e in &each[1..] {
+            out = self.op(Op::And, &[out, *e]);
+        }
+        out
+    }
+
+    pub(super) fn form_fold(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let lam = self.lambda(args[0])?;
+        let kids = vec![self.expr(args[1])?, self.expr(args[2])?];
+        if self.terms.ty(kids[1]).as_tensor().is_none_or(|(r, _)| r != 1) {
+            let label = format!("expected a vector, found {}", self.terms.ty(kids[1]));
+            return Err(self.error(args[2], "type mismatch", &label));
+        }
+        self.looped(at, Head::Fold, kids, &lam)
+    }
+
+    pub(super) fn form_scan(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let lam = self.lambda(args[0])?;
+        let kids = vec![self.expr(args[1])?, self.expr(args[2])?];
+        self.looped(at, Head::Scan, kids, &lam)
+    }
+
+    pub(super) fn form_const_vec(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let mark = self.opened();
+        let sizes = self.components(args[0])?;
+        let value = self.expr(args[1])?;
+        let mut kids = self.all_now(&sizes);
+        kids.push(value);
+        let id = self.node(at, Head::ConstVec(sizes.len()), &kids, &[])?;
+        Ok(self.close(mark, id))
+    }
+
+    pub(super) fn form_delta_vec(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let mark = self.opened();
+        let sizes = self.components(args[0])?;
+        let index = self.components(args[1])?;
+        if index.len() != sizes.len() {
+            let label = format!("expected {} components, found {}", sizes.len(), index.len());
+            return Err(self.error(args[1], "the index has another rank than the size", &label));
+        }
+        let value = self.expr(args[2])?;
+        let mut kids = self.all_now(&sizes);
+        kids.extend(self.all_now(&index));
+        kids.push(value);
+        let mut places = vec![at; kids.len()];
+        places[kids.len() - 1] = args[2];
+        let id = self.node(at, Head::DeltaVec(sizes.len()), &kids, &places)?;
+        Ok(self.close(mark, id))
+    }
+
+    pub(super) fn form_diag(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let mark = self.opened();
+        let rows = self.expr(args[0])?;
+        let rows = self.bind(rows);
+        let columns = self.expr(args[1])?;
+        let columns = self.bind(columns);
+        let lam = self.lambda(args[2])?;
+        let outer = self.now(rows);
+        let from = self.depth();
+        self.scope.push(Ty::int());
+        let i = self.level(from);
+        let value = self.apply(&lam, i)?;
+        let kids = [self.now(columns), i, value];
+        let row = self.node(at, Head::DeltaVec(1), &kids, &[args[1], args[2], args[2]])?;
+        self.scope.truncate(from);
+        let id = self.node(at, Head::Build(1), &[outer, row], args)?;
+        Ok(self.close(mark, id))
+    }
+
+    /// The size that a `buildFromSparse` shape means.
+    fn sparse_size(&mut self, at: usize) -> Result<Vec<Val>> {
+        let tree = self.tree;
+        let tuple_or_size = tree.headed(at, "tuple").is_some() || tree.headed(at, "size").is_some();
+        if !tuple_or_size {
+            let id = self.expr(at)?;
+            if let Some((rank, _)) = self.terms.ty(id).as_tensor() {
+                let of = self.bind(id);
+                let sizes = self.sizes(of, rank);
+                return Ok(sizes.into_iter().map(|s| self.val(s)).collect());
+            }
+        }
+        self.components(at)
+    }
+
+    pub(super) fn form_sparse(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let mark = self.opened();
+        let sizes = self.sparse_size(args[0])?;
+        let count = self.expr(args[1])?;
+        let mut kids = self.all_now(&sizes);
+        kids.push(count);
+        let lam = self.lambda(args[2])?;
+        let id = self.looped(at, Head::Scatter(sizes.len()), kids, &lam)?;
+        Ok(self.close(mark, id))
+    }
+
+    pub(super) fn form_sparse_tupled(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let mark = self.opened();
+        let Some(shapes) = self.tree.headed(args[0], "tuple").map(<[usize]>::to_vec) else {
+            return Err(self.error(args[0], "expected a tuple of shapes", "such as `(tuple n m)`"));
+        };
+        let sizes = shapes.iter().map(|s| self.sparse_size(*s)).collect::<Result<Vec<_>>>()?;
+        let count = self.expr(args[1])?;
+        let count = self.bind(count);
+        let lam = self.lambda(args[2])?;
+        let mut out = vec![];
+        for (k, size) in sizes.iter().enumerate() {
+            let mut kids = self.all_now(size);
+            kids.push(self.now(count));
+            let from = self.depth();
+            let body = self.binder(&lam, &[Ty::int()])?;
+            let Some(parts) = self.terms.ty(body).as_tuple().filter(|p| p.len() == sizes.len()) else {
+                let label = format!("expected a tuple of {} pairs of index and value", sizes.len());
+                return Err(self.error(lam.body, "type mismatch", &label));
+            };
+            kids.push(self.terms.put(Head::Get(k as u32, parts.len() as u32), [body]));
+            debug_assert_eq!(from, self.depth());
+            let places = vec![lam.body; kids.len()];
+            let id = self.node(at, Head::Scatter(size.len()), &kids, &places)?;
+            self.terms.name(id, lam.names());
+            out.push(id);
+        }
+        let id = self.terms.put(Head::Tuple, out);
+        Ok(self.close(mark, id))
+    }
+
+    pub(super) fn form_unzip(&mut self, _at: usize, args: &[usize]) -> Result<Id> {
+        let mark = self.opened();
+        let of = self.expr(args[0])?;
+        let of = self.bind(of);
+        let Some((rank, parts)) = self.terms.ty(of.id).as_tensor().and_then(|(r, e)| Some((r, e.as_tuple()?))) else {
+            let label = format!("expected a tensor of tuples, found {}", self.terms.ty(of.id));
+            return Err(self.error(args[0], "type mismatch", &label));
+        };
+        let n = parts.len();
+        let tensors: Vec<Id> = (0..n)
+            .map(|k| {
+                self.like(of, rank, |e, levels| {
+                    let x = e.element(levels, of);
+                    e.terms.put(Head::Get(k as u32, n as u32), [x])
+                })
+            })
+            .collect();
+        let id = self.terms.put(Head::Tuple, tensors);
+        Ok(self.close(mark, id))
+    }
+}

@@ -1,0 +1,296 @@
+//! Expressions: atoms, the core forms, and the table of all other forms.
+
+use super::Elab;
+use super::scope::Meaning;
+use crate::diag::{Result, nearest};
+use crate::ir::read::{Atom, Form};
+use crate::ir::{Head, Id, Lit, Scalar, Ty, deep};
+
+type Handler = fn(&mut Elab<'_>, usize, &[usize]) -> Result<Id>;
+
+/// A form: its name, how many arguments it takes at least and at most, and what makes its term.
+struct Row(&'static str, usize, usize, Handler);
+
+const MANY: usize = usize::MAX;
+
+/// Every form that is not a function call.
+static FORMS: &[Row] = &[
+    Row("let", 2, 2, |e, at, a| e.form_let(at, a)),
+    Row("if", 3, 3, |e, at, a| e.plain(at, Head::If, a)),
+    Row("assert", 2, 2, |e, at, a| e.plain(at, Head::Assert, a)),
+    Row("tuple", 0, MANY, |e, at, a| e.plain(at, Head::Tuple, a)),
+    Row("lam", 0, MANY, |e, at, _| {
+        Err(e.error(at, "a function may stand only as an argument of `build`, `map`, `fold` and their like", "here"))
+    }),
+    Row("cast", 2, 2, |e, at, a| e.form_cast(at, a)),
+    Row("$dummy", 1, 1, |e, at, _| Err(e.error(at, "`$dummy` has no value", "not supported"))),
+    Row("build", 2, 2, |e, at, a| e.form_build(at, a)),
+    Row("sumbuild", 2, 2, |e, at, a| e.form_sumbuild(at, a)),
+    Row("reduce", 3, 3, |e, at, a| e.form_reduce(at, a)),
+    Row("argmin", 2, 2, |e, at, a| e.form_arg(at, a, crate::ir::Monoid::Min)),
+    Row("argmax", 2, 2, |e, at, a| e.form_arg(at, a, crate::ir::Monoid::Max)),
+    Row("sum", 1, 1, |e, at, a| e.plain(at, Head::Sum, a)),
+    Row("index", 2, 2, |e, at, a| e.form_index(at, a)),
+    Row("size", 1, 1, |e, at, a| e.form_size(at, a)),
+    Row("shape", 1, 1, |e, at, a| e.form_shape(at, a)),
+    Row("map", 2, 2, |e, at, a| e.form_map(at, a)),
+    Row("map2", 3, 3, |e, at, a| e.form_map2(at, a)),
+    Row("fold", 3, 3, |e, at, a| e.form_fold(at, a)),
+    Row("scan", 3, 3, |e, at, a| e.form_scan(at, a)),
+    Row("constVec", 2, 2, |e, at, a| e.form_const_vec(at, a)),
+    Row("deltaVec", 3, 3, |e, at, a| e.form_delta_vec(at, a)),
+    Row("delta", 3, 3, |e, at, a| e.form_delta(at, a)),
+    Row("diag", 3, 3, |e, at, a| e.form_diag(at, a)),
+    Row("Vec_init", 1, MANY, |e, at, a| e.plain(at, Head::VecInit, a)),
+    Row("buildFromSparse", 3, 3, |e, at, a| e.form_sparse(at, a)),
+    Row("buildFromSparseTupled", 3, 3, |e, at, a| e.form_sparse_tupled(at, a)),
+    Row("unzip", 1, 1, |e, at, a| e.form_unzip(at, a)),
+    Row("ts_add", 2, 2, |e, at, a| e.form_ts_add(at, a)),
+    Row("ts_scale", 2, 2, |e, at, a| e.form_ts_scale(at, a)),
+    Row("ts_neg", 1, 1, |e, at, a| e.form_ts_neg(at, a)),
+    Row("ts_dot", 2, 2, |e, at, a| e.form_ts_dot(at, a)),
+    Row("print", 0, MANY, |e, at, a| e.plain(at, Head::Print, a)),
+    Row("$trace", 1, 1, |e, _, a| e.expr(a[0])),
+    Row("$inline", 1, 1, |e, _, a| e.expr(a[0])),
+    Row("$copydown", 1, 1, |e, _, a| e.expr(a[0])),
+    Row("$check", 5, 5, |e, at, a| e.form_check(at, a)),
+];
+
+/// Operations on linear maps, refused by name.
+const LINEAR_MAPS: &str = "lm";
+
+fn row(name: &str) -> Option<&'static Row> {
+    FORMS.iter().find(|r| r.0 == name)
+}
+
+/// Whether a name is taken by a form.
+pub fn is_form(name: &str) -> bool {
+    row(name).is_some() || name.starts_with("get$") || name.starts_with("size$")
+}
+
+/// The names of all forms, for hints.
+pub fn form_names() -> impl Iterator<Item = &'static str> {
+    FORMS.iter().map(|r| r.0)
+}
+
+impl Elab<'_> {
+    /// The term of an expression.
+    pub(super) fn expr(&mut self, at: usize) -> Result<Id> {
+        match &self.tree.at(at).form {
+            Form::Atom(Atom::Int(v)) => Ok(self.terms.lit(Lit::int(*v))),
+            Form::Atom(Atom::Float(v)) => Ok(self.terms.lit(Lit::float(*v))),
+            Form::Atom(Atom::Text(t)) => Ok(self.terms.lit(Lit::Str(crate::ir::lit::intern(t)))),
+            Form::Atom(Atom::Name(_)) => self.name(at),
+            Form::Bracket(_) => Err(self.error(at, "expected an expression", "a function is no value")),
+            Form::List(kids) => {
+                let kids: &[usize] = kids;
+                match kids.split_first() {
+                    Some((head, args)) => deep(|| self.list(at, *head, args)),
+                    None => Err(self.error(at, "expected an expression", "`()` is none; the unit is `(tuple)`")),
+                }
+            }
+        }
+    }
+
+    fn name(&mut self, at: usize) -> Result<Id> {
+        let name = self.tree.name(at).unwrap_or_default();
+        match name {
+            "true" => return Ok(self.terms.lit(Lit::Bool(true))),
+            "false" => return Ok(self.terms.lit(Lit::Bool(false))),
+            _ => {}
+        }
+        if let Some(id) = self.meaning(name) {
+            return Ok(id);
+        }
+        let message = format!("unknown name `{name}`");
+        let hint = match self.by_name.contains_key(name) || is_form(name) {
+            true => Some(format!("`{name}` is a function; call it with brackets: `({name} …)`")),
+            false => nearest(name, self.names.keys().map(String::as_str)),
+        };
+        Err(self.error(at, &message, "not in scope here").hint(hint))
+    }
+
+    fn list(&mut self, at: usize, head: usize, args: &[usize]) -> Result<Id> {
+        let Some(name) = self.tree.name(head) else {
+            return self.call(at, head, args);
+        };
+        let shadowed = self.generic && self.by_name.contains_key(name);
+        if let Some(row) = row(name).filter(|_| !shadowed) {
+            if args.len() < row.1 || args.len() > row.2 {
+                let wanted = match row.2 {
+                    MANY => format!("at least {}", row.1),
+                    _ => row.1.to_string(),
+                };
+                let label = format!("expected {wanted} arguments, found {}", args.len());
+                return Err(self.error(at, &format!("wrong number of arguments of `{name}`"), &label));
+            }
+            return row.3(self, at, args);
+        }
+        if let Some(rest) = name.strip_prefix("get$") {
+            return self.form_get(at, head, rest, args);
+        }
+        if let Some(rest) = name.strip_prefix("size$") {
+            return self.form_axis(at, head, rest, args);
+        }
+        if name.starts_with(LINEAR_MAPS) && name[2..].starts_with(|c: char| c.is_ascii_uppercase()) {
+            return Err(self.error(head, &format!("operations on linear maps (`{name}`) are not supported"), "here"));
+        }
+        self.call(at, head, args)
+    }
+
+    /// A node whose arguments are plain expressions.
+    fn plain(&mut self, at: usize, head: Head, args: &[usize]) -> Result<Id> {
+        let kids = args.iter().map(|a| self.expr(*a)).collect::<Result<Vec<_>>>()?;
+        self.node(at, head, &kids, args)
+    }
+
+    /// Adds a node that stands at a place; `places` are the forms of its children.
+    pub(super) fn node(&mut self, at: usize, head: Head, kids: &[Id], places: &[usize]) -> Result<Id> {
+        match self.terms.add(head, kids.iter().copied()) {
+            Ok(id) => {
+                if !matches!(head, Head::Let | Head::If | Head::Tuple | Head::Get(..) | Head::Size(_)) {
+                    self.terms.mark(id, self.tree.at(at).span);
+                }
+                Ok(id)
+            }
+            Err(m) => {
+                let (place, found) = match m.child {
+                    Some(k) => (places.get(k).copied().unwrap_or(at), self.terms.ty(kids[k]).to_string()),
+                    None => {
+                        let tys: Vec<String> = kids.iter().map(|k| self.terms.ty(*k).to_string()).collect();
+                        (at, tys.join(" "))
+                    }
+                };
+                Err(self.error(place, "type mismatch", &format!("expected {}, found {found}", m.expected)))
+            }
+        }
+    }
+
+    fn form_let(&mut self, _at: usize, args: &[usize]) -> Result<Id> {
+        // A chain of lets in body position is a loop, not a recursion.
+        let (mark, mut names) = (self.opened(), vec![]);
+        let mut args = args.to_vec();
+        let body = loop {
+            for (pattern, value) in self.bindings(args[0])? {
+                self.bind_pattern(pattern, value, &mut names)?;
+            }
+            match self.tree.headed(args[1], "let") {
+                Some(next) if next.len() == 2 => args = next.to_vec(),
+                _ => break self.expr(args[1])?,
+            }
+        };
+        for name in names.iter().rev() {
+            self.forget(name);
+        }
+        Ok(self.close(mark, body))
+    }
+
+    /// `(x e)`, `((x e) (y f))` or `((x y) e)` as pairs of pattern and value.
+    fn bindings(&mut self, at: usize) -> Result<Vec<(usize, usize)>> {
+        let kids = self.tree.list(at).unwrap_or_default().to_vec();
+        let is_names = |e: &Self, at: usize| {
+            e.tree.list(at).is_some_and(|ks| !ks.is_empty() && ks.iter().all(|k| e.tree.name(*k).is_some()))
+        };
+        let pair = |e: &Self, at: usize| match e.tree.list(at) {
+            Some([p, v]) if e.tree.name(*p).is_some() || is_names(e, *p) => Some((*p, *v)),
+            _ => None,
+        };
+        // `((a b) (c d))` is one pattern, whatever it looks like.
+        if kids.len() == 2 && (self.tree.name(kids[0]).is_some() || is_names(self, kids[0])) {
+            return Ok(vec![(kids[0], kids[1])]);
+        }
+        let all: Option<Vec<_>> = kids.iter().map(|k| pair(self, *k)).collect();
+        match all {
+            Some(all) if !all.is_empty() => Ok(all),
+            _ => Err(self.error(at, "expected bindings", "such as `(x e)`, `((x e) (y f))` or `((x y) e)`")),
+        }
+    }
+
+    fn bind_pattern(&mut self, pattern: usize, value: usize, names: &mut Vec<String>) -> Result<()> {
+        let id = self.expr(value)?;
+        if let Some(name) = self.tree.name(pattern).map(str::to_string) {
+            self.open(id, Some(name.clone()));
+            self.define(&name, Meaning::Level(self.depth() - 1));
+            names.push(name);
+            return Ok(());
+        }
+        let parts: Vec<String> = {
+            let kids = self.tree.list(pattern).unwrap_or_default();
+            kids.iter().filter_map(|k| self.tree.name(*k)).map(str::to_string).collect()
+        };
+        let ty = self.terms.ty(id);
+        if ty.as_tuple().is_none_or(|t| t.len() != parts.len()) {
+            let label = format!("expected a tuple of {}, found {ty}", parts.len());
+            return Err(self.error(value, "the pattern does not fit its value", &label));
+        }
+        let whole = self.bind(id);
+        for (k, name) in parts.iter().enumerate() {
+            let part = self.part(whole, k, parts.len());
+            self.open(part, Some(name.clone()));
+            self.define(name, Meaning::Level(self.depth() - 1));
+            names.push(name.clone());
+        }
+        Ok(())
+    }
+
+    fn form_cast(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let ty = self.ty(args[0])?;
+        let Some(s) = ty.as_scalar() else {
+            return Err(self.error(args[0], "a cast gives a number", &format!("found {ty}")));
+        };
+        let value = self.expr(args[1])?;
+        // A cast literal is a literal of that type: there is no other way to write one.
+        if let Some(lit) = self.terms.as_lit(value)
+            && s != Scalar::F64
+            && !(s == Scalar::I64 && lit.ty() == Ty::int())
+            && let Some(cast) = lit.cast(s)
+            && lit.ty() == (if s.is_float() { Ty::float() } else { Ty::int() })
+            && (!s.is_float() || cast.as_f64().is_some_and(f64::is_finite))
+        {
+            return Ok(self.terms.lit(cast));
+        }
+        self.node(at, Head::Cast(s), &[value], &args[1..])
+    }
+
+    /// `get$i$n`, counted from 1.
+    fn form_get(&mut self, at: usize, head: usize, rest: &str, args: &[usize]) -> Result<Id> {
+        let numbers = rest.split_once('$').and_then(|(i, n)| Some((i.parse::<u32>().ok()?, n.parse::<u32>().ok()?)));
+        let Some((i, n)) = numbers.filter(|(i, n)| 1 <= *i && i <= n) else {
+            return Err(self.error(head, "expected `get$i$n` with i from 1 to n", "here"));
+        };
+        let [arg] = args else {
+            return Err(self.error(
+                at,
+                "wrong number of arguments",
+                &format!("expected 1 argument, found {}", args.len()),
+            ));
+        };
+        if let Some(name) = self.tree.name(*arg)
+            && let Some(Meaning::Parts(levels)) = self.names.get(name).and_then(|m| m.last())
+            && levels.len() == n as usize
+        {
+            let level = levels[i as usize - 1];
+            return Ok(self.level(level));
+        }
+        // The size of a tensor of several axes is a tuple in name only.
+        if let Some([of]) = self.tree.headed(*arg, "size") {
+            let of = self.expr(*of)?;
+            if self.terms.ty(of).as_tensor().is_some_and(|(r, _)| r == n as usize && r > 1) {
+                return Ok(self.terms.put(Head::Size(i as usize - 1), [of]));
+            }
+        }
+        self.plain(at, Head::Get(i - 1, n), args)
+    }
+
+    /// `size$k`: the size of one axis, counted from 1 through nested tensors.
+    fn form_axis(&mut self, at: usize, head: usize, rest: &str, args: &[usize]) -> Result<Id> {
+        match (rest.parse::<usize>(), args) {
+            (Ok(k @ 1..), [_]) => self.plain(at, Head::Size(k - 1), args),
+            (Ok(1..), _) => {
+                let label = format!("expected 1 argument, found {}", args.len());
+                Err(self.error(at, "wrong number of arguments", &label))
+            }
+            (Ok(_) | Err(_), _) => Err(self.error(head, "expected `size$k` with k from 1", "here")),
+        }
+    }
+}

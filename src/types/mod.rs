@@ -1,0 +1,129 @@
+//! Forms become typed terms: names are resolved, types checked, convenience forms spelled out.
+//!
+//! Invariant: what leaves this layer is well typed, and every definition's body has no free
+//! variables but its parameters. [`verify`] checks that again after any pass.
+
+mod array;
+mod call;
+mod declare;
+mod expr;
+mod lambda;
+mod linear;
+pub mod scope;
+pub mod shape;
+#[expect(clippy::module_inception, reason = "the reader of types")]
+mod types;
+pub mod verify;
+
+use crate::diag::{Diagnostic, Result, Source};
+use crate::ir::read::Tree;
+use crate::ir::{Def, Fun, Id, Param, Program, Terms, Ty, read};
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+use scope::{Meaning, Pending};
+use std::sync::Arc;
+
+/// The state of reading one text.
+pub struct Elab<'a> {
+    tree: &'a Tree,
+    terms: Terms,
+    defs: IndexMap<Fun, Def>,
+    by_name: FxHashMap<String, Vec<Fun>>,
+    scope: Vec<Ty>,
+    names: FxHashMap<String, Vec<Meaning>>,
+    pending: Vec<Pending>,
+    /// Whether type variables are allowed: in rules.
+    generic: bool,
+}
+
+/// Reads and checks a program.
+///
+/// # Errors
+/// Everything that is wrong with the text, with its place.
+pub fn program(source: &Arc<Source>) -> Result<Program> {
+    let tree = read::read(&source.text).map_err(|d| d.within(source))?;
+    tree_program(&tree, source)
+}
+
+/// Checks a program that has been read.
+///
+/// # Errors
+/// As [`program`].
+pub fn tree_program(tree: &Tree, source: &Arc<Source>) -> Result<Program> {
+    let mut elab = Elab::new(tree);
+    for at in &tree.top {
+        elab.declaration(*at).map_err(|d| d.within(source))?;
+    }
+    Ok(Program { terms: elab.terms, defs: elab.defs, source: source.clone() })
+}
+
+/// Two sides of a rule as typed terms over the metavariables as parameters. A metavariable that
+/// takes arguments is a function without a body.
+pub struct RuleSides {
+    /// The arena of both.
+    pub terms: Terms,
+    /// Metavariables that stand for terms: the free variables of both sides.
+    pub params: Vec<Param>,
+    /// Metavariables that are applied to bound variables.
+    pub funs: Vec<Fun>,
+    /// Left and right side.
+    pub sides: (Id, Id),
+}
+
+/// Checks the two sides of a rule: `params` is the form of its parameter list.
+///
+/// # Errors
+/// As [`program`]; also where the sides have different types.
+pub fn rule(tree: &Tree, source: &Arc<Source>, params: usize, sides: (usize, usize)) -> Result<RuleSides> {
+    let mut elab = Elab::new(tree);
+    elab.generic = true;
+    elab.rule(params, sides).map_err(|d| d.within(source))
+}
+
+impl<'a> Elab<'a> {
+    fn new(tree: &'a Tree) -> Elab<'a> {
+        Elab {
+            tree,
+            terms: Terms::default(),
+            defs: IndexMap::default(),
+            by_name: FxHashMap::default(),
+            scope: vec![],
+            names: FxHashMap::default(),
+            pending: vec![],
+            generic: false,
+        }
+    }
+
+    fn error(&self, at: usize, message: &str, label: &str) -> Box<Diagnostic> {
+        Diagnostic::user(message).at(self.tree.at(at).span, label)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects: reading, typing, printing, and that printing is stable and reads back the same.
+    #[test]
+    fn printing_reads_back_to_the_same_terms() {
+        let text = r#"
+(def f Float ((x : (Vec Float) n) (y : (Vec Float) n) (k : Integer))
+  (let ((a b) (tuple (sumbuild n (lam (i : Integer) (mul (index i x) (index i y)))) 2.5))
+    (if (gt k 0) (add a b) (let (c (sum (map (lam (v : Float) (exp v)) x))) (sub c a)))))
+(def g (Tensor 2 Float) (m : Tensor 2 Float)
+  (build (size m) (lam (ij : (Tuple Integer Integer)) (add (to_float (get$1$2 ij)) (index ij m)))))
+(def h Float (x : Vec Float) (fold (lam (p : (Tuple Float Float)) (add (get$1$2 p) (get$2$2 p))) 0.0 x))
+"#;
+        let read = |text: &str| program(&Source::new("t", text)).map_err(|d| panic!("{}\n{text}", d.render())).ok();
+        let first = read(text).unwrap();
+        verify::verify(&first).unwrap();
+        let printed = crate::ir::print::program(&first);
+        let second = read(&printed).unwrap();
+        assert_eq!(printed, crate::ir::print::program(&second));
+        let mut terms = first.terms.clone();
+        for (a, b) in first.defs.values().zip(second.defs.values()) {
+            let same = terms.import(&second.terms, b.term().unwrap());
+            assert_eq!(a.term().unwrap(), same, "{printed}");
+        }
+    }
+}

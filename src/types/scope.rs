@@ -1,0 +1,171 @@
+//! Names in scope, and lets that a form opens on the way to its result.
+//!
+//! A term is right at one depth only. A [`Val`] remembers the depth it was made at, and
+//! [`Elab::now`] moves it to where it is used.
+
+use super::Elab;
+use crate::ir::{Head, Id, Lit, Op, Ty};
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub enum Meaning {
+    /// The variable bound at a level, counted from the outermost.
+    Level(usize),
+    /// The size of an axis of the parameter at a level.
+    Size(usize, usize),
+    /// A tuple whose parts are the variables at these levels.
+    Parts(Vec<usize>),
+}
+
+/// A term with the depth at which it was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Val {
+    /// The term.
+    pub id: Id,
+    /// The number of variables in scope then.
+    pub depth: usize,
+}
+
+/// A let that waits for its body.
+pub struct Pending {
+    value: Id,
+    name: Option<String>,
+}
+
+impl Elab<'_> {
+    /// Number of variables in scope.
+    pub fn depth(&self) -> usize {
+        self.scope.len()
+    }
+
+    /// The variable bound at a level.
+    pub fn level(&mut self, level: usize) -> Id {
+        let index = self.depth() - 1 - level;
+        self.terms.var(index as u32, self.scope[level])
+    }
+
+    /// The term that a name stands for.
+    pub fn meaning(&mut self, name: &str) -> Option<Id> {
+        match self.names.get(name)?.last()?.clone() {
+            Meaning::Level(l) => Some(self.level(l)),
+            Meaning::Size(l, axis) => {
+                let of = self.level(l);
+                Some(self.terms.put(Head::Size(axis), [of]))
+            }
+            Meaning::Parts(levels) => {
+                let parts: Vec<Id> = levels.into_iter().map(|l| self.level(l)).collect();
+                Some(self.terms.put(Head::Tuple, parts))
+            }
+        }
+    }
+
+    /// Brings a name into scope.
+    pub fn define(&mut self, name: &str, meaning: Meaning) {
+        self.names.entry(name.to_string()).or_default().push(meaning);
+    }
+
+    /// Takes a name out of scope.
+    pub fn forget(&mut self, name: &str) {
+        if let Some(stack) = self.names.get_mut(name) {
+            stack.pop();
+            if stack.is_empty() {
+                self.names.remove(name);
+            }
+        }
+    }
+
+    /// A term just made, with its depth.
+    pub fn val(&self, id: Id) -> Val {
+        Val { id, depth: self.depth() }
+    }
+
+    /// The term at the present depth.
+    pub fn now(&mut self, v: Val) -> Id {
+        self.terms.shift(v.id, self.depth() - v.depth)
+    }
+
+    /// Binds a value so that it is evaluated once; variables and literals stand for themselves.
+    pub fn bind(&mut self, id: Id) -> Val {
+        match self.terms.head(id) {
+            Head::Var(..) | Head::Const(_) => self.val(id),
+            _ => {
+                self.open(id, None);
+                let level = self.depth() - 1;
+                let id = self.level(level);
+                self.val(id)
+            }
+        }
+    }
+
+    /// Opens a let; [`Elab::close`] puts it around a body.
+    pub fn open(&mut self, value: Id, name: Option<String>) {
+        let ty = self.terms.ty(value);
+        self.pending.push(Pending { value, name });
+        self.scope.push(ty);
+    }
+
+    /// How many lets are open.
+    pub fn opened(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Closes all lets opened since `mark` around a body.
+    pub fn close(&mut self, mark: usize, mut body: Id) -> Id {
+        while self.pending.len() > mark {
+            if let Some(p) = self.pending.pop() {
+                body = self.terms.put(Head::Let, [p.value, body]);
+                if let Some(name) = p.name {
+                    self.terms.name(body, vec![name]);
+                }
+                self.scope.pop();
+            }
+        }
+        body
+    }
+
+    /// Makes a body under binders of these types; it is given their levels.
+    pub fn under(&mut self, tys: &[Ty], body: impl FnOnce(&mut Self, &[usize]) -> Id) -> Id {
+        let from = self.depth();
+        self.scope.extend_from_slice(tys);
+        let levels: Vec<usize> = (from..self.depth()).collect();
+        let out = body(self, &levels);
+        self.scope.truncate(from);
+        out
+    }
+
+    /// An `Integer` literal.
+    pub fn int(&mut self, v: i64) -> Id {
+        self.terms.lit(Lit::int(v))
+    }
+
+    /// Component `i` (from 0) of a tuple.
+    pub fn part(&mut self, v: Val, i: usize, n: usize) -> Id {
+        let of = self.now(v);
+        self.terms.put(Head::Get(i as u32, n as u32), [of])
+    }
+
+    /// Sizes of the outer tensor.
+    pub fn sizes(&mut self, v: Val, rank: usize) -> Vec<Id> {
+        let of = self.now(v);
+        (0..rank).map(|k| self.terms.put(Head::Size(k), [of])).collect()
+    }
+
+    /// The element at indices.
+    pub fn element(&mut self, indices: &[usize], v: Val) -> Id {
+        let mut kids: Vec<Id> = indices.iter().map(|l| self.level(*l)).collect();
+        kids.push(self.now(v));
+        self.terms.put(Head::Index(indices.len()), kids)
+    }
+
+    /// A tensor of the size of `like` whose element at each index `body` makes.
+    pub fn like(&mut self, like: Val, rank: usize, body: impl FnOnce(&mut Self, &[usize]) -> Id) -> Id {
+        let mut kids = self.sizes(like, rank);
+        kids.push(self.under(&vec![Ty::int(); rank], body));
+        self.terms.put(Head::Build(rank), kids)
+    }
+
+    /// A scalar operation on terms of this depth.
+    pub fn op(&mut self, op: Op, args: &[Id]) -> Id {
+        self.terms.op(op, args.iter().copied())
+    }
+}

@@ -1,0 +1,87 @@
+//! The sizes of a tensor as terms, without making the tensor where that can be helped.
+
+use crate::ir::{Head, Id, Op, Terms, deep};
+
+/// One term for each axis of `id`'s type, nested tensors included, in `id`'s own context.
+/// Every term is right wherever `id` has a value, but for axes inside an empty tensor.
+pub fn shape(terms: &mut Terms, id: Id) -> Vec<Id> {
+    let axes = terms.ty(id).axes();
+    if axes == 0 {
+        return vec![];
+    }
+    match deep(|| known(terms, id)) {
+        Some(dims) if dims.len() == axes => dims,
+        _ => (0..axes).map(|k| terms.put(Head::Size(k), [id])).collect(),
+    }
+}
+
+fn known(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
+    let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
+    match head {
+        Head::Build(d) => {
+            let inner = shape(terms, kids[d]);
+            let inner = lower(terms, &inner, d)?;
+            Some([&kids[..d], &inner].concat())
+        }
+        Head::ConstVec(d) => Some([&kids[..d], &shape(terms, kids[d])].concat()),
+        Head::DeltaVec(d) => Some([&kids[..d], &shape(terms, kids[2 * d])].concat()),
+        Head::VecInit => {
+            let n = terms.int(kids.len() as i64);
+            Some([&[n], shape(terms, kids[0]).as_slice()].concat())
+        }
+        Head::Scatter(d) => Some(kids[..d].to_vec()),
+        Head::Scan => Some([&kids[1..2], &shape(terms, kids[0])].concat()),
+        Head::Fold => Some(shape(terms, kids[0])),
+        Head::Index(d) => Some(shape(terms, kids[d])[d..].to_vec()),
+        Head::Sum => {
+            let (rank, _) = terms.ty(kids[0]).as_tensor()?;
+            Some(shape(terms, kids[0])[rank..].to_vec())
+        }
+        Head::Reduce(_, d) => {
+            let inner = shape(terms, kids[d]);
+            lower(terms, &inner, d)
+        }
+        Head::Assert => Some(shape(terms, kids[1])),
+        Head::Let => {
+            let inner = shape(terms, kids[1]);
+            Some(inner.into_iter().map(|s| around(terms, kids[0], s)).collect())
+        }
+        Head::If => {
+            let (a, b) = (shape(terms, kids[1]), shape(terms, kids[2]));
+            let pick = |(x, y): (Id, Id)| {
+                if x == y { x } else { terms.put(Head::If, [kids[0], x, y]) }
+            };
+            Some(a.into_iter().zip(b).map(pick).collect())
+        }
+        Head::Op(op) if op != Op::Select => {
+            let tensor = kids.into_iter().find(|k| terms.ty(*k).axes() > 0)?;
+            Some(shape(terms, tensor))
+        }
+        Head::Get(i, _) if terms.head(kids[0]) == Head::Tuple => {
+            let part = terms.kids(kids[0])[i as usize];
+            Some(shape(terms, part))
+        }
+        _ => None,
+    }
+}
+
+/// Terms moved out of `n` binders, where they do not depend on them.
+pub fn lower(terms: &mut Terms, ids: &[Id], n: usize) -> Option<Vec<Id>> {
+    ids.iter().map(|s| lowered(terms, *s, n)).collect()
+}
+
+/// A term moved out of `n` binders, where it does not depend on them.
+pub fn lowered(terms: &mut Terms, id: Id, n: usize) -> Option<Id> {
+    if terms.free(id).below(n) {
+        return None;
+    }
+    Some(terms.map_free(id, n, &mut |t, i, ty, depth| t.var(i + depth as u32, ty)))
+}
+
+/// A let around a size, where the size depends on it.
+fn around(terms: &mut Terms, value: Id, size: Id) -> Id {
+    match lowered(terms, size, 1) {
+        Some(out) => out,
+        None => terms.put(Head::Let, [value, size]),
+    }
+}
