@@ -7,6 +7,10 @@
 //! Layers in order; each names only those above it. See `docs/architecture.md`.
 
 pub mod diag;
-pub mod eval;
 pub mod ir;
 pub mod types;
+pub mod eval;
+pub mod rules;
+pub mod cost;
+pub mod rewrite;
+pub mod pipeline;

@@ -322,6 +322,7 @@ impl Head {
                 match (m, kids[d].as_scalar()) {
                     (Monoid::Add, _) if kids[d].is_additive() => Ok(kids[d]),
                     (_, Some(s)) if m.identity(s).is_some() => Ok(kids[d]),
+                    (Monoid::Mul | Monoid::Min | Monoid::Max, None) if kids[d].is_number_variable() => Ok(kids[d]),
                     (Monoid::And | Monoid::Or, _) => Mismatch::at(d, "Bool"),
                     (Monoid::Add, _) => Mismatch::at(d, "numbers, or tuples and tensors of them"),
                     (Monoid::Mul | Monoid::Min | Monoid::Max, _) => Mismatch::at(d, "a number"),

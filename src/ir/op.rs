@@ -241,8 +241,11 @@ impl Op {
         if let Some(scalars) = args.iter().map(|t| t.as_scalar()).collect::<Option<Vec<_>>>() {
             return self.result(&scalars).map(Ty::scalar);
         }
-        if let Some(TyKind::Var(range, _)) = args.last().map(|t| t.kind()) {
-            return self.generic_ty(args, *range);
+        if let Some((ty, range)) = args.iter().find_map(|t| match t.kind() {
+            TyKind::Var(range, _) => Some((*t, *range)),
+            _ => None,
+        }) {
+            return self.generic_ty(args, ty, range);
         }
         let binary = args.len() == 2 && matches!(self, Op::Add | Op::Sub | Op::Mul | Op::Div);
         let unary = args.len() == 1 && (self == Op::Neg || self.row().sig == FloatFn);
@@ -273,8 +276,8 @@ impl Op {
     }
 
     /// The result on type variables of rewrite rules.
-    fn generic_ty(self, args: &[Ty], range: Range) -> Option<Ty> {
-        let (ty, n) = (*args.last()?, args.len());
+    fn generic_ty(self, args: &[Ty], ty: Ty, range: Range) -> Option<Ty> {
+        let n = args.len();
         let all = args.iter().all(|a| *a == ty);
         let scalar = matches!(range, Range::Number | Range::Int | Range::Float);
         match self.row().sig {
@@ -283,7 +286,8 @@ impl Op {
             Ints if all && n == 2 && range == Range::Int => Some(ty),
             Order if all && n == 2 && scalar => Some(Ty::bool()),
             Equality if all && n == 2 && scalar => Some(Ty::bool()),
-            Choice if n == 3 && args[0] == Ty::bool() && args[1] == ty && scalar => Some(ty),
+            Choice if n == 3 && args[0] == Ty::bool() && args[1] == ty && args[2] == ty && scalar => Some(ty),
+            FloatInt if n == 2 && args[0] == ty && args[1] == Ty::int() && range == Range::Float => Some(ty),
             FloatFn if n == 1 && range == Range::Float => Some(ty),
             Floats if all && n == 2 && range == Range::Float => Some(ty),
             _ => None,

@@ -254,6 +254,11 @@ impl Ty {
         }
     }
 
+    /// Whether it is a type variable that ranges over scalar numbers.
+    pub fn is_number_variable(self) -> bool {
+        matches!(self.0, TyKind::Var(Range::Number | Range::Int | Range::Float, _))
+    }
+
     /// Whether a tensor stands anywhere in the type.
     pub fn has_tensor(self) -> bool {
         match self.0 {

@@ -1,0 +1,271 @@
+//! What a term costs: one walk over terms, with the numbers from a [`Model`].
+//!
+//! The same per-node numbers serve extraction from e-graphs. Times are never measured here.
+
+mod estimate;
+
+pub use estimate::Est;
+
+use crate::diag::{Diagnostic, Result};
+use crate::ir::op::Class;
+use crate::ir::{Def, Fun, Head, Id, Op, Program, Terms, Ty, TyKind, deep};
+use rustc_hash::FxHashMap;
+
+/// The size that is assumed where none is known (Knossos, `costs.py`: 16 for every dimension).
+pub const ASSUMED: f64 = 16.0;
+
+/// Which numbers to use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Model {
+    /// The published one: abstract units, every size 16.
+    Knossos,
+    /// Operations by class, memory traffic and allocations, with estimated sizes.
+    Analytic,
+}
+
+impl Model {
+    /// The model of a name.
+    pub fn named(name: &str) -> Option<Model> {
+        [Model::Knossos, Model::Analytic].into_iter().find(|m| m.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Model::Knossos => "knossos",
+            Model::Analytic => "analytic",
+        }
+    }
+
+    /// The cost of binding a value.
+    pub fn binding(self) -> f64 {
+        match self {
+            Model::Knossos => 0.1,
+            Model::Analytic => 0.01,
+        }
+    }
+
+    /// The cost of the cheaper arm of an `if`, as a part of its own.
+    pub const OTHER_ARM: f64 = 1e-4;
+}
+
+/// What a model looks at in a node, apart from its label.
+pub struct Shape<'a> {
+    /// The result type.
+    pub ty: Ty,
+    /// The types of the children.
+    pub kids: &'a [Ty],
+    /// How many scalars the result has.
+    pub elements: f64,
+    /// How many scalars one element of a loop has, or the first tensor child's.
+    pub inner: f64,
+    /// How often the last child of a loop runs.
+    pub trips: f64,
+}
+
+impl Model {
+    /// The cost of a node without its children. The children of a loop's last place count
+    /// [`Shape::trips`] times; an `if` counts its dearer arm.
+    pub fn own(self, head: Head, shape: &Shape<'_>) -> f64 {
+        match self {
+            Model::Knossos => knossos(head, shape),
+            Model::Analytic => analytic(head, shape),
+        }
+    }
+}
+
+/// The table of the reference implementation (`rlo/costs.py`); operations that it lacks cost what
+/// their class costs there.
+fn knossos(head: Head, s: &Shape<'_>) -> f64 {
+    let class = |op: Op| match op {
+        Op::Pi => 0.0,
+        _ => match op.row().class {
+            Class::Cheap => 1.0,
+            Class::Multiply if op == Op::RanHash => 1.0,
+            Class::Multiply | Class::Divide => 2.0,
+            Class::Transcendental => 4.0,
+        },
+    };
+    match head {
+        Head::Const(_) | Head::Var(..) | Head::Get(..) => 0.0,
+        Head::Let => 0.1,
+        Head::If | Head::Assert | Head::Index(_) | Head::Size(_) | Head::Cast(_) | Head::Print => 1.0,
+        Head::Tuple => 0.1 * s.kids.len() as f64,
+        Head::Call(_) => 2.0,
+        Head::Op(op) if s.ty.has_tensor() => class(op) * s.elements + 2.0,
+        Head::Op(op) => class(op) * s.elements.max(1.0),
+        Head::Build(_) | Head::ConstVec(_) | Head::DeltaVec(_) | Head::VecInit | Head::Scan => 2.0,
+        Head::Reduce(m, _) => (s.trips - 1.0) * s.inner * class(m.op()),
+        Head::Arg(_) => s.trips - 1.0,
+        Head::Sum => (s.trips - 1.0) * s.elements,
+        Head::Fold => 0.0,
+        Head::Scatter(_) => 2.0 + s.trips * s.inner,
+    }
+}
+
+/// Weights are rough cycles of one scalar on a current core: throughput of arithmetic, a load or
+/// store a unit, an allocation a small loop.
+fn analytic(head: Head, s: &Shape<'_>) -> f64 {
+    let class = |op: Op| match op.row().class {
+        Class::Cheap | Class::Multiply => 1.0,
+        Class::Divide => 4.0,
+        Class::Transcendental => 20.0,
+    };
+    let allocation = 50.0;
+    match head {
+        Head::Const(_) | Head::Var(..) | Head::Get(..) | Head::Tuple | Head::Size(_) => 0.0,
+        Head::Let => 0.01,
+        Head::If | Head::Assert | Head::Cast(_) | Head::Print | Head::Index(_) => 1.0,
+        Head::Call(_) => 5.0,
+        Head::Op(op) if s.ty.has_tensor() => allocation + s.elements * (class(op) + 3.0),
+        Head::Op(op) => class(op) * s.elements.max(1.0),
+        Head::Build(_) => allocation + s.elements,
+        Head::ConstVec(_) | Head::DeltaVec(_) | Head::VecInit => allocation + s.elements,
+        Head::Scan => allocation + s.elements,
+        Head::Reduce(m, _) if s.ty.has_tensor() => allocation + s.trips * s.inner * (class(m.op()) + 2.0),
+        Head::Reduce(m, _) => s.trips * s.inner * class(m.op()) + 1.0,
+        Head::Arg(_) => 2.0 * s.trips,
+        Head::Sum => s.trips * s.elements * 2.0 + 1.0,
+        Head::Fold => s.trips,
+        Head::Scatter(_) => allocation + s.elements + 3.0 * s.trips * s.inner,
+    }
+}
+
+/// The cost of an `edef` beyond the call (Knossos: a constant `cost$f`, 7 where there is none).
+const EXTERNAL: f64 = 7.0;
+
+/// Recursive calls are charged so often, then as external ones.
+const MAX_DEPTH: usize = 1;
+
+/// Costs of the definitions of a program.
+pub struct Costing<'a> {
+    program: &'a Program,
+    model: Model,
+    /// Estimated sizes by name.
+    sizes: &'a [(String, u64)],
+    calls: FxHashMap<Fun, f64>,
+    open: Vec<Fun>,
+}
+
+impl<'a> Costing<'a> {
+    /// Prepares a program; `sizes` are estimates by the names that parameters give their sizes.
+    pub fn new(program: &'a Program, model: Model, sizes: &'a [(String, u64)]) -> Costing<'a> {
+        Costing { program, model, sizes, calls: FxHashMap::default(), open: vec![] }
+    }
+
+    /// The cost of one definition's body.
+    ///
+    /// # Errors
+    /// A definition without a body.
+    pub fn def(&mut self, def: &Def) -> Result<f64> {
+        let Some(body) = def.term() else {
+            return Err(Diagnostic::user(format!("`{}` has no body to cost", def.name())));
+        };
+        Ok(self.term(body, def, &self.program.terms))
+    }
+
+    /// The cost of a term over the parameters of a definition.
+    pub fn term(&mut self, id: Id, def: &Def, terms: &Terms) -> f64 {
+        let mut env: Vec<Est> = self.params(def);
+        self.open.push(def.fun);
+        let (cost, _) = self.walk(terms, id, &mut env);
+        self.open.pop();
+        cost
+    }
+
+    fn params(&self, def: &Def) -> Vec<Est> {
+        let known = |name: &String| self.sizes.iter().find(|(n, _)| n == name).map(|(_, v)| *v as f64);
+        def.params
+            .iter()
+            .map(|p| {
+                let dims: Vec<f64> = (0..p.ty.axes())
+                    .map(|k| p.sizes.get(k).and_then(known).unwrap_or(ASSUMED))
+                    .collect();
+                Est::of(p.ty, &dims).with_value(known(&p.name))
+            })
+            .collect()
+    }
+
+    fn call(&mut self, fun: Fun) -> f64 {
+        if let Some(known) = self.calls.get(&fun) {
+            return *known;
+        }
+        let body = self.program.defs.get(&fun).filter(|d| d.term().is_some());
+        let Some(def) = body.filter(|_| self.open.iter().filter(|f| **f == fun).count() < MAX_DEPTH) else {
+            return EXTERNAL;
+        };
+        let cost = deep(|| self.def(def)).unwrap_or(EXTERNAL);
+        if self.open.is_empty() || !self.open.contains(&fun) {
+            self.calls.insert(fun, cost);
+        }
+        cost
+    }
+
+    fn walk(&mut self, terms: &Terms, id: Id, env: &mut Vec<Est>) -> (f64, Est) {
+        let (head, kids) = (terms.head(id), terms.kids(id));
+        if let Head::Var(i, ty) = head {
+            let known = env.len().checked_sub(1 + i as usize).map(|l| env[l].clone());
+            return (0.0, known.unwrap_or_else(|| Est::of(ty, &[])));
+        }
+        let n = kids.len();
+        let mut costs = Vec::with_capacity(n);
+        let mut ests: Vec<Est> = Vec::with_capacity(n);
+        for (k, kid) in kids.iter().enumerate() {
+            let depth = env.len();
+            if head.binds(k, n) > 0 {
+                env.extend(estimate::bound(head, &ests));
+            }
+            let (c, e) = deep(|| self.walk(terms, *kid, env));
+            env.truncate(depth);
+            costs.push(c);
+            ests.push(e);
+        }
+        let tys: Vec<Ty> = kids.iter().map(|k| terms.ty(*k)).collect();
+        let ty = terms.ty(id);
+        let est = estimate::node(head, ty, &ests);
+        let trips = estimate::trips(self.model, head, &ests);
+        let shape = Shape {
+            ty,
+            kids: &tys,
+            elements: self.elements(ty, &est),
+            inner: kids.last().map_or(1.0, |k| self.elements(terms.ty(*k), &ests[n - 1])),
+            trips,
+        };
+        let own = self.model.own(head, &shape);
+        let extra = if let Head::Call(f) = head { self.call(f) } else { 0.0 };
+        (own + extra + combine(head, &costs, trips), est)
+    }
+
+    fn elements(&self, ty: Ty, est: &Est) -> f64 {
+        match self.model {
+            Model::Knossos => elements(ty),
+            Model::Analytic => est.elements(),
+        }
+    }
+}
+
+/// The children's part of a node's cost.
+pub fn combine(head: Head, costs: &[f64], trips: f64) -> f64 {
+    match (head, costs) {
+        (Head::If, [c, t, e]) => c + t.max(*e) + Model::OTHER_ARM * t.min(*e),
+        (_, [first @ .., last]) if head.is_loop() => first.iter().sum::<f64>() + trips * last,
+        _ => costs.iter().sum(),
+    }
+}
+
+/// The number of scalars of a type where every size is the assumed one.
+pub fn elements(ty: Ty) -> f64 {
+    match ty.kind() {
+        TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => 1.0,
+        TyKind::Tuple(parts) => parts.iter().map(|p| elements(*p)).sum(),
+        TyKind::Tensor(rank, elem) => ASSUMED.powi(*rank as i32) * elements(*elem),
+    }
+}
+
+/// How often the last child of a loop runs, where every size is the assumed one.
+pub fn assumed_trips(head: Head) -> f64 {
+    match head {
+        Head::Build(d) | Head::Reduce(_, d) => ASSUMED.powi(d as i32),
+        _ => ASSUMED,
+    }
+}

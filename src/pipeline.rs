@@ -1,0 +1,168 @@
+//! A program becomes a cheaper one: the passes in order, with the verifier after them.
+//!
+//! Invariant: no definition comes out costlier than it went in, as recomputed from the printed text.
+
+use crate::cost::{Costing, Model};
+use crate::diag::{Diagnostic, Result, Source, nearest};
+use crate::ir::{Body, Def, Fun, Program, print};
+use crate::rewrite::egraph::optimize::{Found, Settings, optimize as saturate};
+use crate::rewrite::egraph::pattern::{Compiled, compile};
+use crate::rewrite::egraph::saturate::Limits;
+use crate::rewrite::inline::{Inliner, recursive};
+use crate::rules::{Level, Library};
+use crate::types;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How to optimize.
+pub struct Options<'a> {
+    /// Names of the definitions to optimize; all where there are none.
+    pub defs: Vec<String>,
+    /// The cost model.
+    pub cost: Model,
+    /// What rules must keep.
+    pub float: Level,
+    /// Estimated sizes by name.
+    pub sizes: Vec<(String, u64)>,
+    /// Rule files beside the shipped ones.
+    pub rules: Vec<Arc<Source>>,
+    /// E-nodes at most.
+    pub max_nodes: usize,
+    /// The seed of whatever is random; saturation is not.
+    pub seed: u64,
+    /// Told what is being done.
+    pub progress: &'a (dyn Fn(&str) + Sync),
+}
+
+/// What happened to one definition.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// Cost of the input.
+    pub cost_before: f64,
+    /// Cost of the output.
+    pub cost_after: f64,
+    /// What did it.
+    pub engine: &'static str,
+    /// How many rule applications changed something.
+    pub steps: usize,
+    /// Rules that fired and how often.
+    pub fired: Vec<(String, usize)>,
+}
+
+/// An optimized program.
+pub struct Outcome {
+    /// The program: every definition of the input, in order.
+    pub program: Program,
+    /// A row for each definition that was to be optimized.
+    pub rows: Vec<Row>,
+}
+
+/// Terms with more nodes than this share of the node limit are left as they are.
+const START_SHARE: usize = 4;
+
+/// Optimizes a program.
+///
+/// # Errors
+/// Unknown names of definitions; wrong rule files; a bug if the result does not check.
+pub fn optimize(program: &Program, options: &Options<'_>) -> Result<Outcome> {
+    let mut library = Library::shipped()?;
+    for source in &options.rules {
+        library.extend(source)?;
+    }
+    let mut compiled = vec![];
+    for rule in library.rules.iter().filter(|r| r.level <= options.float) {
+        compiled.extend(compile(rule)?);
+    }
+    let chosen = chosen(program, &options.defs)?;
+    let recursive = recursive(program);
+    let results: Vec<(Option<Found>, &Def)> = chosen
+        .into_par_iter()
+        .map(|def| {
+            (options.progress)(def.name());
+            let found = match recursive.contains(&def.fun) {
+                true => None,
+                false => one(program, def, &compiled, options),
+            };
+            (found, def)
+        })
+        .collect();
+    assemble(program, results, options)
+}
+
+fn chosen<'a>(program: &'a Program, names: &[String]) -> Result<Vec<&'a Def>> {
+    for name in names {
+        if program.named(name).is_empty() {
+            let hint = nearest(name, program.defs.values().map(Def::name));
+            return Err(Diagnostic::user(format!("there is no definition `{name}`")).hint(hint));
+        }
+    }
+    let wanted = |d: &&Def| d.term().is_some() && (names.is_empty() || names.iter().any(|n| n == d.name()));
+    Ok(program.defs.values().filter(wanted).collect())
+}
+
+fn one(program: &Program, def: &Def, rules: &[Compiled<'_>], options: &Options<'_>) -> Option<Found> {
+    let mut inliner = Inliner::new(program);
+    let start = inliner.body(def.fun)?;
+    if inliner.terms.reachable(start).len() > options.max_nodes / START_SHARE {
+        return None;
+    }
+    let mut costing = Costing::new(program, options.cost, &options.sizes);
+    let limits = Limits { nodes: options.max_nodes, rounds: 30, matches: 500 };
+    let settings = Settings {
+        rules,
+        model: options.cost,
+        sizes: &options.sizes,
+        limits,
+        restarts: 4,
+        trials: 300,
+    };
+    saturate(def, &inliner.terms, start, &mut costing, &settings)
+}
+
+/// Puts the better bodies into the program, checks it, and reads it again from its text.
+fn assemble(program: &Program, results: Vec<(Option<Found>, &Def)>, options: &Options<'_>) -> Result<Outcome> {
+    let mut old = Costing::new(program, options.cost, &options.sizes);
+    let mut rows = vec![];
+    let mut better: FxHashMap<Fun, Found> = FxHashMap::default();
+    for (found, def) in results {
+        let cost_before = old.def(def)?;
+        let mut fired: BTreeMap<String, usize> = BTreeMap::new();
+        if let Some(found) = found.filter(|f| f.cost < cost_before - 1e-9) {
+            for (name, n) in found.reports.iter().flat_map(|r| &r.fired) {
+                *fired.entry(name.clone()).or_default() += n;
+            }
+            better.insert(def.fun, found);
+        }
+        let steps = fired.values().sum();
+        let fired = fired.into_iter().collect();
+        rows.push(Row { name: def.name().into(), cost_before, cost_after: cost_before, engine: "egraph", steps, fired });
+    }
+    let text: Vec<String> = program.defs.values().map(|d| printed(program, d, better.get(&d.fun))).collect();
+    let source = Source::new(format!("{} (optimized)", program.source.name), text.join("\n"));
+    let program = types::program(&source)
+        .map_err(|d| Diagnostic::bug("the optimized program does not read back").note(d.render()))?;
+    types::verify::verify(&program)?;
+    let mut new = Costing::new(&program, options.cost, &options.sizes);
+    for (row, def) in rows.iter_mut().zip(chosen(&program, &options.defs)?) {
+        row.cost_after = new.def(def)?;
+        if row.cost_after > row.cost_before + 1e-6 {
+            let message = format!("`{}` came out costlier: {} after {}", row.name, row.cost_after, row.cost_before);
+            return Err(Diagnostic::bug(message));
+        }
+    }
+    Ok(Outcome { program, rows })
+}
+
+/// A definition's text. What was found has no names from the source, so that programs that differ
+/// only in names come out the same.
+fn printed(program: &Program, def: &Def, found: Option<&Found>) -> String {
+    let text = match found {
+        Some(f) => print::def(&f.terms, &Def { body: Body::Term(f.id), ..def.clone() }),
+        None => print::def(&program.terms, def),
+    };
+    text + "\n"
+}

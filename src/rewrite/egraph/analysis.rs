@@ -1,0 +1,215 @@
+//! What is known of each e-class: type, free variables, a small member, value, bounds, totality, sizes.
+
+use super::Graph;
+use super::facts::{node_defined, node_dims, node_range, node_total};
+use super::language::{ENode, Label};
+use crate::cost::ASSUMED;
+use crate::ir::{Free, Head, Lit, Ty};
+use egg::{Analysis, DidMerge, Id};
+
+/// Bounds of a number.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Range {
+    /// At least this.
+    pub lo: f64,
+    /// At most this.
+    pub hi: f64,
+    /// Known not to be 0.
+    pub nonzero: bool,
+}
+
+impl Range {
+    /// Nothing is known.
+    pub const ALL: Range = Range { lo: f64::NEG_INFINITY, hi: f64::INFINITY, nonzero: false };
+    /// No tensor has a larger size: memory ends far below.
+    pub const SIZE: f64 = (1u64 << 40) as f64;
+    /// Integers below this are exact as floats.
+    pub const EXACT: f64 = (1u64 << 53) as f64;
+
+    /// From bounds.
+    pub fn new(lo: f64, hi: f64) -> Range {
+        Range { lo, hi, nonzero: false }.tidy()
+    }
+
+    /// One value.
+    pub fn point(v: f64) -> Range {
+        if v.is_nan() { Range::ALL } else { Range::new(v, v) }
+    }
+
+    /// With what the bounds say about 0.
+    pub fn tidy(self) -> Range {
+        if self.lo.is_nan() || self.hi.is_nan() {
+            return Range::ALL;
+        }
+        Range { nonzero: self.nonzero || self.lo > 0.0 || self.hi < 0.0, ..self }
+    }
+
+    /// Either.
+    pub fn hull(self, o: Range) -> Range {
+        Range { lo: self.lo.min(o.lo), hi: self.hi.max(o.hi), nonzero: self.nonzero && o.nonzero }
+    }
+
+    /// Both.
+    pub fn meet(self, o: Range) -> Range {
+        Range { lo: self.lo.max(o.lo), hi: self.hi.min(o.hi), nonzero: self.nonzero || o.nonzero }
+    }
+
+    /// Of the negated value.
+    pub fn neg(self) -> Range {
+        Range { lo: -self.hi, hi: -self.lo, nonzero: self.nonzero }
+    }
+
+    /// Of a sum.
+    pub fn add(self, o: Range) -> Range {
+        let (lo, hi) = (self.lo + o.lo, self.hi + o.hi);
+        // The sum of two nonnegative numbers is 0 only where both are.
+        let both = self.lo >= 0.0 && o.lo >= 0.0 || self.hi <= 0.0 && o.hi <= 0.0;
+        Range { lo, hi, nonzero: both && (self.nonzero || o.nonzero) }.tidy()
+    }
+
+    /// Of a product.
+    pub fn mul(self, o: Range) -> Range {
+        let corner = |a: f64, b: f64| if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
+        let corners = [
+            corner(self.lo, o.lo),
+            corner(self.lo, o.hi),
+            corner(self.hi, o.lo),
+            corner(self.hi, o.hi),
+        ];
+        let lo = corners.iter().copied().fold(f64::INFINITY, f64::min);
+        let hi = corners.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Range { lo, hi, nonzero: self.nonzero && o.nonzero }
+    }
+}
+
+/// The facts of one e-class.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fact {
+    /// The type of all members.
+    pub ty: Ty,
+    /// The free index variables of the representative.
+    pub free: Free,
+    /// The size of the representative as a tree.
+    pub size: u64,
+    /// The root of the representative: fewest free variables first, then smallest.
+    pub best: ENode,
+    /// The value, where it is a known scalar.
+    pub konst: Option<Lit>,
+    /// Bounds of a number; of a tensor's elements where the class is one.
+    pub range: Range,
+    /// Some member cannot fail.
+    pub total: bool,
+    /// Some member cannot fail and has a value over the reals.
+    pub defined: bool,
+    /// Sizes of a tensor by axis.
+    pub dims: Vec<Option<Id>>,
+    /// An estimate of an integer, for costs.
+    pub estimate: f64,
+}
+
+/// The analysis of an e-graph.
+#[derive(Clone, Default)]
+pub struct Facts {
+    /// Members that may fail where another member of their class has a value.
+    pub subsumed: Vec<(Id, ENode)>,
+    /// Set where a rule united classes of different types: a bug that ends the search.
+    pub mismatch: Option<(Ty, Ty)>,
+}
+
+impl Fact {
+    fn of(g: &Graph, node: &ENode) -> Fact {
+        let kids: Vec<&Fact> = node.kids.iter().map(|k| &g[*k].data).collect();
+        let tys: Vec<Ty> = kids.iter().map(|k| k.ty).collect();
+        let (ty, mut free) = match node.label {
+            Label::Head(Head::Var(i, ty)) => (ty, Free::var(i)),
+            Label::Head(head) => (head.result_ty(&tys).unwrap_or_else(|_| Ty::tuple([])), Free::default()),
+            Label::Param(_, ty) => (ty, Free::default()),
+            Label::Unknown => (Ty::tuple([]), Free::default()),
+        };
+        let mut size = 1u64;
+        if !matches!(node.label, Label::Head(Head::Var(..))) {
+            for (k, kid) in kids.iter().enumerate() {
+                let binds = node.head().map_or(0, |h| h.binds(k, kids.len()));
+                free = free.union(kid.free.outside(binds));
+                size = size.saturating_add(kid.size);
+            }
+        }
+        let total = node_total(g, node) && kids.iter().all(|k| k.total);
+        Fact {
+            ty,
+            free,
+            size,
+            best: node.clone(),
+            konst: constant(node, &kids),
+            range: node_range(g, node, ty),
+            total,
+            defined: total && node_defined(g, node) && kids.iter().all(|k| k.defined),
+            dims: node_dims(g, node, ty),
+            estimate: estimate(node, &kids),
+        }
+    }
+
+    fn key(&self) -> (u32, u64) {
+        (self.free.0.count_ones(), self.size)
+    }
+}
+
+/// The value of a scalar operation on known values. Infinities and NaNs have no literal.
+fn constant(node: &ENode, kids: &[&Fact]) -> Option<Lit> {
+    let args = || kids.iter().map(|k| k.konst).collect::<Option<Vec<_>>>();
+    let value = match node.head()? {
+        Head::Const(l) => l,
+        Head::Op(op) => op.eval(&args()?).ok()?,
+        Head::Cast(s) => args()?.first()?.cast(s)?,
+        _ => return None,
+    };
+    value.as_f64().is_none_or(f64::is_finite).then_some(value)
+}
+
+fn estimate(node: &ENode, kids: &[&Fact]) -> f64 {
+    match node.head() {
+        Some(Head::Const(l)) => l.to_f64().unwrap_or(ASSUMED),
+        Some(Head::Op(op)) if kids.iter().all(|k| k.ty == Ty::int()) && !kids.is_empty() => {
+            let args: Vec<Lit> = kids.iter().map(|k| Lit::float(k.estimate)).collect();
+            op.eval(&args).ok().and_then(Lit::as_f64).filter(|v| v.is_finite()).unwrap_or(ASSUMED)
+        }
+        Some(Head::Var(..)) => kids.first().map_or(ASSUMED, |e| (e.estimate / 2.0).max(1.0)),
+        _ => ASSUMED,
+    }
+}
+
+impl Analysis<ENode> for Facts {
+    type Data = Fact;
+
+    fn make(g: &mut Graph, node: &ENode, _: Id) -> Fact {
+        Fact::of(g, node)
+    }
+
+    fn merge(&mut self, a: &mut Fact, b: Fact) -> DidMerge {
+        let before = a.clone();
+        if a.ty != b.ty {
+            self.mismatch.get_or_insert((a.ty, b.ty));
+        }
+        if b.key() < a.key() {
+            (a.free, a.size, a.best) = (b.free, b.size, b.best.clone());
+        }
+        a.konst = a.konst.or(b.konst);
+        a.range = a.range.meet(b.range);
+        a.total |= b.total;
+        a.defined |= b.defined;
+        for (x, y) in a.dims.iter_mut().zip(&b.dims) {
+            *x = x.or(*y);
+        }
+        if a.estimate == ASSUMED {
+            a.estimate = b.estimate;
+        }
+        DidMerge(*a != before, *a != b)
+    }
+
+    fn modify(g: &mut Graph, id: Id) {
+        if let Some(lit) = g[id].data.konst {
+            let known = g.add(ENode::new(Head::Const(lit), []));
+            g.union(id, known);
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! Shared and loop-invariant parts of a let-free term are bound by lets: common subexpression
+//! elimination and loop-invariant motion in one pass, after Cranelift's scoped elaboration.
+//!
+//! A part is bound in the outermost loop where its variables are in scope. It is never moved out of
+//! an arm of an `if`, and a part that may fail never to where it was not certain to run.
+
+use crate::ir::{Head, Id, Terms, Ty, deep};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+type Part = usize;
+type Place = usize;
+
+/// A node whose bound variables are named by the instance of their binder, so that equal parts are
+/// one part wherever they stand.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Label {
+    Head(Head),
+    /// A parameter, by level.
+    Param(usize, Ty),
+    /// Variable `slot` of a binder.
+    Bound { binder: usize, slot: usize, ty: Ty },
+    /// A looping node: its binder makes it one of a kind.
+    Binder(Head, usize),
+}
+
+struct Node {
+    label: Label,
+    kids: SmallVec<[Part; 3]>,
+    /// The binders whose variables it depends on.
+    needs: Vec<usize>,
+    ty: Ty,
+    total: bool,
+    /// Not worth a name: variables, literals, parts of tuples.
+    free: bool,
+    /// How many variables its last child binds.
+    binds: usize,
+}
+
+/// Where code runs: the definition's body, one run of a loop body, or an arm.
+struct Scope {
+    parent: Option<Place>,
+    depth: usize,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Kind {
+    Top,
+    Loop(usize),
+    /// Arm of an `if` part.
+    Arm(Part, usize),
+}
+
+/// Binds the shared and invariant parts of a let-free term over `params` parameters. `total` says
+/// which terms cannot fail; `costs` which nodes are worth a name.
+pub fn elaborate(
+    terms: &mut Terms,
+    root: Id,
+    params: &[Ty],
+    total: &FxHashMap<Id, bool>,
+    costs: &dyn Fn(Head, &[Ty], Ty) -> bool,
+) -> Id {
+    let mut graph = Unfold { terms, total, costs, nodes: vec![], known: FxHashMap::default(), memo: FxHashMap::default(), binders: FxHashMap::default(), count: 0 };
+    let mut scope: Vec<Label> = params.iter().enumerate().map(|(k, ty)| Label::Param(k, *ty)).collect();
+    let root = graph.part(root, &mut scope, usize::MAX);
+    let nodes = graph.nodes;
+    let mut placing = Placing { nodes: &nodes, scopes: vec![], inner: FxHashMap::default(), homes: vec![vec![]; nodes.len()] };
+    placing.scopes.push(Scope { parent: None, depth: 0, kind: Kind::Top });
+    placing.place_all(root);
+    let mut bound: FxHashMap<Place, Vec<Part>> = FxHashMap::default();
+    for (part, homes) in placing.homes.iter().enumerate() {
+        for home in homes.iter().filter(|h| h.named) {
+            bound.entry(home.at).or_default().push(part);
+        }
+    }
+    let mut emit = Emit { placing, bound, levels: FxHashMap::default(), binders: FxHashMap::default(), depth: params.len(), terms };
+    emit.scope(0, root)
+}
+
+/// Terms become parts.
+struct Unfold<'a> {
+    terms: &'a mut Terms,
+    total: &'a FxHashMap<Id, bool>,
+    costs: &'a dyn Fn(Head, &[Ty], Ty) -> bool,
+    nodes: Vec<Node>,
+    known: FxHashMap<(Label, SmallVec<[Part; 3]>), Part>,
+    /// Parts by term and the innermost binder in scope.
+    memo: FxHashMap<(Id, usize, usize), Part>,
+    /// Binders by their term with renumbered variables, and what those variables are.
+    binders: FxHashMap<(Id, Vec<Part>), Part>,
+    count: usize,
+}
+
+impl Unfold<'_> {
+    fn part(&mut self, id: Id, scope: &mut Vec<Label>, innermost: usize) -> Part {
+        if let Head::Var(i, _) = self.terms.head(id) {
+            let label = scope[scope.len() - 1 - i as usize].clone();
+            return self.variable(label);
+        }
+        if let Some(done) = self.memo.get(&(id, innermost, scope.len())) {
+            return *done;
+        }
+        let out = deep(|| self.node(id, scope, innermost));
+        self.memo.insert((id, innermost, scope.len()), out);
+        out
+    }
+
+    fn variable(&mut self, label: Label) -> Part {
+        let (needs, ty) = match label {
+            Label::Bound { binder, ty, .. } => (vec![binder], ty),
+            Label::Param(_, ty) => (vec![], ty),
+            Label::Head(_) | Label::Binder(..) => (vec![], Ty::tuple([])),
+        };
+        self.intern(Node { label, kids: SmallVec::new(), needs, ty, total: true, free: true, binds: 0 })
+    }
+
+    fn intern(&mut self, node: Node) -> Part {
+        let key = (node.label.clone(), node.kids.clone());
+        if let Some(found) = self.known.get(&key) {
+            // What is known to be total at one place may not be at another.
+            self.nodes[*found].total &= node.total;
+            return *found;
+        }
+        let part = self.nodes.len();
+        self.known.insert(key, part);
+        self.nodes.push(node);
+        part
+    }
+
+    fn node(&mut self, id: Id, scope: &mut Vec<Label>, innermost: usize) -> Part {
+        let (head, ids) = (self.terms.head(id), self.terms.kids(id).to_vec());
+        let total = self.total.get(&id) == Some(&true);
+        let n = ids.len();
+        let binds = if n > 0 { head.binds(n - 1, n) } else { 0 };
+        if binds == 0 {
+            let kids: SmallVec<[Part; 3]> = ids.iter().map(|k| self.part(*k, scope, innermost)).collect();
+            let needs = self.needs(&kids);
+            let tys: Vec<Ty> = ids.iter().map(|k| self.terms.ty(*k)).collect();
+            let ty = self.terms.ty(id);
+            let free = !(self.costs)(head, &tys, ty);
+            return self.intern(Node { label: Label::Head(head), kids, needs, ty, total, free, binds: 0 });
+        }
+        let key = self.binder_key(id, scope);
+        if let Some(key) = &key
+            && let Some(found) = self.binders.get(key)
+        {
+            self.nodes[*found].total &= total;
+            return *found;
+        }
+        let mut kids: SmallVec<[Part; 3]> = ids[..n - 1].iter().map(|k| self.part(*k, scope, innermost)).collect();
+        let binder = self.count;
+        self.count += 1;
+        let tys: Vec<Ty> = ids.iter().map(|k| self.terms.ty(*k)).collect();
+        let from = scope.len();
+        let bound = head.bound_tys(&tys);
+        scope.extend(bound.iter().enumerate().map(|(slot, ty)| Label::Bound { binder, slot, ty: *ty }));
+        kids.push(self.part(ids[n - 1], scope, binder));
+        scope.truncate(from);
+        let mut needs = self.needs(&kids);
+        needs.retain(|b| *b != binder);
+        let ty = self.terms.ty(id);
+        let part = self.intern(Node { label: Label::Binder(head, binder), kids, needs, ty, total, free: false, binds });
+        if let Some(key) = key {
+            self.binders.insert(key, part);
+        }
+        part
+    }
+
+    fn needs(&self, kids: &[Part]) -> Vec<usize> {
+        let mut needs: Vec<usize> = kids.iter().flat_map(|k| self.nodes[*k].needs.iter().copied()).collect();
+        needs.sort_unstable();
+        needs.dedup();
+        needs
+    }
+
+    /// The term with its free variables renumbered, and what they are: equal for equal computations.
+    /// Nothing where a variable is too far out to be told apart.
+    fn binder_key(&mut self, id: Id, scope: &[Label]) -> Option<(Id, Vec<Part>)> {
+        let free = self.terms.free(id);
+        if free.has(63) {
+            return None;
+        }
+        let indices: Vec<usize> = (0..63).filter(|i| free.has(*i)).collect();
+        let parts: Vec<Part> = indices.iter().map(|i| self.variable(scope[scope.len() - 1 - i].clone())).collect();
+        let renumber = |i: u32| indices.iter().position(|j| *j == i as usize).unwrap_or(0);
+        let renamed = self.terms.map_free(id, 0, &mut |t, i, ty, depth| t.var((renumber(i) + depth) as u32, ty));
+        Some((renamed, parts))
+    }
+}
+
+/// Where one part is computed, for some of its uses.
+#[derive(Clone, Debug)]
+struct Home {
+    at: Place,
+    /// Whether a let binds it there; else it stands at its one use.
+    named: bool,
+}
+
+struct Placing<'a> {
+    nodes: &'a [Node],
+    scopes: Vec<Scope>,
+    /// The scope of a child that runs elsewhere than its parent: by part, its place, and child.
+    inner: FxHashMap<(Part, Place, usize), Place>,
+    homes: Vec<Vec<Home>>,
+}
+
+impl Placing<'_> {
+    fn place_all(&mut self, root: Part) {
+        let mut uses: Vec<Vec<Place>> = vec![vec![]; self.nodes.len()];
+        uses[root].push(0);
+        // Children have smaller numbers, so every use of a part is known when it is reached.
+        for part in (0..self.nodes.len()).rev() {
+            let sites = std::mem::take(&mut uses[part]);
+            if sites.is_empty() {
+                continue;
+            }
+            let nodes = self.nodes;
+            let node = &nodes[part];
+            let homes = if node.free { inline_homes(&sites) } else { self.homes_of(part, &sites) };
+            for home in &homes {
+                for (k, kid) in node.kids.iter().enumerate() {
+                    let at = self.scope_of(part, home.at, k);
+                    uses[*kid].push(at);
+                }
+            }
+            self.homes[part] = homes;
+        }
+    }
+
+    /// The scope in which child `k` of a part at a place runs.
+    fn scope_of(&mut self, part: Part, at: Place, k: usize) -> Place {
+        let node = &self.nodes[part];
+        let kind = match node.label {
+            Label::Binder(_, binder) if k + 1 == node.kids.len() => Kind::Loop(binder),
+            Label::Head(Head::If) if k > 0 => Kind::Arm(part, k),
+            Label::Head(_) | Label::Param(..) | Label::Bound { .. } | Label::Binder(..) => return at,
+        };
+        if let Some(known) = self.inner.get(&(part, at, k)) {
+            return *known;
+        }
+        let depth = self.scopes[at].depth + 1;
+        self.scopes.push(Scope { parent: Some(at), depth, kind });
+        self.inner.insert((part, at, k), self.scopes.len() - 1);
+        self.scopes.len() - 1
+    }
+
+    fn homes_of(&self, part: Part, sites: &[Place]) -> Vec<Home> {
+        let common = sites.iter().copied().reduce(|a, b| self.common(a, b)).unwrap_or(0);
+        let total = self.nodes[part].total;
+        if !total && !self.certain(sites, common) {
+            // It may fail, and nobody is sure to need it here: each branch computes its own.
+            let mut groups: Vec<(Place, Vec<Place>)> = vec![];
+            for site in sites {
+                let child = self.below(*site, common);
+                match groups.iter_mut().find(|(c, _)| *c == child) {
+                    Some((_, group)) => group.push(*site),
+                    None => groups.push((child, vec![*site])),
+                }
+            }
+            return groups.into_iter().flat_map(|(_, group)| self.homes_of(part, &group)).collect();
+        }
+        let at = if total { self.hoisted(part, common) } else { common };
+        let named = sites.len() > 1 || at != sites[0];
+        vec![Home { at, named }]
+    }
+
+    /// As far out as loops go that the part does not depend on.
+    fn hoisted(&self, part: Part, mut at: Place) -> Place {
+        while let (Kind::Loop(binder), Some(parent)) = (self.scopes[at].kind, self.scopes[at].parent) {
+            if self.nodes[part].needs.contains(&binder) {
+                break;
+            }
+            at = parent;
+        }
+        at
+    }
+
+    /// Whether some use runs whenever the scope does: one directly in it, or one in both arms.
+    fn certain(&self, sites: &[Place], scope: Place) -> bool {
+        if sites.contains(&scope) {
+            return true;
+        }
+        let inside: Vec<Place> = sites.iter().map(|s| self.below(*s, scope)).collect();
+        let arm = |p: Place| if let Kind::Arm(part, k) = self.scopes[p].kind { Some((part, k)) } else { None };
+        let certain_arm = |p: Place| {
+            let group: Vec<Place> = sites.iter().zip(&inside).filter(|(_, c)| **c == p).map(|(s, _)| *s).collect();
+            self.certain(&group, p)
+        };
+        inside.iter().any(|a| {
+            arm(*a).is_some_and(|(part, k)| k == 1 && certain_arm(*a) && inside.iter().any(|b| arm(*b) == Some((part, 2)) && certain_arm(*b)))
+        })
+    }
+
+    /// The child of `scope` that holds `site`.
+    fn below(&self, mut site: Place, scope: Place) -> Place {
+        while let Some(parent) = self.scopes[site].parent {
+            if parent == scope || site == scope {
+                break;
+            }
+            site = parent;
+        }
+        site
+    }
+
+    fn common(&self, mut a: Place, mut b: Place) -> Place {
+        while a != b {
+            let deeper = if self.scopes[a].depth >= self.scopes[b].depth { &mut a } else { &mut b };
+            match self.scopes[*deeper].parent {
+                Some(parent) => *deeper = parent,
+                None => return 0,
+            }
+        }
+        a
+    }
+}
+
+/// A part without a cost stands at each of its uses.
+fn inline_homes(sites: &[Place]) -> Vec<Home> {
+    sites.iter().map(|at| Home { at: *at, named: false }).collect()
+}
+
+/// Parts become terms with lets.
+struct Emit<'a> {
+    placing: Placing<'a>,
+    bound: FxHashMap<Place, Vec<Part>>,
+    /// Levels of let-bound parts by place, and of binders' variables.
+    levels: FxHashMap<(Part, Place), usize>,
+    binders: FxHashMap<usize, usize>,
+    depth: usize,
+    terms: &'a mut Terms,
+}
+
+impl Emit<'_> {
+    /// Everything bound in a scope, around the part that is its result.
+    fn scope(&mut self, at: Place, root: Part) -> Id {
+        let parts = self.bound.get(&at).cloned().unwrap_or_default();
+        let mut values = vec![];
+        for part in &parts {
+            values.push(self.node(*part, at));
+            self.levels.insert((*part, at), self.depth);
+            self.depth += 1;
+        }
+        let mut out = self.part(root, at);
+        for value in values.into_iter().rev() {
+            out = self.terms.put(Head::Let, [value, out]);
+            self.depth -= 1;
+        }
+        out
+    }
+
+    /// A use of a part: its name where a let binds it, else the part itself.
+    fn part(&mut self, part: Part, at: Place) -> Id {
+        let mut place = Some(at);
+        while let Some(p) = place {
+            if let Some(level) = self.levels.get(&(part, p)) {
+                let ty = self.placing.nodes[part].ty;
+                return self.terms.var((self.depth - 1 - level) as u32, ty);
+            }
+            place = self.placing.scopes[p].parent;
+        }
+        deep(|| self.node(part, at))
+    }
+
+    fn node(&mut self, part: Part, at: Place) -> Id {
+        let node = &self.placing.nodes[part];
+        let kids = node.kids.clone();
+        let binds = node.binds;
+        match node.label.clone() {
+            Label::Param(level, ty) => self.terms.var((self.depth - 1 - level) as u32, ty),
+            Label::Bound { binder, slot, ty } => {
+                let level = self.binders.get(&binder).copied().unwrap_or(0) + slot;
+                self.terms.var((self.depth - 1 - level) as u32, ty)
+            }
+            Label::Head(head) => {
+                let ids: Vec<Id> = (0..kids.len()).map(|k| self.child(part, at, k, kids[k])).collect();
+                self.terms.put(head, ids)
+            }
+            Label::Binder(head, binder) => {
+                let last = kids.len() - 1;
+                let mut ids: Vec<Id> = (0..last).map(|k| self.child(part, at, k, kids[k])).collect();
+                let outer = self.binders.insert(binder, self.depth);
+                self.depth += binds;
+                ids.push(self.child(part, at, last, kids[last]));
+                self.depth -= binds;
+                match outer {
+                    Some(level) => self.binders.insert(binder, level),
+                    None => self.binders.remove(&binder),
+                };
+                self.terms.put(head, ids)
+            }
+        }
+    }
+
+    fn child(&mut self, part: Part, at: Place, k: usize, kid: Part) -> Id {
+        match self.placing.inner.get(&(part, at, k)).copied() {
+            Some(inner) => self.scope(inner, kid),
+            None => self.part(kid, at),
+        }
+    }
+}

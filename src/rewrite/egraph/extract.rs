@@ -1,0 +1,375 @@
+//! A member is chosen for every e-class, so that the term that follows from the choice is cheap.
+//!
+//! Costs are loop-aware: a node runs as often as the innermost loop that it depends on, since
+//! elaboration moves it there. Members that may fail where others do not are never chosen, nor
+//! members whose variables may be out of scope where the class stands.
+
+use super::Graph;
+use super::facts::node_total;
+use super::language::{ENode, Label};
+use crate::cost::{self, Model, Shape};
+use crate::ir::{Head, Id as TermId, Terms, Ty, deep};
+use egg::{Id, Language};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A member for each class that may be needed.
+pub type Choice = FxHashMap<Id, ENode>;
+
+/// What extraction may choose, and the costs of the choices.
+pub struct Candidates<'a> {
+    g: &'a Graph,
+    model: Model,
+    /// Allowed members by class, in a fixed order.
+    pub nodes: FxHashMap<Id, Vec<ENode>>,
+    order: Vec<Id>,
+}
+
+/// Costs by where they are paid: outside all loops, and in the loop of each free variable.
+#[derive(Clone, Default, Debug)]
+struct Split {
+    closed: f64,
+    inside: Vec<f64>,
+}
+
+impl Split {
+    fn pay(&mut self, level: Option<usize>, cost: f64) {
+        match level {
+            None => self.closed += cost,
+            Some(k) => {
+                if self.inside.len() <= k {
+                    self.inside.resize(k + 1, 0.0);
+                }
+                self.inside[k] += cost;
+            }
+        }
+    }
+
+    fn plus(&mut self, other: &Split, factor: f64) {
+        self.closed += factor * other.closed;
+        for (k, c) in other.inside.iter().enumerate() {
+            self.pay(Some(k), factor * c);
+        }
+    }
+
+    /// Seen from outside `n` binders: what is paid inside, and the rest.
+    fn leave(&self, n: usize) -> (f64, Split) {
+        let cut = n.min(self.inside.len());
+        let paid = self.inside[..cut].iter().sum();
+        (paid, Split { closed: self.closed, inside: self.inside[cut..].to_vec() })
+    }
+
+    /// One number: an outer loop's cost counts less than an inner one's.
+    fn weight(&self) -> f64 {
+        let n = self.inside.len() as i32;
+        let inner: f64 = self.inside.iter().enumerate().map(|(k, c)| c * cost::ASSUMED.powi(n - k as i32)).sum();
+        self.closed + inner
+    }
+}
+
+impl<'a> Candidates<'a> {
+    /// Collects the members that may be chosen.
+    pub fn new(g: &'a Graph, model: Model) -> Candidates<'a> {
+        let mut banned: FxHashSet<ENode> = FxHashSet::default();
+        for (_, node) in &g.analysis.subsumed {
+            banned.insert(node.clone().map_children(|k| g.find(k)));
+        }
+        let mut nodes = FxHashMap::default();
+        let mut order = vec![];
+        for class in g.classes() {
+            let mut allowed: Vec<ENode> = class
+                .nodes
+                .iter()
+                .map(|n| n.clone().map_children(|k| g.find(k)))
+                .filter(|n| n.label != Label::Unknown && !banned.contains(n) && free_of(g, n).within(class.data.free))
+                .collect();
+            allowed.sort();
+            allowed.dedup();
+            order.push(class.id);
+            nodes.insert(class.id, allowed);
+        }
+        order.sort();
+        Candidates { g, model, nodes, order }
+    }
+
+    /// The number of scalars of a class.
+    fn elements(&self, id: Id) -> f64 {
+        let fact = &self.g[id].data;
+        if self.model == Model::Knossos {
+            return cost::elements(fact.ty);
+        }
+        let of = |d: &Option<Id>| d.map_or(cost::ASSUMED, |d| self.g[d].data.estimate.max(0.0));
+        let dims: f64 = fact.dims.iter().map(of).product();
+        let mut elem = fact.ty;
+        while let Some((_, e)) = elem.as_tensor() {
+            elem = e;
+        }
+        dims * cost::elements(elem)
+    }
+
+    fn trips(&self, node: &ENode, head: Head) -> f64 {
+        let estimate = |k: usize| self.g[node.kids[k]].data.estimate.max(0.0);
+        let dims = |k: usize, rank: usize| -> f64 {
+            let of = |d: &Option<Id>| d.map_or(cost::ASSUMED, |d| self.g[d].data.estimate.max(0.0));
+            self.g[node.kids[k]].data.dims.iter().take(rank).map(of).product()
+        };
+        let sum_rank = || self.g[node.kids[0]].data.ty.as_tensor().map_or(1, |(r, _)| r);
+        match (self.model, head) {
+            (Model::Knossos, Head::Sum) => cost::ASSUMED.powi(sum_rank() as i32),
+            (Model::Knossos, _) => cost::assumed_trips(head),
+            (Model::Analytic, Head::Build(d) | Head::Reduce(_, d)) => (0..d).map(estimate).product(),
+            (Model::Analytic, Head::Arg(_)) => estimate(0),
+            (Model::Analytic, Head::Scan) => estimate(1),
+            (Model::Analytic, Head::Scatter(d)) => estimate(d),
+            (Model::Analytic, Head::Fold) => dims(1, 1),
+            (Model::Analytic, Head::Sum) => dims(0, sum_rank()),
+            (Model::Analytic, _) => 1.0,
+        }
+    }
+
+    /// Own cost and trips of a member of a class.
+    fn own(&self, class: Id, node: &ENode) -> (f64, f64) {
+        let Label::Head(head) = node.label else { return (0.0, 1.0) };
+        if matches!(head, Head::Var(..)) {
+            return (0.0, 1.0);
+        }
+        let tys: Vec<Ty> = node.kids.iter().map(|k| self.g[*k].data.ty).collect();
+        let trips = self.trips(node, head);
+        let inner = node.kids.last().map_or(1.0, |k| self.elements(*k));
+        let ty = self.g[class].data.ty;
+        let shape = Shape { ty, kids: &tys, elements: self.elements(class), inner, trips };
+        (self.model.own(head, &shape), trips)
+    }
+
+    /// The cheapest choice where every use pays for itself.
+    pub fn tree(&self) -> Choice {
+        let mut best: FxHashMap<Id, (f64, Split, ENode)> = FxHashMap::default();
+        loop {
+            let mut changed = false;
+            for id in &self.order {
+                for node in &self.nodes[id] {
+                    let Some(split) = self.tree_cost(*id, node, &best) else { continue };
+                    let weight = split.weight();
+                    if best.get(id).is_none_or(|(w, _, _)| weight < *w - 1e-9) {
+                        best.insert(*id, (weight, split, node.clone()));
+                        changed = true;
+                    }
+                }
+            }
+            if !changed {
+                return best.into_iter().map(|(id, (_, _, node))| (id, node)).collect();
+            }
+        }
+    }
+
+    fn tree_cost(&self, class: Id, node: &ENode, best: &FxHashMap<Id, (f64, Split, ENode)>) -> Option<Split> {
+        let (own, trips) = self.own(class, node);
+        let level = free_of(self.g, node).innermost();
+        let mut out = Split::default();
+        out.pay(level, own);
+        let Some(head) = node.head().filter(|h| !matches!(h, Head::Var(..))) else { return Some(out) };
+        let n = node.kids.len();
+        let mut arms: Vec<&Split> = vec![];
+        for (k, kid) in node.kids.iter().enumerate() {
+            let (_, split, _) = best.get(kid)?;
+            let binds = head.binds(k, n);
+            if binds > 0 {
+                let (paid, rest) = split.leave(binds);
+                out.pay(level, trips * paid);
+                let moved = rest.weight() > 0.0;
+                out.plus(&rest, 1.0);
+                out.pay(level, if moved { self.model.binding() } else { 0.0 });
+            } else if head == Head::If && k > 0 {
+                arms.push(split);
+            } else {
+                out.plus(split, 1.0);
+            }
+        }
+        if let [a, b] = arms.as_slice() {
+            let (dear, cheap) = if a.weight() >= b.weight() { (a, b) } else { (b, a) };
+            out.plus(dear, 1.0);
+            out.plus(cheap, Model::OTHER_ARM);
+        }
+        Some(out)
+    }
+
+    /// The cheapest choice found by a greedy search in which shared parts are paid once.
+    pub fn dag(&self) -> Choice {
+        let mut best: FxHashMap<Id, (f64, Parts, ENode)> = FxHashMap::default();
+        let mut parents: FxHashMap<Id, Vec<(Id, usize)>> = FxHashMap::default();
+        for id in &self.order {
+            for (k, node) in self.nodes[id].iter().enumerate() {
+                for kid in extracted_kids(node) {
+                    parents.entry(*kid).or_default().push((*id, k));
+                }
+            }
+        }
+        let mut queue: std::collections::BTreeSet<(Id, usize)> = std::collections::BTreeSet::new();
+        for id in &self.order {
+            let leaf = |(k, n): (usize, &ENode)| extracted_kids(n).is_empty().then_some((*id, k));
+            queue.extend(self.nodes[id].iter().enumerate().filter_map(leaf));
+        }
+        let mut steps = 0usize;
+        while let Some((id, k)) = queue.pop_first() {
+            steps += 1;
+            if steps > 400_000 {
+                break;
+            }
+            let node = &self.nodes[&id][k];
+            let Some(parts) = self.dag_cost(id, node, &best) else { continue };
+            let weight = parts.weight();
+            if best.get(&id).is_none_or(|(w, _, _)| weight < *w - 1e-9) {
+                best.insert(id, (weight, parts, node.clone()));
+                queue.extend(parents.get(&id).into_iter().flatten().copied());
+            }
+        }
+        best.into_iter().map(|(id, (_, _, node))| (id, node)).collect()
+    }
+
+    fn dag_cost(&self, class: Id, node: &ENode, best: &FxHashMap<Id, (f64, Parts, ENode)>) -> Option<Parts> {
+        let (mut own, trips) = self.own(class, node);
+        let level = free_of(self.g, node).innermost();
+        let mut out = Parts::default();
+        if let Some(head) = node.head().filter(|h| !matches!(h, Head::Var(..))) {
+            let n = node.kids.len();
+            let mut arms: Vec<&Parts> = vec![];
+            for (k, kid) in node.kids.iter().enumerate() {
+                let (_, parts, _) = best.get(kid)?;
+                if parts.0.contains_key(&(class, 0)) {
+                    return None;
+                }
+                let binds = head.binds(k, n);
+                if head == Head::If && k > 0 {
+                    arms.push(parts);
+                } else if binds == 0 {
+                    out.join(parts);
+                } else {
+                    own += trips * out.leave(parts, binds);
+                }
+            }
+            if let [a, b] = arms.as_slice() {
+                let (dear, cheap) = if a.weight() >= b.weight() { (a, b) } else { (b, a) };
+                own += Model::OTHER_ARM * cheap.weight();
+                out.join(dear);
+            }
+        }
+        out.0.insert((class, 0), (own, level));
+        Some(out)
+    }
+}
+
+/// What a choice pays for: each part once, with the loop that it is paid in. A part is a class and
+/// how many binders it was moved out of.
+#[derive(Clone, Default, Debug)]
+struct Parts(FxHashMap<(Id, usize), (f64, Option<usize>)>);
+
+impl Parts {
+    fn join(&mut self, other: &Parts) {
+        for (k, v) in &other.0 {
+            self.0.insert(*k, *v);
+        }
+    }
+
+    /// Takes over the parts that do not depend on the innermost `n` variables; the cost of the rest.
+    fn leave(&mut self, other: &Parts, n: usize) -> f64 {
+        let mut paid = 0.0;
+        for ((id, lift), (cost, level)) in &other.0 {
+            match level {
+                None => drop(self.0.insert((*id, *lift), (*cost, None))),
+                Some(k) if *k >= n => drop(self.0.insert((*id, lift + n), (*cost, Some(k - n)))),
+                Some(_) => paid += cost,
+            }
+        }
+        paid
+    }
+
+    fn weight(&self) -> f64 {
+        let deepest = self.0.values().filter_map(|(_, l)| *l).max().map_or(0, |k| k as i32 + 1);
+        let each = |(cost, level): &(f64, Option<usize>)| match level {
+            None => *cost,
+            Some(k) => cost * cost::ASSUMED.powi(deepest - *k as i32),
+        };
+        // Sums must not depend on the order of a hash map.
+        let mut costs: Vec<f64> = self.0.values().map(each).collect();
+        costs.sort_by(f64::total_cmp);
+        costs.iter().sum()
+    }
+}
+
+/// The children that are part of the term: the extent of a variable is not.
+pub fn extracted_kids(node: &ENode) -> &[Id] {
+    match node.label {
+        Label::Head(Head::Var(..)) => &[],
+        Label::Head(_) | Label::Param(..) | Label::Unknown => &node.kids,
+    }
+}
+
+/// The free variables of a member, if every child is one with as few as possible.
+pub fn free_of(g: &Graph, node: &ENode) -> crate::ir::Free {
+    if let Label::Head(Head::Var(i, _)) = node.label {
+        return crate::ir::Free::var(i);
+    }
+    let n = node.kids.len();
+    let mut free = crate::ir::Free::default();
+    for (k, kid) in node.kids.iter().enumerate() {
+        let binds = node.head().map_or(0, |h| h.binds(k, n));
+        free = free.union(g[*kid].data.free.outside(binds));
+    }
+    free
+}
+
+/// Makes terms from a choice.
+pub struct Builder<'a> {
+    g: &'a Graph,
+    choice: &'a Choice,
+    params: usize,
+    memo: FxHashMap<(Id, usize), Option<TermId>>,
+    open: FxHashSet<Id>,
+    /// Whether a term cannot fail.
+    pub total: FxHashMap<TermId, bool>,
+}
+
+impl<'a> Builder<'a> {
+    /// For a definition of so many parameters.
+    pub fn new(g: &'a Graph, choice: &'a Choice, params: usize) -> Builder<'a> {
+        Builder { g, choice, params, memo: FxHashMap::default(), open: FxHashSet::default(), total: FxHashMap::default() }
+    }
+
+    /// The term of a class at a depth. Nothing where the choice has a gap or a cycle.
+    pub fn term(&mut self, terms: &mut Terms, id: Id, depth: usize) -> Option<TermId> {
+        let id = self.g.find(id);
+        if let Some(known) = self.memo.get(&(id, depth)) {
+            return *known;
+        }
+        // A class may not stand inside itself, at whatever depth.
+        if !self.open.insert(id) {
+            return None;
+        }
+        let out = self.choice.get(&id).and_then(|node| deep(|| self.node(terms, node, depth)));
+        self.open.remove(&id);
+        self.memo.insert((id, depth), out);
+        out
+    }
+
+    fn node(&mut self, terms: &mut Terms, node: &ENode, depth: usize) -> Option<TermId> {
+        let head = match node.label {
+            Label::Head(head) => head,
+            Label::Param(k, ty) => {
+                let id = terms.var((depth + self.params - 1 - k as usize) as u32, ty);
+                self.total.insert(id, true);
+                return Some(id);
+            }
+            Label::Unknown => return None,
+        };
+        let kids = extracted_kids(node);
+        let mut ids = vec![];
+        for (k, kid) in kids.iter().enumerate() {
+            ids.push(self.term(terms, *kid, depth + head.binds(k, kids.len()))?);
+        }
+        let total = node_total(self.g, node) && ids.iter().all(|k| self.total.get(k) == Some(&true));
+        let id = terms.add(head, ids).ok()?;
+        // One term may come from classes that know different things of it.
+        let entry = self.total.entry(id).or_insert(total);
+        *entry &= total;
+        Some(id)
+    }
+}

@@ -1,0 +1,17 @@
+//! Equality saturation over let-free terms with de Bruijn binders.
+//!
+//! Invariant: every member of an e-class has the class's type, and equals the others wherever it has
+//! a value. A member that may fail where another does not is marked and never extracted.
+
+pub mod language;
+pub mod analysis;
+pub mod facts;
+pub mod pattern;
+pub mod apply;
+pub mod saturate;
+pub mod extract;
+pub mod elaborate;
+pub mod optimize;
+
+/// An e-graph of terms.
+pub type Graph = egg::EGraph<language::ENode, analysis::Facts>;

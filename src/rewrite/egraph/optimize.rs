@@ -1,0 +1,242 @@
+//! One definition through the e-graph: in, saturate, extract, elaborate; the best that was seen.
+
+use super::elaborate::elaborate;
+use super::extract::{Builder, Candidates, Choice, extracted_kids};
+use super::language::{ENode, Label};
+use super::pattern::Compiled;
+use super::saturate::{Limits, Report, extents, graph, saturate};
+use super::Graph;
+use crate::cost::{Costing, Model, Shape};
+use crate::ir::{Def, Head, Id, Terms, Ty, deep};
+use rustc_hash::FxHashMap;
+
+/// How to search.
+pub struct Settings<'a> {
+    /// The rules.
+    pub rules: &'a [Compiled<'a>],
+    /// The cost model.
+    pub model: Model,
+    /// Estimated sizes by name.
+    pub sizes: &'a [(String, u64)],
+    /// Limits of each round.
+    pub limits: Limits,
+    /// How often the best term so far starts a new e-graph.
+    pub restarts: usize,
+    /// How many changed choices are tried one by one after extraction.
+    pub trials: usize,
+}
+
+/// The best term found.
+pub struct Found {
+    /// Its arena.
+    pub terms: Terms,
+    /// The term, over the definition's parameters.
+    pub id: Id,
+    /// Its cost.
+    pub cost: f64,
+    /// Rules that fired, over all rounds.
+    pub reports: Vec<Report>,
+}
+
+/// Searches from a let-free term. The result is at most as costly as `elaborate` makes the start.
+pub fn optimize(def: &Def, terms: &Terms, start: Id, costing: &mut Costing<'_>, settings: &Settings<'_>) -> Option<Found> {
+    let mut search = Search { def, costing, settings, best: None };
+    let mut flat = (terms.clone(), start);
+    let mut reports = vec![];
+    for _ in 0..settings.restarts.max(1) {
+        let mut g = graph();
+        let root = Import::new(&mut g, def, settings).run(&flat.0, flat.1);
+        g.rebuild();
+        let before = search.best.as_ref().map(|b| b.cost);
+        search.try_all(&g, root, false);
+        reports.push(saturate(&mut g, settings.rules, &settings.limits));
+        if g.analysis.mismatch.is_some() {
+            break;
+        }
+        search.try_all(&g, root, true);
+        let best = search.best.as_ref()?;
+        let settled = before.is_some_and(|b| best.cost > b - 1e-6);
+        flat = (best.flat.0.clone(), best.flat.1);
+        if settled || reports.last().is_some_and(|r| r.saturated) && reports.len() > 1 {
+            break;
+        }
+    }
+    let best = search.best?;
+    Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports })
+}
+
+struct Best {
+    flat: (Terms, Id),
+    terms: Terms,
+    id: Id,
+    cost: f64,
+}
+
+struct Search<'a, 'b, 'c> {
+    def: &'a Def,
+    costing: &'a mut Costing<'c>,
+    settings: &'a Settings<'b>,
+    best: Option<Best>,
+}
+
+impl Search<'_, '_, '_> {
+    /// Tries the extractions of an e-graph; with `refine`, also choices near the best one.
+    fn try_all(&mut self, g: &Graph, root: egg::Id, refine: bool) {
+        let candidates = Candidates::new(g, self.settings.model);
+        let mut choices = vec![candidates.tree()];
+        if refine {
+            choices.push(candidates.dag());
+        }
+        let mut best: Option<(f64, Choice)> = None;
+        for choice in choices {
+            if let Some(cost) = self.try_choice(g, root, &choice)
+                && best.as_ref().is_none_or(|(c, _)| cost < *c)
+            {
+                best = Some((cost, choice));
+            }
+        }
+        if let Some((cost, choice)) = best.filter(|_| refine) {
+            self.refine(g, root, &candidates, cost, choice);
+        }
+    }
+
+    /// Changes one choice at a time for as long as that helps: exact for what one change can reach.
+    fn refine(&mut self, g: &Graph, root: egg::Id, candidates: &Candidates<'_>, mut cost: f64, mut choice: Choice) {
+        let mut trials = self.settings.trials;
+        loop {
+            let mut improved = false;
+            for class in reached(g, root, &choice) {
+                for node in &candidates.nodes[&class] {
+                    if choice.get(&class) == Some(node) || !extracted_kids(node).iter().all(|k| choice.contains_key(k)) {
+                        continue;
+                    }
+                    if trials == 0 {
+                        return;
+                    }
+                    trials -= 1;
+                    let old = choice.insert(class, node.clone());
+                    match self.try_choice(g, root, &choice) {
+                        Some(new) if new < cost - 1e-9 => (cost, improved) = (new, true),
+                        _ => drop(old.map(|o| choice.insert(class, o))),
+                    }
+                }
+            }
+            if !improved {
+                return;
+            }
+        }
+    }
+
+    /// The cost of the term that a choice makes; the best one is kept.
+    fn try_choice(&mut self, g: &Graph, root: egg::Id, choice: &Choice) -> Option<f64> {
+        let mut terms = Terms::default();
+        let mut builder = Builder::new(g, choice, self.def.params.len());
+        let flat = builder.term(&mut terms, root, 0)?;
+        let total = builder.total;
+        let params: Vec<Ty> = self.def.params.iter().map(|p| p.ty).collect();
+        let flat_terms = terms.clone();
+        let model = self.settings.model;
+        let costs = |head: Head, tys: &[Ty], ty: Ty| {
+            let shape = Shape { ty, kids: tys, elements: 1.0, inner: 1.0, trips: 2.0 };
+            model.own(head, &shape) > model.binding()
+        };
+        let id = elaborate(&mut terms, flat, &params, &total, &costs);
+        let mut scope = params.clone();
+        crate::types::verify::closed(&terms, id, &mut scope, &mut Default::default()).ok()?;
+        let cost = self.costing.term(id, self.def, &terms);
+        if self.best.as_ref().is_none_or(|b| cost < b.cost - 1e-9) {
+            self.best = Some(Best { flat: (flat_terms, flat), terms, id, cost });
+        }
+        Some(cost)
+    }
+}
+
+/// The classes that a choice needs, parents first.
+fn reached(g: &Graph, root: egg::Id, choice: &Choice) -> Vec<egg::Id> {
+    let mut seen = rustc_hash::FxHashSet::default();
+    let (mut order, mut todo) = (vec![], vec![g.find(root)]);
+    while let Some(id) = todo.pop() {
+        if seen.insert(id) {
+            order.push(id);
+            todo.extend(choice.get(&id).map(|n| extracted_kids(n).to_vec()).unwrap_or_default());
+        }
+    }
+    order
+}
+
+/// Let-free terms become classes.
+struct Import<'a> {
+    g: &'a mut Graph,
+    params: Vec<egg::Id>,
+    memo: FxHashMap<(Id, usize, usize), egg::Id>,
+    frames: usize,
+}
+
+impl<'a> Import<'a> {
+    fn new(g: &'a mut Graph, def: &Def, settings: &Settings<'_>) -> Import<'a> {
+        let mut named: FxHashMap<&str, egg::Id> = FxHashMap::default();
+        let mut params = vec![];
+        for (k, p) in def.params.iter().enumerate() {
+            let id = g.add(ENode::leaf(Label::Param(k as u32, p.ty)));
+            params.push(id);
+            let mut dims = vec![];
+            for axis in 0..p.ty.axes() {
+                let size = g.add(ENode::new(Head::Size(axis), [id]));
+                let name = p.sizes.get(axis).map(String::as_str);
+                if let Some(known) = name.and_then(|n| settings.sizes.iter().find(|(m, _)| m == n)) {
+                    let mut fact = g[size].data.clone();
+                    fact.estimate = known.1 as f64;
+                    g.set_analysis_data(size, fact);
+                }
+                if let Some(first) = name.and_then(|n| named.get(n)) {
+                    g.union(*first, size);
+                }
+                name.map(|n| named.entry(n).or_insert(size));
+                dims.push(Some(size));
+            }
+            g.rebuild();
+            let mut fact = g[id].data.clone();
+            fact.dims = dims;
+            g.set_analysis_data(id, fact);
+        }
+        g.rebuild();
+        Import { g, params, memo: FxHashMap::default(), frames: 0 }
+    }
+
+    fn run(mut self, terms: &Terms, root: Id) -> egg::Id {
+        self.class(terms, root, &mut vec![], 0)
+    }
+
+    /// `scope` holds the extents of the bound variables; `frame` tells binders apart.
+    fn class(&mut self, terms: &Terms, id: Id, scope: &mut Vec<egg::Id>, frame: usize) -> egg::Id {
+        let head = terms.head(id);
+        if let Head::Var(i, ty) = head {
+            return match scope.len().checked_sub(1 + i as usize) {
+                Some(level) => self.g.add(ENode::new(Head::Var(i, ty), [scope[level]])),
+                None => self.params[self.params.len() - 1 - (i as usize - scope.len())],
+            };
+        }
+        let frame_key = if terms.free(id).below(scope.len()) { frame } else { 0 };
+        let key = (id, frame_key, scope.len());
+        if let Some(known) = self.memo.get(&key) {
+            return *known;
+        }
+        let kids = terms.kids(id);
+        let mut ids = vec![];
+        for (k, kid) in kids.iter().enumerate() {
+            let depth = scope.len();
+            let mut inner = frame;
+            if head.binds(k, kids.len()) > 0 {
+                scope.extend(extents(self.g, head, &ids));
+                self.frames += 1;
+                inner = self.frames;
+            }
+            ids.push(deep(|| self.class(terms, *kid, scope, inner)));
+            scope.truncate(depth);
+        }
+        let out = self.g.add(ENode::new(head, ids));
+        self.memo.insert(key, out);
+        out
+    }
+}
+

@@ -1,0 +1,379 @@
+//! Rules are applied until nothing changes or a limit is reached. Limits are counts.
+//!
+//! The node limit is checked before each single application, so it is passed by one application at
+//! most.
+
+use super::Graph;
+use super::analysis::Facts;
+use super::apply::{Move, moved, shifted};
+use super::facts::{in_range, node_total, same_dims};
+use super::language::{ENode, Label};
+use super::pattern::{Compiled, Template};
+use crate::ir::{Head, Ty, TyKind};
+use crate::rules::{Condition, Level, Meta};
+use egg::{Id, Searcher, Subst};
+use rustc_hash::FxHashMap;
+
+/// Limits of one search.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// E-nodes.
+    pub nodes: usize,
+    /// Rounds in which every rule is tried.
+    pub rounds: usize,
+    /// Matches of one rule in one round, above which the rule is set aside for some rounds.
+    pub matches: usize,
+}
+
+/// What a search did.
+#[derive(Clone, Default, Debug)]
+pub struct Report {
+    /// How often each rule changed something.
+    pub fired: std::collections::BTreeMap<String, usize>,
+    /// Whether nothing more could be done.
+    pub saturated: bool,
+    /// Rounds that ran.
+    pub rounds: usize,
+}
+
+/// Applies rules, phase by phase, within limits.
+pub fn saturate(g: &mut Graph, rules: &[Compiled<'_>], limits: &Limits) -> Report {
+    let mut report = Report::default();
+    let last = rules.iter().map(|r| r.rule.phase).max().unwrap_or(1);
+    for phase in 1..=last {
+        let active: Vec<&Compiled<'_>> = rules.iter().filter(|r| r.rule.phase <= phase).collect();
+        report.saturated = rounds(g, &active, limits, &mut report);
+        if g.total_size() >= limits.nodes {
+            break;
+        }
+    }
+    report
+}
+
+fn rounds(g: &mut Graph, rules: &[&Compiled<'_>], limits: &Limits, report: &mut Report) -> bool {
+    // A rule with too many matches rests for a while, each time longer (egg's backoff).
+    let mut resting = vec![(0usize, 0u32); rules.len()];
+    for round in 0..limits.rounds {
+        report.rounds += 1;
+        let mut changed = simplify(g);
+        let mut skipped = false;
+        for (k, rule) in rules.iter().enumerate() {
+            if resting[k].0 > round {
+                skipped = true;
+                continue;
+            }
+            let limit = limits.matches << resting[k].1;
+            let matches = rule.pattern.search_with_limit(g, limit + 1);
+            let total: usize = matches.iter().map(|m| m.substs.len()).sum();
+            if total > limit {
+                resting[k] = (round + 2 + (1 << resting[k].1), resting[k].1 + 1);
+                skipped = true;
+                continue;
+            }
+            let mut fired = 0;
+            for m in &matches {
+                for subst in &m.substs {
+                    if g.total_size() >= limits.nodes {
+                        g.rebuild();
+                        return false;
+                    }
+                    fired += usize::from(fire(g, rule, m.eclass, subst));
+                }
+            }
+            if fired > 0 {
+                *report.fired.entry(rule.rule.name.clone()).or_default() += fired;
+                changed = true;
+            }
+            if total > 0 {
+                // Even a match that came to nothing may have added nodes on its way.
+                g.rebuild();
+            }
+        }
+        if g.analysis.mismatch.is_some() || !changed && !skipped {
+            return !changed;
+        }
+    }
+    false
+}
+
+/// One match: the classes of the metavariables and the types of the type variables.
+struct Match<'a> {
+    rule: &'a Compiled<'a>,
+    subst: &'a Subst,
+    types: FxHashMap<&'static str, Ty>,
+    /// The extents of the variables in scope at each metavariable of the left side.
+    scopes: FxHashMap<Meta, Vec<Id>>,
+    /// How many nodes of the side that is walked may fail.
+    partial: usize,
+}
+
+/// Applies a rule to one match; whether anything changed.
+fn fire(g: &mut Graph, rule: &Compiled<'_>, class: Id, subst: &Subst) -> bool {
+    let types = FxHashMap::default();
+    let mut m = Match { rule, subst, types, scopes: FxHashMap::default(), partial: 0 };
+    if !m.typed(g) || !m.agrees(g) || !rule.rule.when.iter().all(|(c, metas)| m.holds(g, *c, metas)) {
+        return false;
+    }
+    let Some((_, root)) = m.left(g, &rule.sides.0, &mut vec![]) else { return false };
+    let loses = rule.places.iter().any(|(meta, p)| !p.kept && !g[m.class(*meta)].data.total);
+    let partial = std::mem::take(&mut m.partial);
+    let Some(new) = m.right(g, &rule.sides.1, &mut vec![]) else { return false };
+    if g[new].data.ty != g[class].data.ty {
+        return false;
+    }
+    let before = g.number_of_classes();
+    let changed = g.find(new) != g.find(class);
+    g.union(class, new);
+    let removes_failure = loses || partial > m.partial;
+    if let Some(root) = root.filter(|_| removes_failure) {
+        g.analysis.subsumed.push((class, root));
+    }
+    changed || g.number_of_classes() > before
+}
+
+impl Match<'_> {
+    fn class(&self, meta: Meta) -> Id {
+        self.subst[self.rule.places[&meta].var]
+    }
+
+    /// Whether the classes have the declared types.
+    fn typed(&mut self, g: &Graph) -> bool {
+        let metas: Vec<Meta> = self.rule.places.keys().copied().collect();
+        metas.into_iter().all(|meta| {
+            let actual = g[self.class(meta)].data.ty;
+            bind(self.rule.rule.meta_ty(meta), actual, &mut self.types)
+        })
+    }
+
+    /// Whether a metavariable that stands at several depths is one term at all of them.
+    fn agrees(&self, g: &mut Graph) -> bool {
+        self.rule.places.values().all(|place| {
+            place.deeper.iter().all(|(var, depth)| {
+                let (outer, inner) = (self.subst[place.var], self.subst[*var]);
+                shifted(g, outer, *depth).is_some_and(|s| g.find(s) == g.find(inner))
+            })
+        })
+    }
+
+    fn holds(&self, g: &Graph, condition: Condition, metas: &[Meta]) -> bool {
+        let fact = &g[self.class(metas[0])].data;
+        // Bounds are over the reals; bits are known of literals and integers only.
+        let exact = self.rule.rule.level == Level::Real || fact.konst.is_some() || !fact.ty.is_linear();
+        match condition {
+            Condition::Nonzero => exact && fact.range.nonzero,
+            Condition::Positive => exact && fact.range.lo > 0.0 || exact && fact.range.lo >= 0.0 && fact.range.nonzero,
+            Condition::Nonnegative => exact && fact.range.lo >= 0.0,
+            Condition::Total => fact.total,
+            Condition::Defined => fact.defined,
+            Condition::InRange => in_range(g, self.class(metas[0]), self.class(metas[1])),
+            Condition::SameSize => same_dims(g, self.class(metas[0]), self.class(metas[1])),
+        }
+    }
+
+    /// Finds the left side again, for the scopes of its metavariables and its root's node.
+    fn left(&mut self, g: &mut Graph, side: &Template, scope: &mut Vec<Id>) -> Option<(Id, Option<ENode>)> {
+        match side {
+            Template::Meta(meta, _) => {
+                let place = &self.rule.places[meta];
+                if scope.len() != place.depth {
+                    let deeper = place.deeper.iter().find(|(_, depth)| *depth == scope.len())?;
+                    return Some((self.subst[deeper.0], None));
+                }
+                self.scopes.insert(*meta, scope.clone());
+                Some((self.class(*meta), None))
+            }
+            Template::Var(..) => Some((self.variable(g, side, scope)?, None)),
+            Template::Node(head, kids) => {
+                let mut ids: Vec<Id> = vec![];
+                for (k, kid) in kids.iter().enumerate() {
+                    let depth = scope.len();
+                    if head.binds(k, kids.len()) > 0 {
+                        scope.extend(extents(g, *head, &ids));
+                    }
+                    let found = self.left(g, kid, scope);
+                    scope.truncate(depth);
+                    ids.push(found?.0);
+                }
+                let node = ENode::new(*head, ids);
+                self.partial += usize::from(!node_total(g, &node));
+                Some((g.add(node.clone()), Some(node)))
+            }
+        }
+    }
+
+    fn variable(&self, g: &mut Graph, side: &Template, scope: &[Id]) -> Option<Id> {
+        let Template::Var(i, ty) = side else { return None };
+        let extent = *scope.get(scope.len().checked_sub(1 + *i as usize)?)?;
+        let ty = instance(*ty, &self.types)?;
+        Some(g.add(ENode::new(Head::Var(*i, ty), [extent])))
+    }
+
+    /// Makes the right side.
+    fn right(&mut self, g: &mut Graph, side: &Template, scope: &mut Vec<Id>) -> Option<Id> {
+        match side {
+            Template::Var(..) => self.variable(g, side, scope),
+            Template::Meta(meta, args) => {
+                let args = args.iter().map(|a| self.right(g, a, scope)).collect::<Option<Vec<_>>>()?;
+                self.meta(g, *meta, &args, scope)
+            }
+            Template::Node(head, kids) => {
+                let mut ids: Vec<Id> = vec![];
+                for (k, kid) in kids.iter().enumerate() {
+                    let depth = scope.len();
+                    if head.binds(k, kids.len()) > 0 {
+                        scope.extend(extents(g, *head, &ids));
+                    }
+                    let made = self.right(g, kid, scope);
+                    scope.truncate(depth);
+                    ids.push(made?);
+                }
+                Some(self.node(g, *head, ids))
+            }
+        }
+    }
+
+    fn node(&mut self, g: &mut Graph, head: Head, ids: Vec<Id>) -> Id {
+        let node = ENode::new(head, ids);
+        self.partial += usize::from(!node_total(g, &node));
+        g.add(node)
+    }
+
+    /// The class of a metavariable, its variables moved to where it stands on the right.
+    fn meta(&self, g: &mut Graph, meta: Meta, args: &[Id], scope: &[Id]) -> Option<Id> {
+        let place = &self.rule.places[&meta];
+        let (class, old) = (self.class(meta), &self.scopes[&meta]);
+        let mut inner: Vec<Option<Id>> = vec![None; place.depth];
+        for (arg, index) in args.iter().zip(&place.args) {
+            inner[*index] = Some(*arg);
+        }
+        let mut same = place.depth == scope.len();
+        for (index, to) in inner.iter().enumerate() {
+            same &= match to {
+                None => !g[class].data.free.has(index),
+                Some(to) => {
+                    let extent = old[old.len() - 1 - index];
+                    g[*to].nodes.iter().any(|n| {
+                        matches!(n.label, Label::Head(Head::Var(i, _)) if i as usize == index)
+                            && n.kids.first().map(|e| g.find(*e)) == Some(g.find(extent))
+                    })
+                }
+            };
+        }
+        if same {
+            return Some(class);
+        }
+        moved(g, class, &Move { inner, depth: scope.len() })
+    }
+}
+
+/// The extents of the variables that a node binds, outermost first, from its first children.
+pub fn extents(g: &mut Graph, head: Head, kids: &[Id]) -> Vec<Id> {
+    let unknown = g.add(ENode::leaf(Label::Unknown));
+    let closed = |g: &Graph, id: Id| if g[id].data.free.is_closed() { id } else { unknown };
+    match head {
+        Head::Build(d) | Head::Reduce(_, d) => kids[..d].iter().map(|k| closed(g, *k)).collect(),
+        Head::Arg(_) => vec![closed(g, kids[0])],
+        Head::Scatter(d) => vec![closed(g, kids[d])],
+        Head::Scan => vec![unknown, closed(g, kids[1])],
+        Head::Fold => vec![unknown, unknown],
+        _ => vec![unknown],
+    }
+}
+
+/// Fits a type of a rule to an actual one.
+fn bind(pattern: Ty, actual: Ty, types: &mut FxHashMap<&'static str, Ty>) -> bool {
+    match (pattern.kind(), actual.kind()) {
+        (TyKind::Var(range, name), _) => {
+            range.holds(actual) && *types.entry(name).or_insert(actual) == actual
+        }
+        (TyKind::Tensor(r, a), TyKind::Tensor(s, b)) => r == s && bind(*a, *b, types),
+        (TyKind::Tuple(a), TyKind::Tuple(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(x, y)| bind(*x, *y, types))
+        }
+        _ => pattern == actual,
+    }
+}
+
+fn instance(ty: Ty, types: &FxHashMap<&'static str, Ty>) -> Option<Ty> {
+    match ty.kind() {
+        TyKind::Var(_, name) => types.get(name).copied(),
+        TyKind::Tensor(r, e) => Some(Ty::tensor(*r, instance(*e, types)?)),
+        TyKind::Tuple(parts) => {
+            Some(Ty::tuple(parts.iter().map(|p| instance(*p, types)).collect::<Option<Vec<_>>>()?))
+        }
+        TyKind::Scalar(_) | TyKind::String => Some(ty),
+    }
+}
+
+/// What holds for any number of parts, and so is no line of a rule file: a part of a tuple, tuples
+/// added and summed by part, and sizes that are known.
+fn simplify(g: &mut Graph) -> bool {
+    let mut found: Vec<(Id, ENode, Made)> = vec![];
+    for class in g.classes() {
+        for node in &class.nodes {
+            if let Some(made) = simpler(g, node) {
+                found.push((class.id, node.clone(), made));
+            }
+        }
+    }
+    let mut changed = false;
+    for (class, node, made) in found {
+        let dropped = match &made {
+            Made::Class(to) => node.kids.iter().any(|k| !g[*k].data.total && g.find(*k) != g.find(*to)),
+            Made::Parts(_) => false,
+        };
+        let to = match made {
+            Made::Class(to) => to,
+            Made::Parts(parts) => {
+                let ids: Vec<Id> = parts.into_iter().map(|p| g.add(p)).collect();
+                g.add(ENode::new(Head::Tuple, ids))
+            }
+        };
+        if dropped {
+            g.analysis.subsumed.push((class, node));
+        }
+        changed |= g.union(class, to);
+    }
+    g.rebuild();
+    changed
+}
+
+enum Made {
+    Class(Id),
+    Parts(Vec<ENode>),
+}
+
+fn tuple_of(g: &Graph, id: Id) -> Option<Vec<Id>> {
+    g[id].nodes.iter().find(|n| n.label == Label::Head(Head::Tuple)).map(|n| n.kids.to_vec())
+}
+
+fn simpler(g: &Graph, node: &ENode) -> Option<Made> {
+    let head = node.head()?;
+    let kids = &node.kids;
+    match head {
+        Head::Get(i, _) => tuple_of(g, kids[0]).map(|parts| Made::Class(parts[i as usize])),
+        Head::Size(k) => g[kids[0]].data.dims.get(k).copied().flatten().map(Made::Class),
+        Head::Op(op) if kids.iter().any(|k| g[*k].data.ty.as_tuple().is_some_and(|p| !p.is_empty())) => {
+            let parts: Vec<Option<Vec<Id>>> = kids.iter().map(|k| tuple_of(g, *k)).collect();
+            let n = parts.iter().flatten().map(Vec::len).next()?;
+            let whole = |k: usize| g[kids[k]].data.ty.as_tuple().is_none();
+            if (0..kids.len()).any(|k| parts[k].is_none() && !whole(k)) {
+                return None;
+            }
+            let at = |i: usize| kids.iter().zip(&parts).map(move |(k, p)| p.as_ref().map_or(*k, |p| p[i]));
+            Some(Made::Parts((0..n).map(|i| ENode::new(Head::Op(op), at(i))).collect()))
+        }
+        Head::Reduce(m, d) => {
+            let parts = tuple_of(g, kids[d]).filter(|p| !p.is_empty())?;
+            let with = |p: &Id| ENode::new(Head::Reduce(m, d), kids[..d].iter().copied().chain([*p]));
+            Some(Made::Parts(parts.iter().map(with).collect()))
+        }
+        _ => None,
+    }
+}
+
+/// An empty e-graph.
+pub fn graph() -> Graph {
+    Graph::new(Facts::default())
+}
+
