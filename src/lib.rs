@@ -7,6 +7,13 @@
 //! Layers in order; each names only those above it. See `docs/architecture.md`.
 
 pub mod diag;
-pub mod eval;
+
 pub mod ir;
+
 pub mod types;
+
+pub mod eval;
+
+pub mod data;
+
+pub mod cli;
