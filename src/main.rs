@@ -3,7 +3,10 @@
 use clap::Parser;
 use daedal::cli;
 use daedal::diag::Diagnostic;
+use std::env;
+use std::io::{IsTerminal, Write, stderr, stdout};
 use std::panic;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -24,7 +27,10 @@ fn command() -> ExitCode {
             return ExitCode::from(u8::from(e.use_stderr()));
         }
     };
-    match cli::run(&cli, &mut std::io::stdout().lock()) {
+    let mut out = stdout().lock();
+    let cxx = env::var("CXX").ok().filter(|v| !v.is_empty());
+    let mut world = cli::World { out: &mut out, cxx, cache: cache(), terminal: stderr().is_terminal() };
+    match cli::run(&cli, &mut world) {
         Ok(()) => ExitCode::SUCCESS,
         Err(d) => {
             complain(&d);
@@ -35,6 +41,13 @@ fn command() -> ExitCode {
 
 /// Writes a message to the standard error, if that can be written.
 fn complain(d: &Diagnostic) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{d}");
+    let _ = writeln!(stderr(), "{d}");
+}
+
+/// `$DAEDAL_CACHE`, else where the system keeps a user's caches.
+fn cache() -> Option<PathBuf> {
+    let path = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    path("DAEDAL_CACHE")
+        .or_else(|| path("XDG_CACHE_HOME").map(|p| p.join("daedal")))
+        .or_else(|| path("HOME").map(|p| p.join(".cache").join("daedal")))
 }

@@ -1,11 +1,10 @@
 //! `daedal check`: a program becomes the list of its signatures.
 
-use super::{input, say};
+use super::{World, input};
 use crate::diag::Result;
 use crate::ir::{Body, Def};
 use clap::Args;
 use serde_json::{Value as Json, json};
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Parse and type-check a program; prints the signature of each definition
@@ -20,14 +19,14 @@ pub struct Check {
 
 impl Check {
     /// Carries it out.
-    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
         let program = input::program(&self.file)?;
         if self.json {
             let defs: Vec<Json> = program.defs.values().map(object).collect();
-            return say(out, &json!({ "defs": defs }).to_string());
+            return world.say(&json!({ "defs": defs }).to_string());
         }
         for def in program.defs.values() {
-            say(out, &format!("{}{}", input::signature(def), mark(def).unwrap_or_default()))?;
+            world.say(&format!("{}{}", input::signature(def), mark(def).unwrap_or_default()))?;
         }
         Ok(())
     }

@@ -1,10 +1,9 @@
 //! `daedal emit`: a program at one of its levels becomes text.
 
-use super::{input, say};
+use super::{World, input};
 use crate::diag::Result;
 use crate::ir::print;
 use clap::{Args, ValueEnum};
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Print a program, or one definition of it, at a level of its way to native code
@@ -27,12 +26,12 @@ enum Target {
 
 impl Emit {
     /// Carries it out.
-    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
         let program = input::program(&self.file)?;
         let text = match (&self.def, self.target) {
             (Some(name), Target::Ks) => print::def(&program.terms, input::definition(&program, name)?),
             (None, Target::Ks) => print::program(&program),
         };
-        say(out, text.trim_end())
+        world.say(text.trim_end())
     }
 }

@@ -1,13 +1,12 @@
 //! `daedal eval`: a definition and arguments become a value, in the interpreter.
 
-use super::{input, say};
+use super::{World, input};
 use crate::data::Output;
 use crate::diag::Result;
 use crate::eval::{Interpreter, Value};
 use crate::ir::Ty;
 use clap::Args;
 use serde_json::json;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Run a definition in the interpreter, which defines the language
@@ -47,7 +46,7 @@ impl Call {
         place: Option<Output>,
         (value, ty): (&Value, Ty),
         more: serde_json::Map<String, serde_json::Value>,
-        out: &mut dyn Write,
+        world: &mut World<'_>,
     ) -> Result<()> {
         if let Some(place) = &place {
             place.value(value, ty)?;
@@ -57,10 +56,10 @@ impl Call {
             if let Some(members) = object.as_object_mut() {
                 members.extend(more);
             }
-            return say(out, &object.to_string());
+            return world.say(&object.to_string());
         }
         if place.is_none() {
-            say(out, &value.to_json().to_string())?;
+            world.say(&value.to_json().to_string())?;
         }
         Ok(())
     }
@@ -68,7 +67,7 @@ impl Call {
 
 impl Eval {
     /// Carries it out.
-    pub fn run(&self, out: &mut dyn Write) -> Result<()> {
+    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
         let program = input::program(&self.call.file)?;
         let def = input::definition(&program, &self.call.def)?;
         let place = self.call.place()?;
@@ -78,8 +77,8 @@ impl Eval {
         // What was printed before a failure helps to find it.
         let printed = interpreter.take_printed();
         if let Some(text) = printed.strip_suffix('\n') {
-            say(out, text)?;
+            world.say(text)?;
         }
-        self.call.finish(place, (&value?, def.fun.sig().ret), serde_json::Map::new(), out)
+        self.call.finish(place, (&value?, def.fun.sig().ret), serde_json::Map::new(), world)
     }
 }

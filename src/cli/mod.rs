@@ -10,6 +10,7 @@ mod input;
 use crate::diag::{Diagnostic, Result};
 use clap::{Parser, Subcommand};
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 /// Makes array programs fast: checks, runs, optimizes and compiles `.ks` programs.
 #[derive(Parser, Debug)]
@@ -26,24 +27,38 @@ enum Command {
     Emit(emit::Emit),
 }
 
-/// Carries out a command; its results go to `out`.
+/// What a command may know of the world around it.
+pub struct World<'a> {
+    /// Where results go.
+    pub out: &'a mut dyn Write,
+    /// The C++ compiler that the environment asks for.
+    pub cxx: Option<String>,
+    /// The directory for what may be kept between runs.
+    pub cache: Option<PathBuf>,
+    /// Whether a person watches the standard error.
+    pub terminal: bool,
+}
+
+/// Carries out a command.
 ///
 /// # Errors
 /// Those of the command.
-pub fn run(cli: &Cli, out: &mut dyn Write) -> Result<()> {
+pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
     match &cli.command {
-        Command::Check(c) => c.run(out),
-        Command::Eval(c) => c.run(out),
-        Command::Emit(c) => c.run(out),
+        Command::Check(c) => c.run(world),
+        Command::Eval(c) => c.run(world),
+        Command::Emit(c) => c.run(world),
     }
 }
 
-/// Writes a line. A reader that has gone away is no error.
-fn say(out: &mut dyn Write, line: &str) -> Result<()> {
-    match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Diagnostic::user(format!("the standard output cannot be written: {e}")))
+impl World<'_> {
+    /// Writes a line of results. A reader that has gone away is no error.
+    fn say(&mut self, line: &str) -> Result<()> {
+        match writeln!(self.out, "{line}").and_then(|()| self.out.flush()) {
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Diagnostic::user(format!("the standard output cannot be written: {e}")))
+            }
+            Ok(()) | Err(_) => Ok(()),
         }
-        Ok(()) | Err(_) => Ok(()),
     }
 }
