@@ -72,7 +72,7 @@ fn no_json(what: &str, e: &serde_json::Error, ty: Ty) -> Box<Diagnostic> {
 fn filled(path: &Path) -> Result<Vec<u8>> {
     let bytes = bytes(path)?;
     if bytes.is_empty() {
-        return Err(Diagnostic::user("the file is empty"));
+        return Err(Diagnostic::user(format!("the file `{}` is empty", path.display())));
     }
     Ok(bytes)
 }

@@ -35,7 +35,7 @@ pub fn read(bytes: &[u8], ty: Ty) -> Result<Value> {
     if array.dims.len() != axes {
         let found = array.dims.len();
         return Err(Diagnostic::user("the array has another rank than its parameter")
-            .note(format!("expected {axes} axes for {ty}, found {found}")));
+            .note(format!("expected {axes} {} for {ty}, found {found}", if axes == 1 { "axis" } else { "axes" })));
     }
     let mut lits = Vec::with_capacity(array.data.len());
     for (at, n) in array.data.iter().enumerate() {
@@ -208,7 +208,7 @@ fn bytes<T: WritableElement>(dims: &[usize], lits: &[Lit], element: impl Fn(&Lit
 mod tests {
     use super::*;
 
-    fn npy<T: WritableElement>(dims: &[usize], data: Vec<T>, fortran: bool) -> Vec<u8> {
+    fn npy<T: WritableElement + Clone>(dims: &[usize], data: Vec<T>, fortran: bool) -> Vec<u8> {
         let mut array = ArrayD::from_shape_vec(IxDyn(dims), data).unwrap();
         if fortran {
             // The same elements in the other order of memory.
@@ -234,7 +234,7 @@ mod tests {
             assert_eq!(text(&read(&file, rows).unwrap()), "[[0.5,1.0,2.0],[3.0,4.0,5.0]]");
             assert_eq!(text(&read(&file, Ty::tensor(2, f)).unwrap()), "[[0.5,1.0,2.0],[3.0,4.0,5.0]]");
             let e = read(&file, Ty::tensor(1, f)).unwrap_err();
-            assert!(e.notes[0].contains("expected 1 axes"), "{e}");
+            assert!(e.notes[0].contains("expected 1 axis"), "{e}");
         }
         assert_eq!(text(&read(&npy(&[2], vec![3u8, 255], false), Ty::tensor(1, f)).unwrap()), "[3.0,255.0]");
         assert_eq!(text(&read(&npy(&[], vec![7i16], false), i).unwrap()), "7");
