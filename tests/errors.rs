@@ -1,6 +1,7 @@
 //! Wrong programs and the exact messages they end in: `tests/errors/NAME.ks` and `NAME.txt`.
 //!
 //! A header line `;; eval NAME ARG…` runs a program that checks. `DAEDAL_BLESS=1` writes the texts.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
 
 mod common;
 

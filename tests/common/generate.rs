@@ -3,6 +3,8 @@
 //! Equal seeds and knobs give equal texts. It must not know what the program means: the
 //! interpreter says that.
 
+mod forms;
+
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -11,8 +13,8 @@ use rand::{RngExt, SeedableRng};
 pub struct Knobs {
     /// Roughly how many forms `main` has.
     pub budget: usize,
-    /// Float literals are small multiples of 1/8, and only operations occur that are exact on such
-    /// numbers: results do not depend on the order of additions.
+    /// Float literals are small multiples of 1/8, and operations occur that keep such numbers short:
+    /// results do not depend on the order of additions, unless loops make them very large.
     pub dyadic: bool,
     /// Indices out of range, failed assertions, negative sizes and divisions by zero may occur.
     pub failing: bool,
@@ -238,10 +240,10 @@ impl Maker {
     }
 
     fn leaf(&mut self, ty: &T) -> String {
-        if self.rng.random_bool(0.75) {
-            if let Some(name) = self.pick(|n| n.ty == *ty) {
-                return name.shown;
-            }
+        if self.rng.random_bool(0.75)
+            && let Some(name) = self.pick(|n| n.ty == *ty)
+        {
+            return name.shown;
         }
         match ty {
             F => self.float(),
@@ -256,10 +258,6 @@ impl Maker {
                 format!("(tuple {})", made.join(" "))
             }
         }
-    }
-
-    fn two(&mut self, op: &str, ty: &T, fuel: usize) -> String {
-        format!("({op} {} {})", self.expr(ty, fuel / 2), self.expr(ty, fuel / 2))
     }
 
     fn binding(&mut self, ret: &T, fuel: usize) -> String {
@@ -332,100 +330,5 @@ impl Maker {
         let (init, of) = (self.expr(ty, fuel / 4), self.expr(&V, fuel / 4));
         let (names, body) = self.repeated(&[(ty, None), (&F, None)], ty, fuel / 2);
         format!("(fold (lam (({} : {}) ({} : Float)) {body}) {init} {of})", names[0], ty.text(), names[1])
-    }
-
-    fn float_expr(&mut self, fuel: usize) -> String {
-        match self.rng.random_range(0..20) {
-            0 | 1 => self.two("add", &F, fuel),
-            2 => self.two("sub", &F, fuel),
-            3 => self.two("mul", &F, fuel),
-            4 => self.two("min", &F, fuel),
-            5 => self.two("max", &F, fuel),
-            6 => format!("(neg {})", self.expr(&F, fuel)),
-            7 => format!("(to_float {})", self.expr(&I, fuel)),
-            8 => {
-                let c = self.expr(&B, fuel / 3);
-                format!("(select {c} {} {})", self.expr(&F, fuel / 3), self.expr(&F, fuel / 3))
-            }
-            9 => format!("(sum {})", self.expr(&V, fuel)),
-            10..12 => self.looped("sumbuild", &F, fuel),
-            12 => self.looped("reduce max", &F, fuel),
-            13..16 => self.element(fuel / 2),
-            16 | 17 => self.folded(&F, fuel),
-            _ if self.knobs.dyadic => format!("(abs {})", self.expr(&F, fuel)),
-            18 => self.two("div", &F, fuel),
-            _ => {
-                let op = ["exp", "log", "sin", "sqrt", "tanh"][self.rng.random_range(0..5)];
-                format!("({op} {})", self.expr(&F, fuel))
-            }
-        }
-    }
-
-    fn int_expr(&mut self, fuel: usize) -> String {
-        match self.rng.random_range(0..14) {
-            0..2 => self.two("add", &I, fuel),
-            2 => self.two("sub", &I, fuel),
-            3 => self.two("mul", &I, fuel),
-            4 => self.two("min", &I, fuel),
-            5 => format!("(neg {})", self.expr(&I, fuel)),
-            6 if self.knobs.failing => self.two("div", &I, fuel),
-            6 | 7 => {
-                let op = if self.rng.random_bool(0.5) { "div" } else { "mod" };
-                format!("({op} {} {})", self.expr(&I, fuel), self.rng.random_range(2..5))
-            }
-            8 => format!("(size {})", self.expr(&V, fuel)),
-            9 => self.looped("sumbuild", &I, fuel),
-            10 => self.looped("reduce mul", &I, fuel),
-            11 => self.folded(&I, fuel),
-            12 if self.knobs.failing => self.looped("argmax", &F, fuel),
-            _ => format!("(truncate {})", self.expr(&F, fuel)),
-        }
-    }
-
-    fn bool_expr(&mut self, fuel: usize) -> String {
-        match self.rng.random_range(0..9) {
-            0 => self.two("lt", &F, fuel),
-            1 => self.two("gte", &I, fuel),
-            2 => self.two("eq", &I, fuel),
-            3 => self.two("ne", &F, fuel),
-            4 => self.two("and", &B, fuel),
-            5 => self.two("or", &B, fuel),
-            6 => format!("(not {})", self.expr(&B, fuel)),
-            7 => self.looped("reduce and", &B, fuel),
-            _ => self.looped("reduce or", &B, fuel),
-        }
-    }
-
-    fn vec_expr(&mut self, fuel: usize) -> String {
-        match self.rng.random_range(0..11) {
-            0..4 => self.looped("build", &F, fuel),
-            4 | 5 => {
-                let of = self.expr(&V, fuel / 3);
-                let (names, body) = self.repeated(&[(&F, None)], &F, fuel * 2 / 3);
-                format!("(map (lam ({} : Float) {body}) {of})", names[0])
-            }
-            6 => {
-                let (size, _) = self.size(fuel / 4);
-                let (at, e) = (self.expr(&I, fuel / 4), self.expr(&F, fuel / 2));
-                if self.rng.random_bool(0.5) {
-                    format!("(deltaVec {size} {at} {e})")
-                } else {
-                    format!("(constVec {size} {e})")
-                }
-            }
-            7 => format!("(mul {} {})", self.expr(&F, fuel / 2), self.expr(&V, fuel / 2)),
-            8 if self.knobs.failing => self.two("add", &V, fuel),
-            8 => format!("(neg {})", self.expr(&V, fuel)),
-            9 => {
-                let init = self.expr(&F, fuel / 4);
-                let (size, _) = self.size(fuel / 4);
-                let (names, body) = self.repeated(&[(&F, None), (&I, None)], &F, fuel / 2);
-                format!("(scan (lam (({} : Float) ({} : Integer)) {body}) {init} {size})", names[0], names[1])
-            }
-            _ => {
-                let each: Vec<String> = (0..self.rng.random_range(1..=3)).map(|_| self.expr(&F, fuel / 3)).collect();
-                format!("(Vec_init {})", each.join(" "))
-            }
-        }
     }
 }
