@@ -8,6 +8,8 @@ use clap::Args;
 use serde_json::{Map, json};
 
 /// Compile a definition through C++ and run it natively
+///
+/// The environment variable CXX picks the compiler, DAEDAL_CACHE the directory of compiled code.
 #[derive(Args, Debug)]
 pub struct Run {
     #[command(flatten)]
