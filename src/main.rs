@@ -1,3 +1,53 @@
-fn main() {
-    println!("Hello, world!");
+//! Arguments and environment become a command; its outcome becomes the exit code. No logic.
+
+use clap::Parser;
+use daedal::cli;
+use daedal::diag::Diagnostic;
+use std::env;
+use std::io::{IsTerminal, Write, stderr, stdout};
+use std::panic;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    panic::set_hook(Box::new(|info| {
+        let place = info.location().map_or_else(String::new, |l| format!(" ({}:{})", l.file(), l.line()));
+        let what = info.payload_as_str().unwrap_or("an unknown failure");
+        complain(&Diagnostic::bug(format!("{what}{place}")).note("this is an error of daedal, not of its input"));
+    }));
+    panic::catch_unwind(command).unwrap_or(ExitCode::from(70))
+}
+
+fn command() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help that nobody reads any more is no error.
+            let _ = e.print();
+            return ExitCode::from(u8::from(e.use_stderr()));
+        }
+    };
+    let mut out = stdout().lock();
+    let cxx = env::var("CXX").ok().filter(|v| !v.is_empty());
+    let mut world = cli::World { out: &mut out, cxx, cache: cache(), terminal: stderr().is_terminal() };
+    match cli::run(&cli, &mut world) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(d) => {
+            complain(&d);
+            ExitCode::from(d.exit_code())
+        }
+    }
+}
+
+/// Writes a message to the standard error, if that can be written.
+fn complain(d: &Diagnostic) {
+    let _ = writeln!(stderr(), "{d}");
+}
+
+/// `$DAEDAL_CACHE`, else where the system keeps a user's caches.
+fn cache() -> Option<PathBuf> {
+    let path = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    path("DAEDAL_CACHE")
+        .or_else(|| path("XDG_CACHE_HOME").map(|p| p.join("daedal")))
+        .or_else(|| path("HOME").map(|p| p.join(".cache").join("daedal")))
 }

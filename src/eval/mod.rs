@@ -6,9 +6,9 @@ pub mod value;
 
 pub use value::{Tensor, Value};
 
-use crate::diag::{Diagnostic, Result};
+use crate::diag::{Diagnostic, Kind, Result};
 use crate::ir::op::Failure;
-use crate::ir::{Def, Fun, Head, Id, Lit, Monoid, Op, Program, Scalar, Terms, Ty, TyKind, deep};
+use crate::ir::{Body, Def, Fun, Head, Id, Lit, Monoid, Op, Program, Scalar, Terms, Ty, TyKind, deep};
 use crate::types::shape;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
@@ -95,7 +95,10 @@ impl<'a> Interpreter<'a> {
             }
         }
         let Some(body) = def.term() else {
-            let message = format!("`{}` has no definition here", def.name());
+            let message = match def.body {
+                Body::Derivative => format!("the derivative `{}` is declared, but not made", def.name()),
+                Body::External | Body::Term(_) => format!("`{}` is declared, but not defined here", def.name()),
+            };
             return Err(match at {
                 Some(at) => self.fail(at, message),
                 None => Diagnostic::user(message).at(def.span, "only declared"),
@@ -377,7 +380,9 @@ impl<'a> Interpreter<'a> {
     ) -> Result<Value> {
         let total = dims.iter().try_fold(1usize, |a, n| a.checked_mul(*n)).filter(|n| *n < 1 << 32);
         let Some(total) = total else {
-            return Err(Diagnostic::limit(format!("a tensor of size {} is too large", list(&dims))));
+            let mut d = self.fail(id, format!("a tensor of size {} is too large", list(&dims)));
+            d.kind = Kind::Limit;
+            return Err(d);
         };
         let mut data = Vec::with_capacity(total);
         self.indices(&dims, env, |env, at| {

@@ -150,7 +150,7 @@ impl Reader<'_> {
             }
             c => {
                 let message = format!("unexpected character {c:?}");
-                return Err(Diagnostic::user(message).at(span(start, self.at), "no name or number starts so"));
+                return Err(Diagnostic::user(message).at(span(start, self.at), "no name and no number starts with it"));
             }
         }
         Ok(true)
@@ -207,7 +207,8 @@ impl Reader<'_> {
                         Ok(c) => out.extend(c),
                         Err(()) => {
                             let here = span(from, self.at);
-                            return Err(Diagnostic::user("unknown escape in a text").at(here, "here"));
+                            let known = r#"known are \n \t \r \a \b \f \v \\ \" \' \&, \65 and \u{41}"#;
+                            return Err(Diagnostic::user("unknown escape in a text").at(here, "here").note(known));
                         }
                     }
                 }

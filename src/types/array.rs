@@ -187,7 +187,11 @@ impl Elab<'_> {
         let b = self.bind(b_id);
         let rank = self.tensor_rank(args[1], a)?;
         if self.tensor_rank(args[2], b)? != rank {
-            return Err(self.error(args[2], "type mismatch", &format!("expected a tensor of rank {rank}")));
+            return Err(self.error(
+                args[2],
+                "type mismatch",
+                &format!("expected a tensor of rank {rank}, found {}", self.terms.ty(b.id)),
+            ));
         }
         let same = self.same_sizes(a, b, rank);
         let mut kids = self.sizes(a, rank);
@@ -269,7 +273,7 @@ impl Elab<'_> {
         let sizes = self.components(args[0])?;
         let index = self.components(args[1])?;
         if index.len() != sizes.len() {
-            let label = format!("expected {} components, found {}", sizes.len(), index.len());
+            let label = format!("expected rank {}, found rank {}", sizes.len(), index.len());
             return Err(self.error(args[1], "the index has another rank than the size", &label));
         }
         let value = self.expr(args[2])?;

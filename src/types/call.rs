@@ -183,6 +183,14 @@ impl Elab<'_> {
             let hint = hint.or_else(|| {
                 name.starts_with('[').then(|| "derivatives exist where a `gdef` or a `def` makes them".to_string())
             });
+            let below = self.tree.top.iter().any(|at| {
+                let parts = self.tree.headed(*at, "def").unwrap_or_default();
+                parts.first().is_some_and(|n| self.tree.name(*n) == Some(name))
+            });
+            let hint = match below {
+                true => Some(format!("`{name}` is defined below; a definition stands above its uses")),
+                false => hint,
+            };
             return self.error(head, &format!("unknown function `{name}`"), "not defined above").hint(hint);
         }
         let label = if tys.is_empty() { "found no arguments".to_string() } else { format!("found ({})", show(tys)) };
@@ -190,7 +198,9 @@ impl Elab<'_> {
         for c in candidates {
             d = d.note(format!("candidate: {c}"));
         }
-        d
+        let mixed = tys.contains(&Ty::float()) && tys.contains(&Ty::int());
+        let is_op = Op::named(name).next().is_some();
+        d.hint(if mixed && is_op { super::expr::float_hint("Float", "Integer") } else { None })
     }
 }
 

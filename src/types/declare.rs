@@ -26,7 +26,8 @@ impl Elab<'_> {
             ("gdef", n) => Err(self.arity(at, "(gdef DERIVATIVE [f TYPE])", 2, n - 1)),
             (other, _) => {
                 let message = format!("unknown declaration `{other}`");
-                Err(self.error(kids[0], &message, "here").hint(nearest(other, DECLARATIONS)))
+                let label = "expected `def`, `edef`, `gdef` or `rule`";
+                Err(self.error(kids[0], &message, label).hint(nearest(other, DECLARATIONS)))
             }
         }
     }
@@ -53,7 +54,9 @@ impl Elab<'_> {
         self.names.clear();
         if self.terms.ty(body) != ret {
             let label = format!("expected {ret}, found {}", self.terms.ty(body));
-            return Err(self.error(kids[4], &format!("the body of `{name}` has another type than declared"), &label));
+            let message = format!("the body of `{name}` has another type than declared");
+            let hint = super::expr::float_hint(&ret.to_string(), &self.terms.ty(body).to_string());
+            return Err(self.error(kids[4], &message, &label).hint(hint));
         }
         if self.never_ends(body, fun) {
             let message = format!("`{name}` calls itself on every path");
@@ -94,6 +97,9 @@ impl Elab<'_> {
                     self.error(at, &format!("`{name}` is defined twice for these parameter types"), "again here");
                 if let Some(def) = self.defs.get(other) {
                     d = d.at(def.span, "first here");
+                }
+                if other.sig().params != params {
+                    d = d.note("several arguments and one tuple of them mean the same");
                 }
                 return Err(d);
             }
@@ -142,9 +148,12 @@ impl Elab<'_> {
         };
         let funs = self.by_name.get(&name).cloned().unwrap_or_default();
         let Some(fun) = funs.iter().find(|f| packed(&f.sig().params) == arg_ty) else {
-            let hint = nearest(&name, self.by_name.keys().map(String::as_str));
             let message = format!("there is no function `{name}` of {arg_ty} above this line");
-            return Err(self.error(base, &message, "here").hint(hint));
+            let d = self.error(base, &message, "here");
+            if funs.is_empty() {
+                return Err(d.hint(nearest(&name, self.by_name.keys().map(String::as_str))));
+            }
+            return Err(funs.iter().fold(d, |d, f| d.note(format!("it takes {}", packed(&f.sig().params)))));
         };
         let (s, t) = (arg_ty, fun.sig().ret);
         let (params, ret) = match derivative.as_str() {
@@ -184,9 +193,9 @@ impl Elab<'_> {
             },
             Form::Atom(_) => match self.tree.name(at) {
                 Some(n) => Ok(n.to_string()),
-                None => Err(self.error(at, "expected the name of a function", "here")),
+                None => Err(self.error(at, "expected the name of a function", "this is no name")),
             },
-            Form::List(_) => Err(self.error(at, "expected the name of a function", "here")),
+            Form::List(_) => Err(self.error(at, "expected the name of a function", "this is a list")),
         }
     }
 

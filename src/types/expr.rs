@@ -4,7 +4,7 @@ use super::Elab;
 use super::scope::Meaning;
 use crate::diag::{Result, nearest};
 use crate::ir::read::{Atom, Form};
-use crate::ir::{Head, Id, Lit, Scalar, Ty, deep};
+use crate::ir::{Head, Id, Lit, Op, Scalar, Ty, deep};
 
 type Handler = fn(&mut Elab<'_>, usize, &[usize]) -> Result<Id>;
 
@@ -73,6 +73,12 @@ pub fn form_names() -> impl Iterator<Item = &'static str> {
     FORMS.iter().map(|r| r.0)
 }
 
+/// What to do where a Float is expected and an Integer stands.
+pub fn float_hint(expected: &str, found: &str) -> Option<String> {
+    (expected == "Float" && found == "Integer")
+        .then(|| "a Float literal has a point, as in `1.0`; `to_float` makes a Float of an Integer".to_string())
+}
+
 impl Elab<'_> {
     /// The term of an expression.
     pub(super) fn expr(&mut self, at: usize) -> Result<Id> {
@@ -103,7 +109,8 @@ impl Elab<'_> {
             return Ok(id);
         }
         let message = format!("unknown name `{name}`");
-        let hint = match self.by_name.contains_key(name) || is_form(name) {
+        let callable = self.by_name.contains_key(name) || is_form(name) || Op::named(name).next().is_some();
+        let hint = match callable {
             true => Some(format!("`{name}` is a function; call it with brackets: `({name} …)`")),
             false => nearest(name, self.names.keys().map(String::as_str)),
         };
@@ -121,7 +128,8 @@ impl Elab<'_> {
                     MANY => format!("at least {}", row.1),
                     _ => row.1.to_string(),
                 };
-                let label = format!("expected {wanted} arguments, found {}", args.len());
+                let plural = if row.1 == 1 { "" } else { "s" };
+                let label = format!("expected {wanted} argument{plural}, found {}", args.len());
                 return Err(self.error(at, &format!("wrong number of arguments of `{name}`"), &label));
             }
             return row.3(self, at, args);
@@ -161,7 +169,9 @@ impl Elab<'_> {
                         (at, tys.join(" "))
                     }
                 };
-                Err(self.error(place, "type mismatch", &format!("expected {}, found {found}", m.expected)))
+                let label = format!("expected {}, found {found}", m.expected);
+                let hint = float_hint(&m.expected, &found);
+                Err(self.error(place, "type mismatch", &label).hint(hint))
             }
         }
     }

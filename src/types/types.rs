@@ -103,10 +103,10 @@ impl Elab<'_> {
         let kids = kids.to_vec();
         let single = kids.get(1).and_then(|k| self.tree.name(*k)) == Some(":");
         let each = if single { vec![at] } else { kids };
-        let params = each.into_iter().map(|k| self.param(k)).collect::<Result<Vec<_>>>()?;
+        let params = each.iter().map(|k| self.param(*k)).collect::<Result<Vec<_>>>()?;
         for (k, p) in params.iter().enumerate() {
             if params[..k].iter().any(|q| q.name == p.name) {
-                return Err(self.error(at, &format!("two parameters are called `{}`", p.name), "here"));
+                return Err(self.error(each[k], &format!("two parameters are called `{}`", p.name), "again here"));
             }
         }
         Ok(params)

@@ -1,0 +1,84 @@
+//! `daedal eval`: a definition and arguments become a value, in the interpreter.
+
+use super::{World, input};
+use crate::data::Output;
+use crate::diag::Result;
+use crate::eval::{Interpreter, Value};
+use crate::ir::Ty;
+use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Run a definition in the interpreter, which defines the language
+#[derive(Args, Debug)]
+pub struct Eval {
+    #[command(flatten)]
+    call: Call,
+}
+
+/// What to call, and where its result goes.
+#[derive(Args, Debug)]
+pub struct Call {
+    /// The program
+    pub file: PathBuf,
+    /// The definition to run
+    pub def: String,
+    /// A literal, a JSON array, `@file.npy` or `@file.json`; one a parameter
+    #[arg(value_name = "ARG", allow_negative_numbers = true)]
+    pub args: Vec<String>,
+    /// Print one JSON object on the last line
+    #[arg(long)]
+    pub json: bool,
+    /// Write the result to a file that ends in .npy or .json
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+impl Call {
+    /// The place of the result, checked before the work starts.
+    pub fn place(&self) -> Result<Option<Output>> {
+        self.output.as_deref().map(Output::for_value).transpose()
+    }
+
+    /// Writes and prints a result of a type, with further members of the JSON object.
+    pub fn finish(
+        &self,
+        place: Option<Output>,
+        (value, ty): (&Value, Ty),
+        more: serde_json::Map<String, serde_json::Value>,
+        world: &mut World<'_>,
+    ) -> Result<()> {
+        if let Some(place) = &place {
+            place.value(value, ty)?;
+        }
+        if self.json {
+            let mut object = json!({ "value": value.to_json() });
+            if let Some(members) = object.as_object_mut() {
+                members.extend(more);
+            }
+            return world.say(&object.to_string());
+        }
+        if place.is_none() {
+            world.say(&value.to_json().to_string())?;
+        }
+        Ok(())
+    }
+}
+
+impl Eval {
+    /// Carries it out.
+    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
+        let program = input::program(&self.call.file)?;
+        let def = input::definition(&program, &self.call.def)?;
+        let place = self.call.place()?;
+        let args = input::arguments(def, &self.call.args)?;
+        let interpreter = Interpreter::new(&program);
+        let value = interpreter.run(def, &args);
+        // What was printed before a failure helps to find it.
+        let printed = interpreter.take_printed();
+        if let Some(text) = printed.strip_suffix('\n') {
+            world.say(text)?;
+        }
+        self.call.finish(place, (&value?, def.fun.sig().ret), serde_json::Map::new(), world)
+    }
+}

@@ -1,0 +1,64 @@
+//! Words of the command line become calls of the layers below, and results become text.
+//!
+//! One file a subcommand. It must not read the environment or end the process: that is `main.rs`.
+
+mod check;
+mod emit;
+mod eval;
+mod input;
+
+use crate::diag::{Diagnostic, Result};
+use clap::{Parser, Subcommand};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Makes array programs fast: checks, runs, optimizes and compiles `.ks` programs.
+#[derive(Parser, Debug)]
+#[command(name = "daedal", version, about, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Check(check::Check),
+    Eval(eval::Eval),
+    Emit(emit::Emit),
+}
+
+/// What a command may know of the world around it.
+pub struct World<'a> {
+    /// Where results go.
+    pub out: &'a mut dyn Write,
+    /// The C++ compiler that the environment asks for.
+    pub cxx: Option<String>,
+    /// The directory for what may be kept between runs.
+    pub cache: Option<PathBuf>,
+    /// Whether a person watches the standard error.
+    pub terminal: bool,
+}
+
+/// Carries out a command.
+///
+/// # Errors
+/// Those of the command.
+pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
+    match &cli.command {
+        Command::Check(c) => c.run(world),
+        Command::Eval(c) => c.run(world),
+        Command::Emit(c) => c.run(world),
+    }
+}
+
+impl World<'_> {
+    /// Writes a line of results. A reader that has gone away is no error.
+    fn say(&mut self, line: &str) -> Result<()> {
+        match writeln!(self.out, "{line}").and_then(|()| self.out.flush()) {
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Diagnostic::user(format!("the standard output cannot be written: {e}")))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `daedal optimize`: a program becomes a faster one, and a table of what each definition costs.
+
+use super::{World, input};
+use crate::cost;
+use crate::data::{self, Output};
+use crate::diag::Result;
+use crate::ir::print;
+use crate::pipeline::{self, Outcome, Row};
+use crate::rules;
+use clap::{Args, ValueEnum};
+use serde_json::{Value as Json, json};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Rewrite a program; prints what each definition costs before and after
+#[derive(Args, Debug)]
+pub struct Optimize {
+    /// The program
+    file: PathBuf,
+    /// Optimize this definition only; may be given more than once
+    #[arg(long = "def", value_name = "DEF")]
+    defs: Vec<String>,
+    /// How rewrites are searched
+    #[arg(long, value_enum, default_value_t = Engine::Egraph)]
+    engine: Engine,
+    /// What is made small
+    #[arg(long, value_enum, default_value_t = Cost::Knossos)]
+    cost: Cost,
+    /// A file of further rules; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<PathBuf>,
+    /// Keep the bits of floats, or their values but for rounding
+    #[arg(long, value_enum, default_value_t = Float::Real)]
+    float: Float,
+    /// An estimate of a size, for cost models; may be given more than once
+    #[arg(long = "size", value_name = "NAME=N", value_parser = size)]
+    sizes: Vec<(String, u64)>,
+    /// The greatest number of nodes that the search may make
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    max_nodes: usize,
+    /// Where random choices start
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Write the optimized program to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Engine {
+    /// Equality saturation
+    Egraph,
+}
+
+/// Names of cost models.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Cost {
+    /// The published model: fixed costs of operations, sizes guessed
+    Knossos,
+    /// Time from operations, memory and sizes
+    Analytic,
+}
+
+impl Cost {
+    fn model(self) -> cost::Model {
+        match self {
+            Cost::Knossos => cost::Model::Knossos,
+            Cost::Analytic => cost::Model::Analytic,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Cost::Knossos => "knossos",
+            Cost::Analytic => "analytic",
+        }
+    }
+}
+
+/// Number levels.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Float {
+    /// The same bits
+    Exact,
+    /// The same values over the real numbers
+    Real,
+}
+
+impl Float {
+    fn level(self) -> rules::Level {
+        match self {
+            Float::Exact => rules::Level::Exact,
+            Float::Real => rules::Level::Real,
+        }
+    }
+}
+
+fn size(word: &str) -> std::result::Result<(String, u64), String> {
+    let bad = "expected a name and a number, such as `n=1000`";
+    let (name, n) = word.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or(bad)?;
+    Ok((name.to_string(), n.parse().map_err(|_| bad)?))
+}
+
+impl Optimize {
+    /// Carries it out.
+    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
+        let program = input::program(&self.file)?;
+        for name in &self.defs {
+            input::definition(&program, name)?;
+        }
+        let place = self.output.as_deref().map(Output::at).transpose()?;
+        let terminal = world.terminal;
+        let progress = move |text: &str| show(terminal, text);
+        let Engine::Egraph = self.engine;
+        let options = pipeline::Options {
+            defs: self.defs.clone(),
+            cost: self.cost.model(),
+            float: self.float.level(),
+            sizes: self.sizes.clone(),
+            rules: self.rules.iter().map(|f| data::source(f)).collect::<Result<_>>()?,
+            max_nodes: self.max_nodes,
+            seed: self.seed,
+            progress: &progress,
+        };
+        let outcome = pipeline::optimize(&program, &options);
+        show(terminal, "");
+        let outcome = outcome?;
+        if let Some(place) = place {
+            place.bytes(print::program(&outcome.program).as_bytes())?;
+        }
+        match self.json {
+            true => world.say(&self.object(&outcome).to_string()),
+            false => table(&outcome.rows).iter().try_for_each(|line| world.say(line)),
+        }
+    }
+
+    fn object(&self, outcome: &Outcome) -> Json {
+        let row = |r: &Row| {
+            json!({
+                "name": r.name,
+                "cost_before": r.cost_before,
+                "cost_after": r.cost_after,
+                "engine": r.engine,
+                "steps": r.steps,
+                "seconds": r.seconds,
+            })
+        };
+        json!({ "defs": outcome.rows.iter().map(row).collect::<Vec<Json>>(), "cost_model": self.cost.name() })
+    }
+}
+
+/// Shows how far the work is, on one line that the next text replaces.
+fn show(terminal: bool, text: &str) {
+    if terminal {
+        // Progress that cannot be shown is not worth an error.
+        let _ = write!(io::stderr(), "\r\x1b[K{text}");
+    }
+}
+
+fn table(rows: &[Row]) -> Vec<String> {
+    let total = |f: fn(&Row) -> f64| rows.iter().map(f).sum::<f64>();
+    let width = rows.iter().map(|r| r.name.chars().count()).chain([5]).max().unwrap_or_default();
+    let line = |name: &str, before: f64, after: f64, seconds: f64| {
+        let ratio = if after > 0.0 { format!("{:.3}", before / after) } else { "-".into() };
+        format!("{name:width$}  {before:>14.1}  {after:>14.1}  {ratio:>8}  {seconds:>8.2}")
+    };
+    let mut out =
+        vec![format!("{:width$}  {:>14}  {:>14}  {:>8}  {:>8}", "def", "before", "after", "ratio", "seconds")];
+    out.extend(rows.iter().map(|r| line(&r.name, r.cost_before, r.cost_after, r.seconds)));
+    out.push(line("total", total(|r| r.cost_before), total(|r| r.cost_after), total(|r| r.seconds)));
+    out
+}
