@@ -1,0 +1,349 @@
+//! A nest becomes a C++17 function that is called with words: scalars, sizes and pointers.
+//!
+//! Text of scalar operations comes from the table of operations; everything that generated code
+//! calls is in `runtime/ks.hpp`. The text keeps the bits of the interpreter under the flags of the
+//! toolchain.
+
+use super::names::{Names, identifier};
+use crate::ir::{Lit, Op, Scalar};
+use crate::nest::{Arg, Buf, Expr, Func, Loop, Nest, Slot, Stmt, Var};
+use std::fmt::Write;
+
+const RUNTIME: &str = include_str!("runtime/ks.hpp");
+
+/// A nest as a complete translation unit.
+pub fn cpp(nest: &Nest) -> String {
+    unit(&[nest])
+}
+
+/// Several nests as one translation unit; [`entry_name`] says what each is called by.
+pub fn unit(nests: &[&Nest]) -> String {
+    let mut out = RUNTIME.to_string();
+    for (k, nest) in nests.iter().enumerate() {
+        let _ = writeln!(out, "\nnamespace nest{k} {{\n");
+        for (at, f) in nest.funcs.iter().enumerate() {
+            let _ = writeln!(out, "{};", head(f, at));
+        }
+        for (at, f) in nest.funcs.iter().enumerate() {
+            let _ = write!(out, "\n{} {{\n{}}}\n", head(f, at), Writer::new(f, nest).function());
+        }
+        let _ = write!(out, "{}\n}}\n", entry(nest));
+        let _ = write!(
+            out,
+            "\nextern \"C\" __attribute__((visibility(\"default\"))) int32_t {}(ks::Call* call) {{\n  return ks::guard(call, nest{k}::start);\n}}\n",
+            entry_name(k)
+        );
+    }
+    out
+}
+
+/// The symbol of the k-th nest of a unit.
+pub fn entry_name(k: usize) -> String {
+    format!("ks_entry_{k}")
+}
+
+fn cpp_ty(s: Scalar) -> &'static str {
+    match s {
+        Scalar::F64 => "double",
+        Scalar::F32 => "float",
+        Scalar::I64 => "int64_t",
+        Scalar::I32 => "int32_t",
+        Scalar::I16 => "int16_t",
+        Scalar::I8 => "int8_t",
+        Scalar::U32 => "uint32_t",
+        Scalar::U16 => "uint16_t",
+        Scalar::U8 => "uint8_t",
+        Scalar::Bool => "bool",
+    }
+}
+
+fn slot_ty(f: &Func, s: Slot) -> Scalar {
+    match s {
+        Slot::Scalar(v) | Slot::Size(v) => f.vars[v.0 as usize].ty,
+        Slot::Data(b) => f.bufs[b.0 as usize].ty,
+    }
+}
+
+fn callee(f: &Func, at: usize) -> String {
+    format!("f{at}_{}", identifier(&f.name))
+}
+
+/// The head of a function that calls itself.
+fn head(f: &Func, at: usize) -> String {
+    let w = Names::default();
+    let mut parts = vec!["ks::Arena& arena".to_string()];
+    let names = Named::new(f, w);
+    for p in &f.params {
+        parts.push(match p {
+            Slot::Scalar(v) | Slot::Size(v) => format!("{} {}", cpp_ty(slot_ty(f, *p)), names.var(*v)),
+            Slot::Data(b) => format!("const {}* {}", cpp_ty(slot_ty(f, *p)), names.buf(*b)),
+        });
+    }
+    for (k, r) in f.results.iter().enumerate() {
+        let data = if matches!(r, Arg::Data(..)) { "const " } else { "" };
+        let star = if data.is_empty() { "" } else { "*" };
+        parts.push(format!("{data}{}{star}& out{k}", cpp_ty(f.outs[k])));
+    }
+    format!("static void {}({})", callee(f, at), parts.join(", "))
+}
+
+/// The definition's own function: typed parameters, so that the compiler knows that inputs are never
+/// written, and a start that unpacks the words.
+fn entry(nest: &Nest) -> String {
+    let f = &nest.entry;
+    let w = Writer::new(f, nest);
+    let (mut params, mut args) = (vec![], vec![]);
+    for (k, p) in f.params.iter().enumerate() {
+        let ty = cpp_ty(slot_ty(f, *p));
+        match p {
+            Slot::Scalar(v) | Slot::Size(v) => {
+                params.push(format!("const {ty} {}", w.names.var(*v)));
+                args.push(format!("ks::get<{ty}>(in[{k}])"));
+            }
+            Slot::Data(b) => {
+                params.push(format!("const {ty}* __restrict const {}", w.names.buf(*b)));
+                args.push(format!("ks::get<const {ty}*>(in[{k}])"));
+            }
+        }
+    }
+    params.push("uint64_t* out, ks::Arena& whole".to_string());
+    args.push("out, whole".to_string());
+    let name = format!("entry_{}", identifier(&f.name));
+    let mut text = format!("\nstatic __attribute__((noinline)) void {name}({}) {{\n", params.join(", "));
+    text.push_str("  ks::Arena arena = whole;\n");
+    text.push_str(&w.function());
+    text.push_str("  whole = arena;\n}\n");
+    let _ = write!(
+        text,
+        "\nstatic void start(const uint64_t* in, uint64_t* out, ks::Arena& whole) {{\n  (void)in;\n  {name}({});\n}}\n",
+        args.join(", ")
+    );
+    text
+}
+
+/// The identifiers of a function's variables and buffers.
+struct Named {
+    vars: Vec<String>,
+    bufs: Vec<String>,
+}
+
+impl Named {
+    fn new(f: &Func, mut names: Names) -> Named {
+        for k in 0..f.results.len() {
+            names.give(&format!("out{k}"));
+        }
+        names.give("whole");
+        let bufs = f.bufs.iter().map(|b| names.give(&b.name)).collect();
+        let vars = f.vars.iter().map(|v| names.give(&v.name)).collect();
+        Named { vars, bufs }
+    }
+
+    fn var(&self, v: Var) -> &str {
+        &self.vars[v.0 as usize]
+    }
+
+    fn buf(&self, b: Buf) -> &str {
+        &self.bufs[b.0 as usize]
+    }
+}
+
+struct Writer<'a> {
+    f: &'a Func,
+    nest: &'a Nest,
+    names: Named,
+}
+
+impl<'a> Writer<'a> {
+    fn new(f: &'a Func, nest: &'a Nest) -> Writer<'a> {
+        Writer { f, nest, names: Named::new(f, Names::default()) }
+    }
+
+    fn function(&self) -> String {
+        let mut out = String::new();
+        if self.f.depth.is_some() {
+            out.push_str("  ks::check_stack(arena);\n");
+        }
+        self.block(&mut out, &self.f.body, 1);
+        for (k, r) in self.f.results.iter().enumerate() {
+            let value = match r {
+                Arg::Scalar(e) | Arg::Size(e) => self.expr(e),
+                Arg::Data(b, at) => format!("{} + {}", self.names.buf(*b), self.expr(at)),
+            };
+            let ty = cpp_ty(self.f.outs[k]);
+            let _ = match (self.f.depth.is_some(), r) {
+                (true, _) => writeln!(out, "  out{k} = {value};"),
+                (false, Arg::Data(..)) => writeln!(out, "  out[{k}] = ks::word<const {ty}*>({value});"),
+                (false, _) => writeln!(out, "  out[{k}] = ks::word<{ty}>({value});"),
+            };
+        }
+        out
+    }
+
+    fn block(&self, out: &mut String, stmts: &[Stmt], depth: usize) {
+        for s in stmts {
+            self.stmt(out, s, depth);
+        }
+    }
+
+    fn stmt(&self, out: &mut String, s: &Stmt, depth: usize) {
+        let pad = "  ".repeat(depth);
+        let ty = |v: &Var| cpp_ty(self.f.vars[v.0 as usize].ty);
+        let _ = match s {
+            Stmt::Let(v, e) => writeln!(out, "{pad}const {} {} = {};", ty(v), self.names.var(*v), self.expr(e)),
+            Stmt::Mut(v, e) => writeln!(out, "{pad}{} {} = {};", ty(v), self.names.var(*v), self.expr(e)),
+            Stmt::Set(v, e) => writeln!(out, "{pad}{} = {};", self.names.var(*v), self.expr(e)),
+            Stmt::Alloc(b, dims) => {
+                let ty = cpp_ty(self.f.bufs[b.0 as usize].ty);
+                let name = self.names.buf(*b);
+                writeln!(out, "{pad}{ty}* const {name} = ks::take<{ty}>(arena, ks::count({}));", self.list(dims))
+            }
+            Stmt::Store(b, at, e) => {
+                writeln!(out, "{pad}{}[{}] = {};", self.names.buf(*b), self.expr(at), self.expr(e))
+            }
+            Stmt::Check(ok, site, values) => {
+                writeln!(out, "{pad}if (!{}) ks::fail({}, {{{}}});", self.expr(ok), site.0, self.list(values))
+            }
+            Stmt::Mark(m) => writeln!(out, "{pad}char* const mark{m} = arena.top;"),
+            Stmt::Reset(m) => writeln!(out, "{pad}arena.top = mark{m};"),
+            Stmt::For(l) => {
+                self.for_loop(out, l, depth);
+                Ok(())
+            }
+            Stmt::If(c, a, b) => {
+                let _ = writeln!(out, "{pad}if ({}) {{", self.expr(c));
+                self.block(out, a, depth + 1);
+                if !b.is_empty() {
+                    let _ = writeln!(out, "{pad}}} else {{");
+                    self.block(out, b, depth + 1);
+                }
+                writeln!(out, "{pad}}}")
+            }
+            Stmt::Call(at, args, slots) => {
+                self.call(out, *at, args, slots, &pad);
+                Ok(())
+            }
+        };
+    }
+
+    fn for_loop(&self, out: &mut String, l: &Loop, depth: usize) {
+        let pad = "  ".repeat(depth);
+        let (v, n) = (self.names.var(l.var), self.expr(&l.extent));
+        if l.independent {
+            let _ = writeln!(out, "#pragma GCC ivdep");
+        }
+        let _ = writeln!(out, "{pad}for (int64_t {v} = 0; {v} < {n}; ++{v}) {{");
+        if l.takes {
+            let _ = writeln!(out, "{pad}  char* const mark_{v} = arena.top;");
+        }
+        self.block(out, &l.body, depth + 1);
+        if l.takes {
+            let _ = writeln!(out, "{pad}  arena.top = mark_{v};");
+        }
+        let _ = writeln!(out, "{pad}}}");
+    }
+
+    fn call(&self, out: &mut String, at: usize, args: &[Arg], slots: &[Slot], pad: &str) {
+        let mut parts = vec!["arena".to_string()];
+        for a in args {
+            parts.push(match a {
+                Arg::Scalar(e) | Arg::Size(e) => self.expr(e),
+                Arg::Data(b, at) => format!("{} + {}", self.names.buf(*b), self.expr(at)),
+            });
+        }
+        for s in slots {
+            let ty = cpp_ty(slot_ty(self.f, *s));
+            let name = match s {
+                Slot::Scalar(v) | Slot::Size(v) => {
+                    let _ = writeln!(out, "{pad}{ty} {};", self.names.var(*v));
+                    self.names.var(*v)
+                }
+                Slot::Data(b) => {
+                    let _ = writeln!(out, "{pad}const {ty}* {};", self.names.buf(*b));
+                    self.names.buf(*b)
+                }
+            };
+            parts.push(name.to_string());
+        }
+        let _ = writeln!(out, "{pad}{}({});", callee(&self.nest.funcs[at], at), parts.join(", "));
+    }
+
+    fn list(&self, each: &[Expr]) -> String {
+        each.iter().map(|e| self.expr(e)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn ty(&self, e: &Expr) -> Scalar {
+        match e {
+            Expr::Lit(l) => l.ty().as_scalar().unwrap_or(Scalar::I64),
+            Expr::Var(v) => self.f.vars[v.0 as usize].ty,
+            Expr::Load(b, _) => self.f.bufs[b.0 as usize].ty,
+            Expr::Op(_, s, _) | Expr::Cast(s, _) => *s,
+            Expr::Cond(parts) => self.ty(&parts[1]),
+        }
+    }
+
+    /// Text that stands as an operand of any operator.
+    fn expr(&self, e: &Expr) -> String {
+        match e {
+            Expr::Lit(l) => literal(*l),
+            Expr::Var(v) => self.names.var(*v).to_string(),
+            Expr::Load(b, at) => format!("{}[{}]", self.names.buf(*b), self.expr(at)),
+            Expr::Op(op, ty, args) => self.op(*op, *ty, args),
+            Expr::Cast(s, e) => format!("ks::cast<{}>({})", cpp_ty(*s), self.expr(e)),
+            Expr::Cond(p) => format!("({} ? {} : {})", self.expr(&p[0]), self.expr(&p[1]), self.expr(&p[2])),
+        }
+    }
+
+    fn op(&self, op: Op, ty: Scalar, args: &[Expr]) -> String {
+        let args_text: Vec<String> = args.iter().map(|a| self.expr(a)).collect();
+        // Arithmetic of these types needs no conversion back, and the text stays readable.
+        let plain = match op {
+            _ if !matches!(ty, Scalar::F64 | Scalar::F32 | Scalar::I64) => None,
+            Op::Add => Some("+"),
+            Op::Sub => Some("-"),
+            Op::Mul => Some("*"),
+            Op::Div if ty.is_float() => Some("/"),
+            _ => None,
+        };
+        if let (Some(sign), [a, b]) = (plain, args_text.as_slice()) {
+            return format!("({a} {sign} {b})");
+        }
+        let single = args.iter().any(|a| self.ty(a) == Scalar::F32);
+        let template = op.row().cpp;
+        let mut out = String::new();
+        let mut rest = template;
+        while let Some((before, after)) = rest.split_once('{') {
+            out.push_str(before);
+            let (key, tail) = after.split_once('}').unwrap_or((after, ""));
+            match key {
+                "T" => out.push_str(cpp_ty(ty)),
+                "f" => out.push_str(if single { "f" } else { "" }),
+                k => out.push_str(k.parse().ok().and_then(|k: usize| args_text.get(k)).map_or("", String::as_str)),
+            }
+            rest = tail;
+        }
+        out.push_str(rest);
+        // A prefix conversion binds less than a postfix operator, but no operand stands before one.
+        out
+    }
+}
+
+fn literal(l: Lit) -> String {
+    let signed = |text: String| if text.starts_with('-') { format!("({text})") } else { text };
+    match l {
+        Lit::F64(b) => match f64::from_bits(b) {
+            v if v.is_nan() => "__builtin_nan(\"\")".to_string(),
+            v if v.is_infinite() => if v > 0.0 { "__builtin_inf()" } else { "(-__builtin_inf())" }.to_string(),
+            v => signed(format!("{v:?}")),
+        },
+        Lit::F32(b) => match f32::from_bits(b) {
+            v if v.is_nan() => "__builtin_nanf(\"\")".to_string(),
+            v if v.is_infinite() => if v > 0.0 { "__builtin_inff()" } else { "(-__builtin_inff())" }.to_string(),
+            v => signed(format!("{v:?}f")),
+        },
+        Lit::Int(Scalar::I64, i64::MIN) => "INT64_MIN".to_string(),
+        Lit::Int(Scalar::I64, v) => signed(format!("{v}L")),
+        Lit::Int(s, v) => format!("({})({v}L)", cpp_ty(s)),
+        Lit::Bool(b) => b.to_string(),
+        Lit::Str(_) => "0".to_string(),
+    }
+}

@@ -1,0 +1,527 @@
+//! Producers of tensors become loops over their destination.
+
+use super::value::{Mode, Shape, Val, and, product};
+use super::{Expr, Failing, Lower, Slot, Var, compare};
+use crate::diag::Result;
+use crate::ir::{Head, Id, Lit, Op};
+use crate::nest::Stmt;
+
+/// Tensors have fewer elements than this.
+const MAX_ELEMENTS: i64 = 1 << 32;
+
+type Dest<'v> = Option<&'v Val>;
+
+impl Lower<'_> {
+    /// Lowers a producer into a destination, or into new memory.
+    pub(super) fn make(&mut self, id: Id, dest: Dest, mode: Mode) -> Result<Val> {
+        match self.terms.head(id) {
+            Head::Build(d) => self.build(id, d, dest, mode),
+            Head::Reduce(_, d) => self.reduce_tensor(id, d, dest),
+            Head::Scan => self.scan(id, dest),
+            Head::ConstVec(d) => self.const_vec(id, d, dest, mode),
+            Head::DeltaVec(d) => self.delta_vec(id, d, dest, mode),
+            Head::VecInit => self.vec_init(id, dest, mode),
+            Head::Scatter(d) => self.scatter(id, d, dest),
+            _ => self.bug("a producer of a tensor"),
+        }
+    }
+
+    /// Sizes, checked not to be negative.
+    pub(super) fn sizes(&mut self, at: Id, ids: &[Id]) -> Result<Vec<Expr>> {
+        let mut out = vec![];
+        for k in ids {
+            let e = self.scalar(*k)?;
+            let n = self.atom(e, "n");
+            if !self.is_size(&n) {
+                let ok = compare(Op::Gte, n.clone(), Expr::int(0));
+                self.check(ok, Failing::NegativeSize, at, vec![n.clone()]);
+            }
+            out.push(n);
+        }
+        Ok(out)
+    }
+
+    /// Fails where a tensor would have too many elements.
+    fn check_large(&mut self, dims: &[Expr]) -> Result<()> {
+        let total = product(dims);
+        let bounded = |e: &Expr| self.f.blocks.iter().any(|b| b.small.contains(e));
+        if total.as_int().is_some_and(|n| n < MAX_ELEMENTS) || bounded(&total) {
+            return Ok(());
+        }
+        // A product of sizes that are small one by one cannot wrap, so it is compared as it stands.
+        let most = Expr::int(MAX_ELEMENTS);
+        let mut ok = Expr::Lit(Lit::Bool(true));
+        let empty = compare(Op::Eq, total.clone(), Expr::int(0));
+        for n in dims.iter().chain((dims.len() > 1).then_some(&total)) {
+            if !bounded(n) {
+                ok = and(ok, compare(Op::Lt, n.clone(), most.clone()));
+            }
+        }
+        let ok = if dims.len() > 1 { Expr::Op(Op::Or, crate::ir::Scalar::Bool, vec![empty, ok]) } else { ok };
+        let site = self.site(Failing::TooLarge(dims.len()), vec![]);
+        self.push(Stmt::Check(ok, site, dims.to_vec()));
+        self.block()?.small.insert(total);
+        Ok(())
+    }
+
+    /// The destination of a producer: the one that is given, or new memory.
+    fn place(&mut self, id: Id, dest: Dest, dims: &[Expr], elem: Shape) -> Result<Val> {
+        let shape = Shape::Tensor(dims.to_vec(), Box::new(elem));
+        match dest {
+            Some(d) => {
+                let have = self.shape_of(d);
+                self.fits_shape(&have, &shape)?;
+                Ok(d.clone())
+            }
+            None => {
+                let name = match self.terms.head(id) {
+                    Head::Build(_) => "built",
+                    Head::Scatter(_) => "scattered",
+                    _ => "made",
+                };
+                self.alloc(&shape, name)
+            }
+        }
+    }
+
+    fn parts(&self, v: &Val) -> Result<(Vec<Expr>, Val)> {
+        match v {
+            Val::Tensor(dims, elem) => Ok((dims.clone(), (**elem).clone())),
+            _ => self.bug("a tensor"),
+        }
+    }
+
+    /// Opens a loop for each size; their variables become the innermost of the environment.
+    fn open_loops(&mut self, id: Id, dims: &[Expr]) -> Result<Vec<Var>> {
+        let mut vars = vec![];
+        for (k, n) in dims.iter().enumerate() {
+            let name = self.name(id, k);
+            let v = self.open_loop(n, &name)?;
+            self.f.env.push(Slot::Val(Val::Expr(Expr::Var(v))));
+            vars.push(v);
+        }
+        Ok(vars)
+    }
+
+    fn close_loops(&mut self, vars: &[Var], dims: &[Expr], independent: bool) {
+        self.f.env.truncate(self.f.env.len() - vars.len());
+        for (v, n) in vars.iter().zip(dims).rev() {
+            self.close_loop(*v, n.clone(), independent);
+        }
+    }
+
+    fn build(&mut self, id: Id, d: usize, dest: Dest, mode: Mode) -> Result<Val> {
+        let kids = self.terms.kids(id);
+        let dims = self.sizes(id, &kids[..d])?;
+        self.check_large(&dims)?;
+        let (shape, varies) = self.element_shape(d, product(&dims), kids[d])?;
+        // Where only the first element says what the shape is, a destination that is given has
+        // that shape already; its own sizes are the ones to compare with.
+        let shape = match dest {
+            Some(Val::Tensor(_, elem)) if varies => self.shape_of(elem),
+            _ => shape,
+        };
+        let dest = self.place(id, dest, &dims, shape)?;
+        let (_, elem) = self.parts(&dest)?;
+        let bad = varies.then(|| self.mutable("differ", Expr::Lit(Lit::Bool(false))));
+        let vars = self.open_loops(id, &dims)?;
+        let indices: Vec<Expr> = vars.iter().map(|v| Expr::Var(*v)).collect();
+        let position = self.position(&indices, &dims);
+        let place = self.at(&elem, &position);
+        match bad {
+            Some(bad) => {
+                let v = self.value(kids[d])?;
+                self.copy_if_same(&v, &place, mode, bad)?;
+            }
+            None => self.into(kids[d], &place, mode)?,
+        }
+        self.close_loops(&vars, &dims, true);
+        if let Some(bad) = bad {
+            let ok = Expr::Op(Op::Not, crate::ir::Scalar::Bool, vec![Expr::Var(bad)]);
+            self.check(ok, Failing::ElementShape, id, vec![]);
+        }
+        Ok(dest)
+    }
+
+    /// Copies an element of the right shape; another one is remembered until all are evaluated.
+    fn copy_if_same(&mut self, v: &Val, place: &Val, mode: Mode, bad: Var) -> Result<()> {
+        let (a, b) = (self.shape_of(v), self.shape_of(place));
+        let same = self.same(&a, &b);
+        self.open_block()?;
+        self.copy(v, place, mode)?;
+        let copied = self.close_arm();
+        self.push(Stmt::If(same, copied, vec![Stmt::Set(bad, Expr::Lit(Lit::Bool(true)))]));
+        Ok(())
+    }
+
+    /// A reduction of scalars: the accumulator is a variable.
+    pub(super) fn reduce_scalar(&mut self, id: Id, m: crate::ir::Monoid, d: usize) -> Result<Expr> {
+        let kids = self.terms.kids(id);
+        let dims = self.sizes(id, &kids[..d])?;
+        let ty = self.terms.ty(id).as_scalar();
+        let Some((ty, identity)) = ty.and_then(|s| Some((s, m.identity(s)?))) else {
+            return self.bug("a reduction with an identity");
+        };
+        let acc = self.mutable("acc", Expr::Lit(identity));
+        let vars = self.open_loops(id, &dims)?;
+        let x = self.scalar(kids[d])?;
+        let next = self.apply(m.op(), ty, vec![Expr::Var(acc), x]);
+        self.push(Stmt::Set(acc, next));
+        self.close_loops(&vars, &dims, false);
+        Ok(Expr::Var(acc))
+    }
+
+    /// A sum of tensors or tuples: each element is added where the sum stands.
+    fn reduce_tensor(&mut self, id: Id, d: usize, dest: Dest) -> Result<Val> {
+        let kids = self.terms.kids(id);
+        let dims = self.sizes(id, &kids[..d])?;
+        let total = self.atom(product(&dims), "n");
+        let (shape, varies) = self.element_shape(d, total.clone(), kids[d])?;
+        if !self.zero_known(id, d, kids[d]) {
+            self.check(compare(Op::Ne, total, Expr::int(0)), Failing::NoShape, id, vec![]);
+        }
+        let acc = match dest {
+            Some(v) if varies => v.clone(),
+            Some(v) => {
+                let have = self.shape_of(v);
+                self.fits_shape(&have, &shape)?;
+                v.clone()
+            }
+            None => self.alloc(&shape, "acc")?,
+        };
+        self.clear(&acc, &Expr::int(1))?;
+        let vars = self.open_loops(id, &dims)?;
+        if varies {
+            let x = self.value(kids[d])?;
+            self.check_sizes(id, &acc, &x)?;
+            self.copy(&x, &acc, Mode::Add)?;
+        } else {
+            self.into(kids[d], &acc, Mode::Add)?;
+        }
+        self.close_loops(&vars, &dims, false);
+        Ok(acc)
+    }
+
+    /// Whether the interpreter knows the shape of a sum over nothing.
+    fn zero_known(&self, id: Id, d: usize, elem: Id) -> bool {
+        let ty = self.terms.ty(id);
+        if !ty.has_tensor() {
+            return true;
+        }
+        if ty.as_tensor().is_none() {
+            return false;
+        }
+        let mut terms = self.terms.clone();
+        let dims = crate::types::shape::shape(&mut terms, elem);
+        crate::types::shape::lower(&mut terms, &dims, d).is_some()
+    }
+
+    /// Fails unless tensors that are combined by element have equal sizes.
+    pub(super) fn check_sizes(&mut self, id: Id, a: &Val, b: &Val) -> Result<()> {
+        match (a, b) {
+            (Val::Tensor(m, x), Val::Tensor(n, y)) => {
+                let ok = self.same_dims(m, n);
+                self.check(ok, Failing::Sizes(m.len()), id, [m.as_slice(), n].concat());
+                if matches!(**x, Val::Place(..)) {
+                    return Ok(());
+                }
+                self.open_block()?;
+                self.check_sizes(id, x, y)?;
+                let inner = self.close_arm();
+                if !inner.is_empty() {
+                    let some = compare(Op::Gt, product(m), Expr::int(0));
+                    self.push(Stmt::If(some, inner, vec![]));
+                }
+                Ok(())
+            }
+            (Val::Tuple(a), Val::Tuple(b)) => a.iter().zip(b).try_for_each(|(a, b)| self.check_sizes(id, a, b)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The sum over the elements of a tensor.
+    pub(super) fn sum(&mut self, id: Id) -> Result<Val> {
+        let ty = self.terms.ty(id);
+        let t = self.value(self.terms.kids(id)[0])?;
+        let (dims, elem) = self.parts(&t)?;
+        let total = self.atom(product(&dims), "n");
+        if ty.has_tensor() && ty.as_tensor().is_none() {
+            self.check(compare(Op::Ne, total.clone(), Expr::int(0)), Failing::NoShape, id, vec![]);
+        }
+        let acc = self.alloc(&self.shape_of(&elem), "acc")?;
+        self.clear_tensors(&acc)?;
+        let k = self.open_loop(&total, "k")?;
+        let x = self.at(&elem, &Expr::Var(k));
+        let x = self.read(x);
+        self.copy(&x, &acc, Mode::Add)?;
+        self.close_loop(k, total, false);
+        Ok(acc)
+    }
+
+    /// Zeros for all but the variables, which start with them.
+    fn clear_tensors(&mut self, v: &Val) -> Result<()> {
+        match v {
+            Val::Expr(_) => Ok(()),
+            Val::Tuple(parts) => parts.iter().try_for_each(|p| self.clear_tensors(p)),
+            Val::Place(..) | Val::Tensor(..) => self.clear(v, &Expr::int(1)),
+        }
+    }
+
+    /// The index of the first least or greatest key.
+    pub(super) fn arg(&mut self, id: Id, m: crate::ir::Monoid) -> Result<Expr> {
+        let kids = self.terms.kids(id);
+        let dims = self.sizes(id, &kids[..1])?;
+        self.check(compare(Op::Gt, dims[0].clone(), Expr::int(0)), Failing::Nothing, id, vec![]);
+        let Some(ty) = self.terms.ty(kids[1]).as_scalar() else { return self.bug("a scalar key") };
+        let best = self.mutable("best", Expr::Lit(Lit::zero(ty)));
+        let at = self.mutable("where", Expr::int(0));
+        let vars = self.open_loops(id, &dims)?;
+        let k = Expr::Var(vars[0]);
+        let key = self.scalar(kids[1])?;
+        let key = self.atom(key, "key");
+        let op = if m == crate::ir::Monoid::Min { Op::Lt } else { Op::Gt };
+        let first = compare(Op::Eq, k.clone(), Expr::int(0));
+        let better = compare(op, key.clone(), Expr::Var(best));
+        let better = Expr::Op(Op::Or, crate::ir::Scalar::Bool, vec![first, better]);
+        self.push(Stmt::If(better, vec![Stmt::Set(best, key), Stmt::Set(at, k)], vec![]));
+        self.close_loops(&vars, &dims, false);
+        Ok(Expr::Var(at))
+    }
+
+    /// A state of its own memory, with a first value.
+    fn state(&mut self, init: Id) -> Result<Val> {
+        let first = self.value(init)?;
+        let state = self.alloc(&self.shape_of(&first), "state")?;
+        self.copy(&first, &state, Mode::Store)?;
+        Ok(state)
+    }
+
+    /// One step of a fold or scan: the state becomes the body's value.
+    fn step(&mut self, id: Id, body: Id, state: &Val, x: Val) -> Result<()> {
+        self.f.env.push(Slot::Val(state.clone()));
+        self.f.env.push(Slot::Val(x));
+        let new = self.value(body);
+        self.f.env.truncate(self.f.env.len() - 2);
+        let mut new = new?;
+        let (a, b) = (self.shape_of(state), self.shape_of(&new));
+        let same = self.same(&a, &b);
+        self.check(same, Failing::StateShape, id, vec![]);
+        let (mut from, mut to) = (vec![], vec![]);
+        buffers(&new, &mut from);
+        buffers(state, &mut to);
+        if from.iter().any(|b| to.contains(b)) {
+            // The new state is in part a view of the old one, which the copy would overwrite.
+            let apart = self.alloc(&b, "new")?;
+            self.copy(&new, &apart, Mode::Store)?;
+            new = apart;
+        }
+        self.copy(&new, state, Mode::Store)
+    }
+
+    /// A left fold over a vector.
+    pub(super) fn fold(&mut self, id: Id) -> Result<Val> {
+        let kids = self.terms.kids(id);
+        let state = self.state(kids[0])?;
+        let vector = self.value(kids[1])?;
+        let (dims, elem) = self.parts(&vector)?;
+        let name = self.name(id, 1);
+        let k = self.open_loop(&dims[0], &format!("{name}_at"))?;
+        let x = self.at(&elem, &Expr::Var(k));
+        let x = self.read(x);
+        self.step(id, kids[2], &state, x)?;
+        self.close_loop(k, dims[0].clone(), false);
+        Ok(state)
+    }
+
+    fn scan(&mut self, id: Id, dest: Dest) -> Result<Val> {
+        let kids = self.terms.kids(id);
+        let first = self.state(kids[0])?;
+        let dims = self.sizes(id, &kids[1..2])?;
+        let shape = self.shape_of(&first);
+        let dest = self.place(id, dest, &dims, shape)?;
+        let (_, elem) = self.parts(&dest)?;
+        let k = self.open_loop(&dims[0], "k")?;
+        self.step(id, kids[2], &first, Val::Expr(Expr::Var(k)))?;
+        let place = self.at(&elem, &Expr::Var(k));
+        self.copy(&first, &place, Mode::Store)?;
+        self.close_loop(k, dims[0].clone(), false);
+        Ok(dest)
+    }
+
+    fn const_vec(&mut self, id: Id, d: usize, dest: Dest, mode: Mode) -> Result<Val> {
+        let kids = self.terms.kids(id);
+        let dims = self.sizes(id, &kids[..d])?;
+        let value = self.value(kids[d])?;
+        let value = self.name_val(value, "v");
+        self.check_large(&dims)?;
+        let shape = self.shape_of(&value);
+        let dest = self.place(id, dest, &dims, shape)?;
+        let (_, elem) = self.parts(&dest)?;
+        let total = self.atom(product(&dims), "n");
+        let k = self.open_loop(&total, "k")?;
+        let place = self.at(&elem, &Expr::Var(k));
+        self.copy(&value, &place, mode)?;
+        self.close_loop(k, total, true);
+        Ok(dest)
+    }
+
+    fn delta_vec(&mut self, id: Id, d: usize, dest: Dest, mode: Mode) -> Result<Val> {
+        let kids = self.terms.kids(id);
+        let dims = self.sizes(id, &kids[..d])?;
+        let mut indices = vec![];
+        for k in &kids[d..2 * d] {
+            let e = self.scalar(*k)?;
+            indices.push(self.atom(e, "at"));
+        }
+        let value = self.value(kids[2 * d])?;
+        self.check_large(&dims)?;
+        let shape = self.shape_of(&value);
+        let dest = self.place(id, dest, &dims, shape)?;
+        let (_, elem) = self.parts(&dest)?;
+        // Adding a zero changes nothing: a sum that starts from 0.0 is never -0.0.
+        if mode == Mode::Store {
+            self.clear(&dest, &Expr::int(1))?;
+        }
+        let mut hit = Expr::Lit(Lit::Bool(true));
+        for (i, n) in indices.iter().zip(&dims) {
+            if !self.in_range(i, n) {
+                let each = self.within(i, n);
+                hit = and(hit, each);
+            }
+        }
+        self.open_block()?;
+        let position = self.position(&indices, &dims);
+        let place = self.at(&elem, &position);
+        self.copy(&value, &place, mode)?;
+        let body = self.close_arm();
+        self.push(Stmt::If(hit, body, vec![]));
+        Ok(dest)
+    }
+
+    fn vec_init(&mut self, id: Id, dest: Dest, mode: Mode) -> Result<Val> {
+        let kids = self.terms.kids(id);
+        let dims = vec![Expr::int(kids.len() as i64)];
+        let first = self.shape(kids[0])?;
+        let dest = self.place(id, dest, &dims, first.clone())?;
+        let (_, elem) = self.parts(&dest)?;
+        let mut bad = None;
+        for (k, kid) in kids.iter().enumerate() {
+            let place = self.at(&elem, &Expr::int(k as i64));
+            let shape = self.shape(*kid)?;
+            if self.same(&first, &shape) == Expr::Lit(Lit::Bool(true)) {
+                self.into(*kid, &place, mode)?;
+                continue;
+            }
+            let bad = *bad.get_or_insert_with(|| self.mutable("differ", Expr::Lit(Lit::Bool(false))));
+            let v = self.value(*kid)?;
+            self.copy_if_same(&v, &place, mode, bad)?;
+        }
+        if let Some(bad) = bad {
+            let ok = Expr::Op(Op::Not, crate::ir::Scalar::Bool, vec![Expr::Var(bad)]);
+            self.check(ok, Failing::ElementShape, id, vec![]);
+        }
+        Ok(dest)
+    }
+
+    fn scatter(&mut self, id: Id, d: usize, dest: Dest) -> Result<Val> {
+        let kids = self.terms.kids(id);
+        let dims = self.sizes(id, &kids[..d])?;
+        let count = self.sizes(id, &kids[d..=d])?;
+        let elem = self.dummy_shape(self.terms.ty(id))?;
+        let dest = self.place(id, dest, &dims, elem)?;
+        let (_, elem) = self.parts(&dest)?;
+        self.clear(&dest, &Expr::int(1))?;
+        let vars = self.open_loops(id, &count)?;
+        let Val::Tuple(mut pair) = self.value(kids[d + 1])? else { return self.bug("a pair") };
+        let (value, index) = (pair.pop(), pair.pop());
+        let (Some(value), Some(index)) = (value, index) else { return self.bug("a pair") };
+        let value = self.name_val(value, "v");
+        let indices = match self.name_val(index, "at") {
+            Val::Expr(e) => vec![e],
+            Val::Tuple(parts) => {
+                parts.into_iter().filter_map(|p| if let Val::Expr(e) = p { Some(e) } else { None }).collect()
+            }
+            Val::Place(..) | Val::Tensor(..) => return self.bug("an index"),
+        };
+        self.check_range(id, &indices, &dims);
+        let position = self.position(&indices, &dims);
+        let place = self.at(&elem, &position);
+        self.copy(&value, &place, Mode::Add)?;
+        self.close_loops(&vars, &count, false);
+        Ok(dest)
+    }
+
+    /// A scalar operation by element on values.
+    pub(super) fn lift(&mut self, id: Id, op: Op, args: &[Val], dest: Option<(&Val, Mode)>) -> Result<Val> {
+        let shapes: Vec<Shape> = args.iter().map(|a| self.shape_of(a)).collect();
+        let shape = self.lift_shape(op, &shapes)?;
+        let mut tensors = args.iter().filter(|a| matches!(a, Val::Tensor(..)));
+        if let Some(first) = tensors.next() {
+            for other in tensors {
+                self.check_sizes(id, first, other)?;
+            }
+        }
+        let (dest, mode) = match dest {
+            Some((d, mode)) => {
+                let have = self.shape_of(d);
+                self.fits_shape(&have, &shape)?;
+                (d.clone(), mode)
+            }
+            None => (self.alloc(&shape, "v")?, Mode::Store),
+        };
+        let args: Vec<Val> = args.iter().map(|a| self.name_val(a.clone(), "v")).collect();
+        self.lift_into(id, op, &args, &dest, mode)?;
+        Ok(dest)
+    }
+
+    fn lift_into(&mut self, id: Id, op: Op, args: &[Val], dest: &Val, mode: Mode) -> Result<()> {
+        match dest {
+            Val::Tensor(dims, elem) => {
+                let total = self.atom(product(dims), "n");
+                let k = self.open_loop(&total, "k")?;
+                let mut each = vec![];
+                for a in args {
+                    each.push(match a {
+                        Val::Tensor(_, inner) => {
+                            let place = self.at(inner, &Expr::Var(k));
+                            self.read(place)
+                        }
+                        other => other.clone(),
+                    });
+                }
+                let place = self.at(elem, &Expr::Var(k));
+                self.lift_into(id, op, &each, &place, mode)?;
+                self.close_loop(k, total, true);
+                Ok(())
+            }
+            Val::Tuple(parts) => {
+                for (k, part) in parts.iter().enumerate() {
+                    let at = |a: &Val| if let Val::Tuple(p) = a { p[k].clone() } else { a.clone() };
+                    let each: Vec<Val> = args.iter().map(at).collect();
+                    // Tensors that stand in tuples have not been compared yet.
+                    let tensors: Vec<&Val> = each.iter().filter(|v| matches!(v, Val::Tensor(..))).collect();
+                    if let [a, b] = tensors.as_slice() {
+                        self.check_sizes(id, a, b)?;
+                    }
+                    self.lift_into(id, op, &each, part, mode)?;
+                }
+                Ok(())
+            }
+            Val::Expr(_) | Val::Place(..) => {
+                let scalars: Vec<Expr> =
+                    args.iter().filter_map(|a| if let Val::Expr(e) = a { Some(e.clone()) } else { None }).collect();
+                let out = self.operate(id, op, scalars)?;
+                self.put(dest, out, mode)
+            }
+        }
+    }
+}
+
+fn buffers(v: &Val, out: &mut Vec<crate::nest::Buf>) {
+    match v {
+        Val::Expr(_) => {}
+        Val::Place(b, _) => out.push(*b),
+        Val::Tuple(parts) => parts.iter().for_each(|p| buffers(p, out)),
+        Val::Tensor(_, elem) => buffers(elem, out),
+    }
+}

@@ -1,0 +1,292 @@
+//! The shape of a term's value before the value is made, as statements that compute its sizes.
+//!
+//! Like `types::shape`, but over the environment of lowering: what a let or a call binds is looked
+//! at only as far as the shape needs it, and tuples of tensors have shapes, too.
+
+use super::value::{Shape, Val, product};
+use super::{Block, Expr, Lower, Slot, compare};
+use crate::diag::Result;
+use crate::ir::{Head, Id, Lit, Op, Scalar, deep};
+use crate::nest::Stmt;
+
+impl Lower<'_> {
+    /// The value of a variable.
+    pub(super) fn variable(&mut self, index: u32) -> Result<Val> {
+        let Some(at) = self.f.env.len().checked_sub(1 + index as usize) else { return self.bug("a bound variable") };
+        let (id, outer) = match &self.f.env[at] {
+            Slot::Val(v) => return Ok(v.clone()),
+            Slot::Probe(k) => {
+                self.touched[*k] = true;
+                return Ok(Val::Expr(Expr::int(0)));
+            }
+            Slot::Lazy(_, _, Some((v, serial))) if self.f.blocks.iter().any(|b| b.serial == *serial) => {
+                return Ok(v.clone());
+            }
+            Slot::Lazy(id, outer, _) => (*id, *outer),
+        };
+        let inner = self.f.env.split_off(outer);
+        let value = self.value(id);
+        self.f.env.truncate(outer);
+        self.f.env.extend(inner);
+        let value = self.name_val(value?, "v");
+        let serial = self.block()?.serial;
+        self.f.env[at] = Slot::Lazy(id, outer, Some((value.clone(), serial)));
+        Ok(value)
+    }
+
+    /// The shape of a term's value.
+    pub(super) fn shape(&mut self, id: Id) -> Result<Shape> {
+        if let Some(s) = self.terms.ty(id).as_scalar() {
+            return Ok(Shape::Scalar(s));
+        }
+        deep(|| self.shape_node(id))
+    }
+
+    fn shape_node(&mut self, id: Id) -> Result<Shape> {
+        let terms = self.terms;
+        let kids = terms.kids(id);
+        match terms.head(id) {
+            Head::Var(i, _) => self.variable_shape(i),
+            Head::Let => {
+                self.f.env.push(Slot::Lazy(kids[0], self.f.env.len(), None));
+                let out = self.shape(kids[1]);
+                self.f.env.pop();
+                out
+            }
+            Head::If => self.if_shape(kids),
+            Head::Assert => self.shape(kids[1]),
+            Head::Tuple => Ok(Shape::Tuple(kids.iter().map(|k| self.shape(*k)).collect::<Result<_>>()?)),
+            Head::Get(i, _) => match self.shape(kids[0])? {
+                Shape::Tuple(mut parts) => Ok(parts.swap_remove(i as usize)),
+                _ => self.bug("the shape of a tuple"),
+            },
+            Head::Call(f) => self.call_shape(id, f),
+            Head::Op(op) => {
+                let args = kids.iter().map(|k| self.shape(*k)).collect::<Result<Vec<_>>>()?;
+                self.lift_shape(op, &args)
+            }
+            Head::Build(d) => {
+                let dims = self.ints(&kids[..d])?;
+                let total = product(&dims);
+                let (elem, _) = self.element_shape(d, total, kids[d])?;
+                Ok(Shape::Tensor(dims, Box::new(elem)))
+            }
+            Head::Reduce(_, d) => {
+                let dims = self.ints(&kids[..d])?;
+                let total = product(&dims);
+                Ok(self.element_shape(d, total, kids[d])?.0)
+            }
+            Head::Index(d) => self.inner_shape(kids[d]),
+            Head::Sum => self.inner_shape(kids[0]),
+            Head::Fold => self.shape(kids[0]),
+            Head::Scan => {
+                let dims = self.ints(&kids[1..2])?;
+                Ok(Shape::Tensor(dims, Box::new(self.shape(kids[0])?)))
+            }
+            Head::ConstVec(d) | Head::DeltaVec(d) => {
+                let dims = self.ints(&kids[..d])?;
+                let value = kids[kids.len() - 1];
+                Ok(Shape::Tensor(dims, Box::new(self.shape(value)?)))
+            }
+            Head::VecInit => {
+                let dims = vec![Expr::int(kids.len() as i64)];
+                Ok(Shape::Tensor(dims, Box::new(self.shape(kids[0])?)))
+            }
+            Head::Scatter(d) => {
+                let dims = self.ints(&kids[..d])?;
+                let elem = self.dummy_shape(terms.ty(id))?;
+                Ok(Shape::Tensor(dims, Box::new(elem)))
+            }
+            Head::Const(_) | Head::Cast(_) | Head::Arg(_) | Head::Size(_) | Head::Print => {
+                let v = self.value(id)?;
+                Ok(self.shape_of(&v))
+            }
+        }
+    }
+
+    fn variable_shape(&mut self, index: u32) -> Result<Shape> {
+        let at = self.f.env.len() - 1 - index as usize;
+        if let Slot::Lazy(id, outer, None) = self.f.env[at] {
+            let inner = self.f.env.split_off(outer);
+            let out = self.shape(id);
+            self.f.env.truncate(outer);
+            self.f.env.extend(inner);
+            return out;
+        }
+        let v = self.variable(index)?;
+        Ok(self.shape_of(&v))
+    }
+
+    fn inner_shape(&mut self, tensor: Id) -> Result<Shape> {
+        match self.shape(tensor)? {
+            Shape::Tensor(_, elem) => Ok(*elem),
+            _ => self.bug("the shape of a tensor"),
+        }
+    }
+
+    /// Sizes as constants, unchecked: making the value checks them.
+    fn ints(&mut self, ids: &[Id]) -> Result<Vec<Expr>> {
+        let mut out = vec![];
+        for k in ids {
+            let e = self.scalar(*k)?;
+            out.push(self.atom(e, "n"));
+        }
+        Ok(out)
+    }
+
+    /// The result shape of an operation that works by element.
+    pub(super) fn lift_shape(&self, op: Op, args: &[Shape]) -> Result<Shape> {
+        let tensor = args.iter().find_map(|s| if let Shape::Tensor(d, _) = s { Some(d.clone()) } else { None });
+        let tuple = args.iter().find_map(|s| if let Shape::Tuple(p) = s { Some(p.len()) } else { None });
+        if let Some(dims) = tensor {
+            let elem = |s: &Shape| if let Shape::Tensor(_, e) = s { (**e).clone() } else { s.clone() };
+            let elems: Vec<Shape> = args.iter().map(elem).collect();
+            return Ok(Shape::Tensor(dims, Box::new(self.lift_shape(op, &elems)?)));
+        }
+        if let Some(n) = tuple {
+            let part = |s: &Shape, k: usize| if let Shape::Tuple(p) = s { p[k].clone() } else { s.clone() };
+            let each = (0..n).map(|k| self.lift_shape(op, &args.iter().map(|s| part(s, k)).collect::<Vec<_>>()));
+            return Ok(Shape::Tuple(each.collect::<Result<_>>()?));
+        }
+        let scalars: Vec<Scalar> =
+            args.iter().filter_map(|s| if let Shape::Scalar(s) = s { Some(*s) } else { None }).collect();
+        match op.result(&scalars) {
+            Some(s) => Ok(Shape::Scalar(s)),
+            None => self.bug("scalars that an operation takes"),
+        }
+    }
+
+    /// The shape of a loop body's value, outside the loop, and whether it depends on the loop
+    /// variables: then it is that of the first iteration.
+    pub(super) fn element_shape(&mut self, binds: usize, total: Expr, body: Id) -> Result<(Shape, bool)> {
+        if let Some(s) = self.terms.ty(body).as_scalar() {
+            return Ok((Shape::Scalar(s), false));
+        }
+        let probe = self.touched.len();
+        self.touched.push(false);
+        self.open_block()?;
+        self.f.env.extend((0..binds).map(|_| Slot::Probe(probe)));
+        let shape = self.shape(body);
+        self.f.env.truncate(self.f.env.len() - binds);
+        let block = self.close_block();
+        let touched = self.touched.pop().unwrap_or(true);
+        if block.stmts.iter().all(|s| matches!(s, Stmt::Let(..))) {
+            let outer = self.block()?;
+            outer.stmts.extend(block.stmts);
+            outer.known.extend(block.known);
+            return Ok((shape?, touched));
+        }
+        let some = compare(Op::Gt, total, Expr::int(0));
+        Ok((self.choose(some, (block, shape?), None)?, touched))
+    }
+
+    fn if_shape(&mut self, kids: &[Id]) -> Result<Shape> {
+        let condition = self.scalar(kids[0])?;
+        let condition = self.atom(condition, "which");
+        let mut arms = vec![];
+        for arm in &kids[1..] {
+            self.open_block()?;
+            let shape = self.shape(*arm);
+            let block = self.close_block();
+            arms.push((block, shape?));
+        }
+        if let [(a, s), (b, t)] = arms.as_slice()
+            && a.stmts.is_empty()
+            && b.stmts.is_empty()
+            && s == t
+        {
+            return Ok(s.clone());
+        }
+        let (second, first) = (arms.pop(), arms.pop());
+        match first {
+            Some(first) => self.choose(condition, first, second),
+            None => self.bug("two arms"),
+        }
+    }
+
+    /// The shape that one of two blocks computes, as variables; zeros where there is no second one.
+    fn choose(&mut self, c: Expr, a: (Block, Shape), b: Option<(Block, Shape)>) -> Result<Shape> {
+        let mut vars = vec![];
+        let out = self.variables(&a.1, &mut vars);
+        let mut arms = [a.0, Block::default()];
+        let mut sizes = vec![];
+        flatten(&a.1, &mut sizes);
+        arms[0].stmts.extend(vars.iter().zip(sizes).map(|(v, e)| Stmt::Set(*v, e)));
+        if let Some((block, shape)) = b {
+            let mut sizes = vec![];
+            flatten(&shape, &mut sizes);
+            arms[1] = block;
+            arms[1].stmts.extend(vars.iter().zip(sizes).map(|(v, e)| Stmt::Set(*v, e)));
+        }
+        self.block()?.takes |= arms.iter().any(|b| b.takes);
+        let [first, second] = arms;
+        self.push(Stmt::If(c, first.stmts, second.stmts));
+        Ok(out)
+    }
+
+    fn variables(&mut self, s: &Shape, vars: &mut Vec<super::Var>) -> Shape {
+        match s {
+            Shape::Scalar(s) => Shape::Scalar(*s),
+            Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(|p| self.variables(p, vars)).collect()),
+            Shape::Tensor(dims, elem) => {
+                let mut out = vec![];
+                for _ in dims {
+                    let v = self.mutable("n", Expr::int(0));
+                    vars.push(v);
+                    out.push(Expr::Var(v));
+                }
+                Shape::Tensor(out, Box::new(self.variables(elem, vars)))
+            }
+        }
+    }
+
+    /// The size of an axis of a value, counted through nested tensors; 0 inside an empty one.
+    pub(super) fn size_of(&mut self, v: &Val, axis: usize) -> Result<Expr> {
+        let shape = self.shape_of(v);
+        self.size_in(&shape, axis)
+    }
+
+    /// As [`Lower::size_of`], of a shape.
+    pub(super) fn size_in(&mut self, s: &Shape, axis: usize) -> Result<Expr> {
+        let (mut outer, mut rest, mut at) = (vec![], s, axis);
+        while let Shape::Tensor(dims, elem) = rest {
+            if at >= dims.len() {
+                at -= dims.len();
+                outer.extend(dims.iter().cloned());
+                rest = elem;
+                continue;
+            }
+            let size = dims[at].clone();
+            let zeroed = matches!(&size, Expr::Var(v) if self.f.inner.get(v) == Some(&outer));
+            if outer.is_empty() || zeroed {
+                return Ok(size);
+            }
+            let total = product(&outer);
+            let total = self.atom(total, "n");
+            let empty = compare(Op::Eq, total, Expr::int(0));
+            if let Expr::Lit(Lit::Bool(empty)) = empty {
+                return Ok(if empty { Expr::int(0) } else { size });
+            }
+            let known = self.is_size(&size);
+            let out = self.atom(Expr::Cond(Box::new([empty, Expr::int(0), size])), "n");
+            if let Expr::Var(v) = &out
+                && known
+            {
+                self.f.sizes.insert(*v);
+            }
+            return Ok(out);
+        }
+        self.bug("an axis of a tensor")
+    }
+}
+
+fn flatten(s: &Shape, out: &mut Vec<Expr>) {
+    match s {
+        Shape::Scalar(_) => {}
+        Shape::Tuple(parts) => parts.iter().for_each(|p| flatten(p, out)),
+        Shape::Tensor(dims, elem) => {
+            out.extend(dims.iter().cloned());
+            flatten(elem, out);
+        }
+    }
+}

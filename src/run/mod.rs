@@ -1,0 +1,12 @@
+//! Compiled programs: the only place that touches compilers, loaded code and the clock.
+//!
+//! A definition becomes a nest, C++ text, and an object in the cache; calling it turns values into
+//! flat buffers and back. It must not know how programs are lowered or optimized.
+
+mod execute;
+mod measure;
+mod toolchain;
+
+pub use execute::Native;
+pub use measure::Timing;
+pub use toolchain::Toolchain;

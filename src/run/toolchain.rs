@@ -1,0 +1,141 @@
+//! C++ text becomes a shared object: finds the compiler and keeps what it made in a cache.
+
+use crate::diag::{Diagnostic, Result};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{LazyLock, Mutex};
+
+/// Flags that keep the bits of the interpreter: no contraction, no reordering, wrapping integers, and
+/// library functions that the compiler does not evaluate itself.
+const FLAGS: &[&str] = &[
+    "-std=c++17", "-march=native", "-mprefer-vector-width=512", "-ffp-contract=off", "-fwrapv",
+    "-fno-math-errno", "-fno-trapping-math", "-w", "-shared", "-fPIC", "-fvisibility=hidden",
+];
+
+/// Functions whose value the compiler would round otherwise than the library does.
+const LIBRARY: &[&str] = &[
+    "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "erf", "lgamma", "pow",
+    "atan2",
+];
+
+/// A compiler, how hard it works, and where its output is kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Toolchain {
+    /// The command that compiles C++.
+    pub compiler: String,
+    /// The folder of compiled objects.
+    pub cache: PathBuf,
+    /// The level of optimization: 0 to 3. All give the same bits.
+    pub level: u8,
+}
+
+impl Toolchain {
+    /// The compiler that is asked for, or g++; the folder that is asked for, or the user's cache.
+    pub fn discover(cxx: Option<String>, cache: Option<PathBuf>) -> Toolchain {
+        let compiler = cxx.filter(|c| !c.trim().is_empty()).unwrap_or_else(|| "g++".to_string());
+        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        let cache = cache
+            .or_else(|| folder("XDG_CACHE_HOME").map(|p| p.join("daedal")))
+            .or_else(|| folder("HOME").map(|p| p.join(".cache").join("daedal")))
+            .unwrap_or_else(|| std::env::temp_dir().join("daedal"));
+        Toolchain { compiler, cache, level: 3 }
+    }
+
+    /// The flags of a compilation.
+    pub fn flags(&self) -> Vec<String> {
+        let mut out = vec![format!("-O{}", self.level)];
+        out.extend(FLAGS.iter().map(|f| (*f).to_string()));
+        for f in LIBRARY {
+            out.push(format!("-fno-builtin-{f}"));
+            out.push(format!("-fno-builtin-{f}f"));
+        }
+        out
+    }
+
+    fn command(&self) -> Command {
+        // A compiler may be given with flags of its own, as in `ccache g++`.
+        let mut words = self.compiler.split_whitespace();
+        let mut command = Command::new(words.next().unwrap_or("g++"));
+        command.args(words);
+        command
+    }
+
+    /// What the compiler says of itself: part of the key of the cache.
+    fn version(&self) -> Result<String> {
+        static KNOWN: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex::default);
+        let mut known = KNOWN.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(v) = known.get(&self.compiler) {
+            return Ok(v.clone());
+        }
+        let out = self.command().arg("--version").output().map_err(|e| self.missing(&e))?;
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        known.insert(self.compiler.clone(), text.clone());
+        Ok(text)
+    }
+
+    fn missing(&self, e: &std::io::Error) -> Box<Diagnostic> {
+        Diagnostic::user(format!("the C++ compiler `{}` cannot be run", self.compiler))
+            .note(e.to_string())
+            .note("hint: install g++, or name another compiler in the environment variable CXX")
+    }
+
+    /// The compiled object of a text: from the cache, or made now.
+    ///
+    /// # Errors
+    /// No compiler, no place to write, or text that the compiler refuses.
+    pub fn object(&self, text: &str) -> Result<PathBuf> {
+        let version = self.version()?;
+        let mut hash = Sha256::new();
+        for part in [self.compiler.as_str(), &version, &processor(), &self.flags().join(" "), text] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        let key: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+        let mut folder = self.cache.clone();
+        if std::fs::create_dir_all(&folder).is_err() {
+            folder = std::env::temp_dir().join("daedal");
+            std::fs::create_dir_all(&folder).map_err(|e| write_error(&folder, &e))?;
+        }
+        let object = folder.join(format!("{key}.so"));
+        if object.exists() {
+            return Ok(object);
+        }
+        self.compile(text, &folder, &object)?;
+        Ok(object)
+    }
+
+    /// Compiles beside the final name and renames, so that no one ever loads half an object.
+    fn compile(&self, text: &str, folder: &Path, object: &Path) -> Result<()> {
+        static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let serial = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let stem = format!("making-{}-{serial}", std::process::id());
+        let (source, made) = (folder.join(format!("{stem}.cpp")), folder.join(format!("{stem}.so")));
+        std::fs::write(&source, text).map_err(|e| write_error(&source, &e))?;
+        let out = self.command().args(self.flags()).arg("-o").arg(&made).arg(&source).output();
+        let _ = std::fs::remove_file(&source);
+        let out = out.map_err(|e| self.missing(&e))?;
+        if !out.status.success() {
+            let _ = std::fs::remove_file(&made);
+            let said = String::from_utf8_lossy(&out.stderr);
+            let said: Vec<&str> = said.lines().take(12).collect();
+            return Err(Diagnostic::bug("the C++ compiler refuses generated code").note(said.join("\n")));
+        }
+        std::fs::rename(&made, object).map_err(|e| write_error(object, &e))
+    }
+}
+
+fn write_error(path: &Path, e: &std::io::Error) -> Box<Diagnostic> {
+    Diagnostic::user(format!("cannot write {}", path.display())).note(e.to_string())
+}
+
+/// The processor's model and features: `-march=native` makes objects that others cannot run.
+fn processor() -> String {
+    static KNOWN: LazyLock<String> = LazyLock::new(|| {
+        let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let wanted = |l: &&str| l.starts_with("model name") || l.starts_with("flags") || l.starts_with("Features");
+        text.lines().filter(wanted).take(2).collect::<Vec<_>>().join("\n")
+    });
+    KNOWN.clone()
+}
