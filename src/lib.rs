@@ -6,11 +6,8 @@
 //!
 //! Layers in order; each names only those above it. See `docs/architecture.md`.
 
-pub mod codegen;
 pub mod diag;
 pub mod ir;
-pub mod nest;
-pub mod run;
 pub mod types;
 pub mod eval;
 pub mod data;

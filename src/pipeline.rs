@@ -30,10 +30,29 @@ pub struct Options<'a> {
     pub rules: Vec<Arc<Source>>,
     /// E-nodes at most.
     pub max_nodes: usize,
-    /// The seed of whatever is random; saturation is not.
-    pub seed: u64,
     /// Told what is being done.
     pub progress: &'a (dyn Fn(&str) + Sync),
+    /// Seconds since some time, for the report; nothing else depends on it.
+    pub clock: &'a (dyn Fn() -> f64 + Sync),
+}
+
+/// The node limit where none is asked for.
+pub const MAX_NODES: usize = 10_000;
+
+impl Options<'_> {
+    /// The choices made where none are asked for.
+    pub fn standard() -> Options<'static> {
+        Options {
+            defs: vec![],
+            cost: Model::Analytic,
+            float: Level::Real,
+            sizes: vec![],
+            rules: vec![],
+            max_nodes: MAX_NODES,
+            progress: &|_| {},
+            clock: &|| 0.0,
+        }
+    }
 }
 
 /// What happened to one definition.
@@ -49,6 +68,8 @@ pub struct Row {
     pub engine: &'static str,
     /// How many rule applications changed something.
     pub steps: usize,
+    /// How long it took.
+    pub seconds: f64,
     /// Rules that fired and how often.
     pub fired: Vec<(String, usize)>,
 }
@@ -79,15 +100,16 @@ pub fn optimize(program: &Program, options: &Options<'_>) -> Result<Outcome> {
     }
     let chosen = chosen(program, &options.defs)?;
     let recursive = recursive(program);
-    let results: Vec<(Option<Found>, &Def)> = chosen
+    let results: Vec<(Option<Found>, &Def, f64)> = chosen
         .into_par_iter()
         .map(|def| {
             (options.progress)(def.name());
+            let from = (options.clock)();
             let found = match recursive.contains(&def.fun) {
                 true => None,
                 false => one(program, def, &compiled, options),
             };
-            (found, def)
+            (found, def, (options.clock)() - from)
         })
         .collect();
     assemble(program, results, options)
@@ -124,11 +146,11 @@ fn one(program: &Program, def: &Def, rules: &[Compiled<'_>], options: &Options<'
 }
 
 /// Puts the better bodies into the program, checks it, and reads it again from its text.
-fn assemble(program: &Program, results: Vec<(Option<Found>, &Def)>, options: &Options<'_>) -> Result<Outcome> {
+fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options: &Options<'_>) -> Result<Outcome> {
     let mut old = Costing::new(program, options.cost, &options.sizes);
     let mut rows = vec![];
     let mut better: FxHashMap<Fun, Found> = FxHashMap::default();
-    for (found, def) in results {
+    for (found, def, seconds) in results {
         let cost_before = old.def(def)?;
         let mut fired: BTreeMap<String, usize> = BTreeMap::new();
         if let Some(found) = found.filter(|f| f.cost < cost_before - 1e-9) {
@@ -139,7 +161,8 @@ fn assemble(program: &Program, results: Vec<(Option<Found>, &Def)>, options: &Op
         }
         let steps = fired.values().sum();
         let fired = fired.into_iter().collect();
-        rows.push(Row { name: def.name().into(), cost_before, cost_after: cost_before, engine: "egraph", steps, fired });
+        let (name, cost_after) = (def.name().to_string(), cost_before);
+        rows.push(Row { name, cost_before, cost_after, engine: "egraph", steps, seconds, fired });
     }
     let text: Vec<String> = program.defs.values().map(|d| printed(program, d, better.get(&d.fun))).collect();
     let source = Source::new(format!("{} (optimized)", program.source.name), text.join("\n"));

@@ -1,6 +1,6 @@
 //! `daedal emit`: a program at one of its levels becomes text.
 
-use super::{World, input};
+use super::{World, input, lowered};
 use crate::diag::Result;
 use crate::ir::print;
 use clap::{Args, ValueEnum};
@@ -16,21 +16,40 @@ pub struct Emit {
     /// The level
     #[arg(long, value_enum)]
     target: Target,
+    /// Optimize before
+    #[arg(long)]
+    optimize: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Target {
     /// The language itself, in its plain spelling
     Ks,
+    /// Loops
+    Nest,
+    /// C++
+    Cpp,
 }
 
 impl Emit {
     /// Carries it out.
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
-        let program = input::program(&self.file)?;
-        let text = match (&self.def, self.target) {
-            (Some(name), Target::Ks) => print::def(&program.terms, input::definition(&program, name)?),
+        let mut program = input::program(&self.file)?;
+        if let Some(name) = &self.def {
+            // An unknown name is told before the long work.
+            input::definition(&program, name)?;
+        }
+        if self.optimize {
+            program = lowered::optimized(&program)?;
+        }
+        let def = self.def.as_ref().map(|name| input::definition(&program, name)).transpose()?;
+        let text = match (def, self.target) {
+            (Some(def), Target::Ks) => print::def(&program.terms, def),
             (None, Target::Ks) => print::program(&program),
+            (Some(def), Target::Nest) => lowered::nest(&program, def)?,
+            (Some(def), Target::Cpp) => lowered::cpp(&program, def)?,
+            (None, Target::Nest) => return Err(lowered::one_only("nest")),
+            (None, Target::Cpp) => return Err(lowered::one_only("cpp")),
         };
         world.say(text.trim_end())
     }

@@ -1,12 +1,10 @@
 //! The levels of `daedal emit` below the language: a definition becomes loops or C++ text.
 
 use crate::codegen;
-use crate::cost;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Program};
 use crate::nest;
 use crate::pipeline;
-use crate::rules;
 
 /// The loop nest of a definition.
 pub fn nest(program: &Program, def: &Def) -> Result<String> {
@@ -20,17 +18,7 @@ pub fn cpp(program: &Program, def: &Def) -> Result<String> {
 
 /// The program after optimization with the choices that `optimize` makes by itself.
 pub fn optimized(program: &Program) -> Result<Program> {
-    let options = pipeline::Options {
-        defs: vec![],
-        cost: cost::Model::Knossos,
-        float: rules::Level::Real,
-        sizes: vec![],
-        rules: vec![],
-        max_nodes: 100_000,
-        seed: 0,
-        progress: &|_| {},
-    };
-    Ok(pipeline::optimize(program, &options)?.program)
+    Ok(pipeline::optimize(program, &pipeline::Options::standard())?.program)
 }
 
 /// Refuses a level that has a text for one definition only.

@@ -6,6 +6,10 @@ mod check;
 mod emit;
 mod eval;
 mod input;
+mod lowered;
+mod optimize;
+mod rules;
+mod run;
 
 use crate::diag::{Diagnostic, Result};
 use clap::{Parser, Subcommand};
@@ -24,7 +28,10 @@ pub struct Cli {
 enum Command {
     Check(check::Check),
     Eval(eval::Eval),
+    Run(run::Run),
+    Optimize(optimize::Optimize),
     Emit(emit::Emit),
+    Rules(rules::Rules),
 }
 
 /// What a command may know of the world around it.
@@ -47,7 +54,10 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
     match &cli.command {
         Command::Check(c) => c.run(world),
         Command::Eval(c) => c.run(world),
+        Command::Run(c) => c.run(world),
+        Command::Optimize(c) => c.run(world),
         Command::Emit(c) => c.run(world),
+        Command::Rules(c) => c.run(world),
     }
 }
 

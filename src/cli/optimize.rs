@@ -7,6 +7,7 @@ use crate::diag::Result;
 use crate::ir::print;
 use crate::pipeline::{self, Outcome, Row};
 use crate::rules;
+use crate::run;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use std::io::{self, Write};
@@ -36,11 +37,8 @@ pub struct Optimize {
     #[arg(long = "size", value_name = "NAME=N", value_parser = size)]
     sizes: Vec<(String, u64)>,
     /// The greatest number of nodes that the search may make
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(long, value_name = "N", default_value_t = pipeline::MAX_NODES)]
     max_nodes: usize,
-    /// Where random choices start
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
     /// Write the optimized program to a file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -122,8 +120,8 @@ impl Optimize {
             sizes: self.sizes.clone(),
             rules: self.rules.iter().map(|f| data::source(f)).collect::<Result<_>>()?,
             max_nodes: self.max_nodes,
-            seed: self.seed,
             progress: &progress,
+            clock: &run::seconds,
         };
         let outcome = pipeline::optimize(&program, &options);
         show(terminal, "");

@@ -41,7 +41,7 @@ impl Rules {
         }
         let width = library.rules.iter().map(|r| r.name.chars().count()).max().unwrap_or_default();
         for r in &library.rules {
-            world.say(&format!("{:width$}  {:5}  {:>2}  {}", r.name, level(r), r.phase, r.source))?;
+            world.say(&format!("{:width$}  {:5}  {:>2}  {}", r.name, level(r), r.phase, r.source.name))?;
         }
         world.say(&format!("{} rules", library.rules.len()))
     }
@@ -60,6 +60,6 @@ fn object(rule: &Rule) -> Json {
         "level": level(rule),
         "phase": rule.phase,
         "text": rule.text,
-        "source": rule.source,
+        "source": rule.source.name,
     })
 }

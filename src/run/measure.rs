@@ -1,6 +1,7 @@
 //! The only clock: how long a call takes, repeated.
 
 use crate::eval::Value;
+use std::sync::LazyLock;
 use std::time::Instant;
 
 /// The value of a call and how long it takes.
@@ -28,4 +29,11 @@ pub(super) fn repeat<E>(repeats: usize, mut step: impl FnMut() -> Result<(), E>)
     }
     seconds.sort_by(f64::total_cmp);
     Ok((seconds[0], seconds[seconds.len() / 2]))
+}
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Seconds since the first call: for reports of how long something took.
+pub fn seconds() -> f64 {
+    START.elapsed().as_secs_f64()
 }

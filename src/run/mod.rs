@@ -8,5 +8,5 @@ mod measure;
 mod toolchain;
 
 pub use execute::Native;
-pub use measure::Timing;
+pub use measure::{Timing, seconds};
 pub use toolchain::Toolchain;
