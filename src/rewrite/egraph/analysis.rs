@@ -97,6 +97,8 @@ pub struct Fact {
     pub konst: Option<Lit>,
     /// Bounds of a number; of a tensor's elements where the class is one.
     pub range: Range,
+    /// How often the bounds were made tighter: a class that is part of itself could go on for ever.
+    pub tightened: u8,
     /// Some member cannot fail.
     pub total: bool,
     /// Some member cannot fail and has a value over the reals.
@@ -107,14 +109,38 @@ pub struct Fact {
     pub estimate: f64,
 }
 
+/// One rewrite. Whether it removed a failure is judged at the end, when most is known.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The root of what was matched.
+    pub root: ENode,
+    /// All nodes that were matched.
+    pub left: Vec<ENode>,
+    /// All nodes that were made.
+    pub right: Vec<ENode>,
+    /// Classes that what was made does not always evaluate.
+    pub lost: Vec<Id>,
+}
+
+impl Step {
+    /// Whether what was matched may fail where what was made has a value.
+    pub fn removes_failure(&self, g: &Graph) -> bool {
+        let partial = |nodes: &[ENode]| nodes.iter().filter(|n| !node_total(g, n)).count();
+        self.lost.iter().any(|id| !g[*id].data.total) || partial(&self.left) > partial(&self.right)
+    }
+}
+
 /// The analysis of an e-graph.
 #[derive(Clone, Default)]
 pub struct Facts {
-    /// Members that may fail where another member of their class has a value.
-    pub subsumed: Vec<(Id, ENode)>,
+    /// The rewrites that were done: what was matched may fail where what was made does not.
+    pub steps: Vec<Step>,
     /// Set where a rule united classes of different types: a bug that ends the search.
     pub mismatch: Option<(Ty, Ty)>,
 }
+
+/// Bounds are made tighter so often.
+const TIGHTEN: u8 = 6;
 
 impl Fact {
     fn of(g: &Graph, node: &ENode) -> Fact {
@@ -142,6 +168,7 @@ impl Fact {
             best: node.clone(),
             konst: constant(node, &kids),
             range: node_range(g, node, ty),
+            tightened: 0,
             total,
             defined: total && node_defined(g, node) && kids.iter().all(|k| k.defined),
             dims: node_dims(g, node, ty),
@@ -185,7 +212,7 @@ impl Analysis<ENode> for Facts {
         Fact::of(g, node)
     }
 
-    fn merge(&mut self, a: &mut Fact, b: Fact) -> DidMerge {
+    fn merge(&mut self, a: &mut Fact, mut b: Fact) -> DidMerge {
         let before = a.clone();
         if a.ty != b.ty {
             self.mismatch.get_or_insert((a.ty, b.ty));
@@ -194,7 +221,10 @@ impl Analysis<ENode> for Facts {
             (a.free, a.size, a.best) = (b.free, b.size, b.best.clone());
         }
         a.konst = a.konst.or(b.konst);
-        a.range = a.range.meet(b.range);
+        if a.tightened < TIGHTEN && a.range.meet(b.range) != a.range {
+            a.range = a.range.meet(b.range);
+            a.tightened += 1;
+        }
         a.total |= b.total;
         a.defined |= b.defined;
         for (x, y) in a.dims.iter_mut().zip(&b.dims) {
@@ -203,6 +233,7 @@ impl Analysis<ENode> for Facts {
         if a.estimate == ASSUMED {
             a.estimate = b.estimate;
         }
+        b.tightened = a.tightened;
         DidMerge(*a != before, *a != b)
     }
 

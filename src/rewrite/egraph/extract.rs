@@ -70,8 +70,8 @@ impl<'a> Candidates<'a> {
     /// Collects the members that may be chosen.
     pub fn new(g: &'a Graph, model: Model) -> Candidates<'a> {
         let mut banned: FxHashSet<ENode> = FxHashSet::default();
-        for (_, node) in &g.analysis.subsumed {
-            banned.insert(node.clone().map_children(|k| g.find(k)));
+        for step in g.analysis.steps.iter().filter(|s| s.removes_failure(g)) {
+            banned.insert(step.root.clone().map_children(|k| g.find(k)));
         }
         let mut nodes = FxHashMap::default();
         let mut order = vec![];

@@ -4,9 +4,9 @@
 //! most.
 
 use super::Graph;
-use super::analysis::Facts;
+use super::analysis::{Facts, Step};
 use super::apply::{Move, moved, shifted};
-use super::facts::{in_range, node_total, same_dims};
+use super::facts::{in_range, same_dims};
 use super::language::{ENode, Label};
 use super::pattern::{Compiled, Template};
 use crate::ir::{Head, Ty, TyKind};
@@ -103,20 +103,19 @@ struct Match<'a> {
     types: FxHashMap<&'static str, Ty>,
     /// The extents of the variables in scope at each metavariable of the left side.
     scopes: FxHashMap<Meta, Vec<Id>>,
-    /// How many nodes of the side that is walked may fail.
-    partial: usize,
+    /// The nodes of the side that is walked.
+    nodes: Vec<ENode>,
 }
 
 /// Applies a rule to one match; whether anything changed.
 fn fire(g: &mut Graph, rule: &Compiled<'_>, class: Id, subst: &Subst) -> bool {
     let types = FxHashMap::default();
-    let mut m = Match { rule, subst, types, scopes: FxHashMap::default(), partial: 0 };
+    let mut m = Match { rule, subst, types, scopes: FxHashMap::default(), nodes: vec![] };
     if !m.typed(g) || !m.agrees(g) || !rule.rule.when.iter().all(|(c, metas)| m.holds(g, *c, metas)) {
         return false;
     }
     let Some((_, root)) = m.left(g, &rule.sides.0, &mut vec![]) else { return false };
-    let loses = rule.places.iter().any(|(meta, p)| !p.kept && !g[m.class(*meta)].data.total);
-    let partial = std::mem::take(&mut m.partial);
+    let left = std::mem::take(&mut m.nodes);
     let Some(new) = m.right(g, &rule.sides.1, &mut vec![]) else { return false };
     if g[new].data.ty != g[class].data.ty {
         return false;
@@ -124,9 +123,9 @@ fn fire(g: &mut Graph, rule: &Compiled<'_>, class: Id, subst: &Subst) -> bool {
     let before = g.number_of_classes();
     let changed = g.find(new) != g.find(class);
     g.union(class, new);
-    let removes_failure = loses || partial > m.partial;
-    if let Some(root) = root.filter(|_| removes_failure) {
-        g.analysis.subsumed.push((class, root));
+    if let Some(root) = root {
+        let lost = rule.places.iter().filter(|(_, p)| !p.kept).map(|(meta, _)| m.class(*meta)).collect();
+        g.analysis.steps.push(Step { root, left, right: m.nodes, lost });
     }
     changed || g.number_of_classes() > before
 }
@@ -195,7 +194,7 @@ impl Match<'_> {
                     ids.push(found?.0);
                 }
                 let node = ENode::new(*head, ids);
-                self.partial += usize::from(!node_total(g, &node));
+                self.nodes.push(node.clone());
                 Some((g.add(node.clone()), Some(node)))
             }
         }
@@ -234,7 +233,14 @@ impl Match<'_> {
 
     fn node(&mut self, g: &mut Graph, head: Head, ids: Vec<Id>) -> Id {
         let node = ENode::new(head, ids);
-        self.partial += usize::from(!node_total(g, &node));
+        // What is known needs no node: sizes are compared as classes all the time.
+        if let Head::Size(k) = head
+            && g[node.kids[0]].data.total
+            && let Some(size) = g[node.kids[0]].data.dims[k]
+        {
+            return size;
+        }
+        self.nodes.push(node.clone());
         g.add(node)
     }
 
@@ -318,9 +324,9 @@ fn simplify(g: &mut Graph) -> bool {
     }
     let mut changed = false;
     for (class, node, made) in found {
-        let dropped = match &made {
-            Made::Class(to) => node.kids.iter().any(|k| !g[*k].data.total && g.find(*k) != g.find(*to)),
-            Made::Parts(_) => false,
+        let lost = match &made {
+            Made::Class(_) => node.kids.to_vec(),
+            Made::Parts(_) => vec![],
         };
         let to = match made {
             Made::Class(to) => to,
@@ -329,10 +335,10 @@ fn simplify(g: &mut Graph) -> bool {
                 g.add(ENode::new(Head::Tuple, ids))
             }
         };
-        if dropped {
-            g.analysis.subsumed.push((class, node));
+        if g.union(class, to) {
+            changed = true;
+            g.analysis.steps.push(Step { root: node, left: vec![], right: vec![], lost });
         }
-        changed |= g.union(class, to);
     }
     g.rebuild();
     changed
