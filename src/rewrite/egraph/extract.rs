@@ -140,14 +140,14 @@ impl<'a> Candidates<'a> {
         (self.model.own(head, &shape), trips)
     }
 
-    /// The cheapest choice where every use pays for itself.
-    pub fn tree(&self) -> Choice {
+    /// The cheapest choice where every use pays for itself, but for tensors that are kept anyway.
+    pub fn tree(&self, kept: &std::collections::BTreeSet<Id>) -> Choice {
         let mut best: FxHashMap<Id, (f64, Split, ENode)> = FxHashMap::default();
         loop {
             let mut changed = false;
             for id in &self.order {
                 for node in &self.nodes[id] {
-                    let Some(split) = self.tree_cost(*id, node, &best) else { continue };
+                    let Some(split) = self.tree_cost(*id, node, &best, kept) else { continue };
                     let weight = split.weight();
                     if best.get(id).is_none_or(|(w, _, _)| weight < *w - 1e-9) {
                         best.insert(*id, (weight, split, node.clone()));
@@ -161,7 +161,13 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    fn tree_cost(&self, class: Id, node: &ENode, best: &FxHashMap<Id, (f64, Split, ENode)>) -> Option<Split> {
+    fn tree_cost(
+        &self,
+        class: Id,
+        node: &ENode,
+        best: &FxHashMap<Id, (f64, Split, ENode)>,
+        kept: &std::collections::BTreeSet<Id>,
+    ) -> Option<Split> {
         let (own, trips) = self.own(class, node);
         let level = free_of(self.g, node).innermost();
         let mut out = Split::default();
@@ -170,6 +176,9 @@ impl<'a> Candidates<'a> {
         let n = node.kids.len();
         let mut arms: Vec<&Split> = vec![];
         for (k, kid) in node.kids.iter().enumerate() {
+            if kept.contains(kid) && matches!(head, Head::Index(_)) {
+                continue;
+            }
             let (_, split, _) = best.get(kid)?;
             let binds = head.binds(k, n);
             if binds > 0 {
@@ -317,36 +326,91 @@ pub fn free_of(g: &Graph, node: &ENode) -> crate::ir::Free {
     free
 }
 
+/// What to extract: a choice, and tensors that are made once and read.
+///
+/// An element of a tensor is in one e-class with what the tensor's definition computes for it. So a
+/// choice of one member a class cannot both make the tensor and read it: the definition of a kept
+/// tensor has a choice of its own, in which that tensor is not kept.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The choice outside the definitions of kept tensors.
+    pub top: Choice,
+    /// The kept tensors with the choices of their definitions.
+    kept: std::collections::BTreeMap<Id, Choice>,
+}
+
+impl Plan {
+    /// A choice that keeps nothing.
+    pub fn plain(top: Choice) -> Plan {
+        Plan { top, kept: Default::default() }
+    }
+
+    /// The plan with one more tensor kept, or with one less.
+    pub fn toggled(&self, all: &Candidates<'_>, tensor: Id) -> Plan {
+        let mut tensors: std::collections::BTreeSet<Id> = self.kept.keys().copied().collect();
+        if !tensors.remove(&tensor) {
+            tensors.insert(tensor);
+        }
+        let without = |t: &Id| tensors.iter().copied().filter(|o| o != t).collect();
+        let kept = tensors.iter().map(|t| (*t, all.tree(&without(t)))).collect();
+        Plan { top: all.tree(&tensors), kept }
+    }
+}
+
+/// The tensors of the graph that are made of something and read somewhere: those worth a thought.
+pub fn tensors(all: &Candidates<'_>) -> Vec<Id> {
+    let is_read = |n: &ENode| match n.label {
+        Label::Head(Head::Index(_)) => n.kids.last().copied(),
+        Label::Head(_) | Label::Param(..) | Label::Unknown => None,
+    };
+    let read: std::collections::BTreeSet<Id> = all.nodes.values().flatten().filter_map(is_read).collect();
+    let made = |n: &ENode| !matches!(n.label, Label::Param(..) | Label::Unknown | Label::Head(Head::Index(_)));
+    read.into_iter().filter(|id| all.nodes[id].iter().any(made) && !all.g[*id].nodes.iter().any(|n| !made(n))).collect()
+}
+
 /// Makes terms from a choice.
 pub struct Builder<'a> {
     g: &'a Graph,
-    choice: &'a Choice,
+    plan: &'a Plan,
     params: usize,
-    memo: FxHashMap<(Id, usize), Option<TermId>>,
-    open: FxHashSet<Id>,
+    /// Kept tensors whose definition is being made: in it they cannot be read.
+    defining: Vec<Id>,
+    memo: FxHashMap<(Id, usize, Vec<Id>), Option<TermId>>,
+    open: FxHashSet<(Id, Vec<Id>)>,
     /// Whether a term cannot fail.
     pub total: FxHashMap<TermId, bool>,
 }
 
 impl<'a> Builder<'a> {
     /// For a definition of so many parameters.
-    pub fn new(g: &'a Graph, choice: &'a Choice, params: usize) -> Builder<'a> {
-        Builder { g, choice, params, memo: FxHashMap::default(), open: FxHashSet::default(), total: FxHashMap::default() }
+    pub fn new(g: &'a Graph, plan: &'a Plan, params: usize) -> Builder<'a> {
+        let (defining, memo, open, total) = Default::default();
+        Builder { g, plan, params, defining, memo, open, total }
     }
 
     /// The term of a class at a depth. Nothing where the choice has a gap or a cycle.
     pub fn term(&mut self, terms: &mut Terms, id: Id, depth: usize) -> Option<TermId> {
         let id = self.g.find(id);
-        if let Some(known) = self.memo.get(&(id, depth)) {
+        let key = (id, depth, self.defining.clone());
+        if let Some(known) = self.memo.get(&key) {
             return *known;
         }
         // A class may not stand inside itself, at whatever depth.
-        if !self.open.insert(id) {
+        if !self.open.insert((id, self.defining.clone())) {
             return None;
         }
-        let out = self.choice.get(&id).and_then(|node| deep(|| self.node(terms, node, depth)));
-        self.open.remove(&id);
-        self.memo.insert((id, depth), out);
+        let defines = self.plan.kept.contains_key(&id) && !self.defining.contains(&id);
+        if defines {
+            self.defining.push(id);
+        }
+        let choice = self.defining.last().map_or(&self.plan.top, |t| &self.plan.kept[t]);
+        let node = choice.get(&id);
+        let out = node.and_then(|node| deep(|| self.node(terms, node, depth)));
+        if defines {
+            self.defining.pop();
+        }
+        self.open.remove(&(id, self.defining.clone()));
+        self.memo.insert(key, out);
         out
     }
 

@@ -1,7 +1,7 @@
 //! One definition through the e-graph: in, saturate, extract, elaborate; the best that was seen.
 
 use super::elaborate::elaborate;
-use super::extract::{Builder, Candidates, Choice, extracted_kids};
+use super::extract::{Builder, Candidates, Choice, Plan, extracted_kids, tensors};
 use super::language::{ENode, Label};
 use super::pattern::Compiled;
 use super::saturate::{Limits, Report, extents, graph, saturate};
@@ -65,6 +65,9 @@ pub fn optimize(def: &Def, terms: &Terms, start: Id, costing: &mut Costing<'_>, 
     Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports })
 }
 
+/// So many tensors are tried to be kept.
+const MAX_TENSORS: usize = 40;
+
 struct Best {
     flat: (Terms, Id),
     terms: Terms,
@@ -83,54 +86,76 @@ impl Search<'_, '_, '_> {
     /// Tries the extractions of an e-graph; with `refine`, also choices near the best one.
     fn try_all(&mut self, g: &Graph, root: egg::Id, refine: bool) {
         let candidates = Candidates::new(g, self.settings.model);
-        let mut choices = vec![candidates.tree()];
+        let mut plans = vec![Plan::plain(candidates.tree(&Default::default()))];
         if refine {
-            choices.push(candidates.dag());
+            plans.push(Plan::plain(candidates.dag()));
         }
-        let mut best: Option<(f64, Choice)> = None;
-        for choice in choices {
-            if let Some(cost) = self.try_choice(g, root, &choice)
+        let mut best: Option<(f64, Plan)> = None;
+        for plan in plans {
+            if let Some(cost) = self.try_plan(g, root, &plan)
                 && best.as_ref().is_none_or(|(c, _)| cost < *c)
             {
-                best = Some((cost, choice));
+                best = Some((cost, plan));
             }
         }
-        if let Some((cost, choice)) = best.filter(|_| refine) {
-            self.refine(g, root, &candidates, cost, choice);
+        if let Some((cost, plan)) = best.filter(|_| refine) {
+            let (cost, plan) = self.keep(g, root, &candidates, cost, plan);
+            self.change(g, root, &candidates, cost, plan);
         }
     }
 
-    /// Changes one choice at a time for as long as that helps: exact for what one change can reach.
-    fn refine(&mut self, g: &Graph, root: egg::Id, candidates: &Candidates<'_>, mut cost: f64, mut choice: Choice) {
+    /// Keeps tensors one by one for as long as that helps.
+    fn keep(&mut self, g: &Graph, root: egg::Id, all: &Candidates<'_>, mut cost: f64, mut plan: Plan) -> (f64, Plan) {
+        let mut tensors = tensors(all);
+        tensors.truncate(MAX_TENSORS);
+        for _ in 0..2 {
+            let before = cost;
+            for tensor in &tensors {
+                let with = plan.toggled(all, *tensor);
+                match self.try_plan(g, root, &with) {
+                    Some(new) if new < cost - 1e-9 => (cost, plan) = (new, with),
+                    _ => {}
+                }
+            }
+            if cost >= before {
+                break;
+            }
+        }
+        (cost, plan)
+    }
+
+    /// Changes single choices for as long as that helps.
+    fn change(&mut self, g: &Graph, root: egg::Id, all: &Candidates<'_>, mut cost: f64, mut plan: Plan) {
         let mut trials = self.settings.trials;
         loop {
-            let mut improved = false;
-            for class in reached(g, root, &choice) {
-                for node in &candidates.nodes[&class] {
-                    if choice.get(&class) == Some(node) || !extracted_kids(node).iter().all(|k| choice.contains_key(k)) {
+            let before = cost;
+            for class in reached(g, root, &plan.top) {
+                for node in &all.nodes[&class] {
+                    let possible = extracted_kids(node).iter().all(|k| plan.top.contains_key(k));
+                    if plan.top.get(&class) == Some(node) || !possible {
                         continue;
                     }
                     if trials == 0 {
                         return;
                     }
                     trials -= 1;
-                    let old = choice.insert(class, node.clone());
-                    match self.try_choice(g, root, &choice) {
-                        Some(new) if new < cost - 1e-9 => (cost, improved) = (new, true),
-                        _ => drop(old.map(|o| choice.insert(class, o))),
+                    let old = plan.top.insert(class, node.clone());
+                    match self.try_plan(g, root, &plan) {
+                        Some(new) if new < cost - 1e-9 => cost = new,
+                        _ => drop(old.map(|o| plan.top.insert(class, o))),
                     }
                 }
             }
-            if !improved {
+            if cost >= before {
                 return;
             }
         }
     }
 
-    /// The cost of the term that a choice makes; the best one is kept.
-    fn try_choice(&mut self, g: &Graph, root: egg::Id, choice: &Choice) -> Option<f64> {
+    /// The cost of the term that a plan makes; the best one is kept.
+    fn try_plan(&mut self, g: &Graph, root: egg::Id, plan: &Plan) -> Option<f64> {
         let mut terms = Terms::default();
-        let mut builder = Builder::new(g, choice, self.def.params.len());
+        let mut builder = Builder::new(g, plan, self.def.params.len());
         let flat = builder.term(&mut terms, root, 0)?;
         let total = builder.total;
         let params: Vec<Ty> = self.def.params.iter().map(|p| p.ty).collect();
