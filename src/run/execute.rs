@@ -93,7 +93,7 @@ impl Native {
     /// # Errors
     /// What the toolchain says; refusals of lowering are the inner results.
     pub fn compile_all(program: &Program, defs: &[&Def], tools: &Toolchain) -> Result<Vec<Result<Native>>> {
-        let nests: Vec<Result<Nest>> = defs.iter().map(|d| nest::lower(program, d)).collect();
+        let nests: Vec<Result<Nest>> = defs.iter().map(|d| checked(program, d)).collect();
         let good: Vec<&Nest> = nests.iter().filter_map(|n| n.as_ref().ok()).collect();
         if good.is_empty() {
             return Ok(nests.into_iter().map(|n| n.and_then(|_| Err(Diagnostic::bug("no nest")))).collect());
@@ -185,6 +185,15 @@ impl Native {
     }
 }
 
+/// Lowers a definition; while developing, with the verifier after it.
+fn checked<'a>(program: &'a Program, def: &'a Def) -> Result<Nest> {
+    let nest = nest::lower(program, def)?;
+    if cfg!(debug_assertions) {
+        nest::verify(&nest)?;
+    }
+    Ok(nest)
+}
+
 fn load(path: &std::path::Path) -> Result<Loaded> {
     let bad = |e: libloading::Error| Diagnostic::bug("a compiled object cannot be loaded").note(e.to_string());
     // SAFETY: the object is generated code without initializers.
@@ -192,8 +201,7 @@ fn load(path: &std::path::Path) -> Result<Loaded> {
     let mut space = None;
     {
         // SAFETY: the symbol has this type in the runtime.
-        let reserve =
-            unsafe { library.get::<unsafe extern "C" fn(u64) -> *mut u8>(b"ks_reserve") }.map_err(bad)?;
+        let reserve = unsafe { library.get::<unsafe extern "C" fn(u64) -> *mut u8>(b"ks_reserve") }.map_err(bad)?;
         for bytes in SPACE {
             // SAFETY: it only asks the system for address space.
             let base = unsafe { reserve(bytes) };

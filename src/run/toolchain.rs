@@ -10,14 +10,22 @@ use std::sync::{LazyLock, Mutex};
 /// Flags that keep the bits of the interpreter: no contraction, no reordering, wrapping integers, and
 /// library functions that the compiler does not evaluate itself.
 const FLAGS: &[&str] = &[
-    "-std=c++17", "-march=native", "-mprefer-vector-width=512", "-ffp-contract=off", "-fwrapv",
-    "-fno-math-errno", "-fno-trapping-math", "-w", "-shared", "-fPIC", "-fvisibility=hidden",
+    "-std=c++17",
+    "-march=native",
+    "-mprefer-vector-width=512",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-w",
+    "-shared",
+    "-fPIC",
+    "-fvisibility=hidden",
 ];
 
 /// Functions whose value the compiler would round otherwise than the library does.
 const LIBRARY: &[&str] = &[
-    "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "erf", "lgamma", "pow",
-    "atan2",
+    "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "erf", "lgamma", "pow", "atan2",
 ];
 
 /// A compiler, how hard it works, and where its output is kept.

@@ -7,6 +7,7 @@
 //! It must not know of rewriting (fusion is not done here) or of C++.
 
 mod call;
+mod lift;
 mod make;
 mod prove;
 mod shape;
