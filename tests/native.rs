@@ -326,3 +326,30 @@ fn a_missing_compiler_is_explained() {
     assert_eq!(error.kind, Kind::User);
     assert!(error.render().contains("hint: install g++"), "{}", error.render());
 }
+
+/// Protects: deep programs neither overflow a stack nor crash the compiler, and huge tensors are refused.
+#[test]
+fn deep_and_huge_programs_end_well() {
+    let deep = |n: usize, open: &str, close: &str| format!("{}x{}", open.repeat(n), close.repeat(n));
+    let text = format!(
+        "(def sums Float (x : Float) {})\n(def lets Float (x : Float) {})\n(def ifs Float (x : Float) {})\n{}",
+        deep(5000, "(add 1.5 ", ")"),
+        deep(1000, "(let (x (mul x 1.001)) ", ")"),
+        deep(1000, "(if (gt x 0.0) (assert (gt x 1.0) ", ") 2.0)"),
+        "(def huge (Vec (Vec Float)) (n : Integer)
+           (build n (lam (i : Integer) (build n (lam (j : Integer) 0.0)))))",
+    );
+    let program = read("deep.ks", &text);
+    let defs: Vec<&Def> = program.defs.values().collect();
+    let native = Native::compile_all(&program, &defs, &tools(1)).unwrap_or_else(|d| panic!("{}", d.render()));
+    let interpreter = Interpreter::new(&program);
+    let x = [Value::Scalar(Lit::float(0.25))];
+    for k in [0, 1] {
+        let one = native[k].as_ref().unwrap_or_else(|d| panic!("{}", d.render()));
+        assert_eq!(difference(&interpreter.run(defs[k], &x), &one.call(&x)), None);
+    }
+    assert_eq!(native[2].as_ref().err().unwrap().kind, Kind::Limit);
+    let huge = native[3].as_ref().unwrap_or_else(|d| panic!("{}", d.render()));
+    let error = huge.call(&[Value::Scalar(Lit::int(1 << 31))]).unwrap_err();
+    assert_eq!(error.kind, Kind::Limit, "{}", error.render());
+}

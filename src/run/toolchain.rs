@@ -28,6 +28,9 @@ const LIBRARY: &[&str] = &[
     "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "erf", "lgamma", "pow", "atan2",
 ];
 
+/// Beyond so many bytes of text the compiler does only what is cheap.
+const HUGE: usize = 2 << 20;
+
 /// A compiler, how hard it works, and where its output is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Toolchain {
@@ -52,8 +55,10 @@ impl Toolchain {
     }
 
     /// The flags of a compilation.
-    pub fn flags(&self) -> Vec<String> {
-        let mut out = vec![format!("-O{}", self.level)];
+    fn flags(&self, text: &str) -> Vec<String> {
+        // The compiler's time grows faster than the text.
+        let level = if text.len() > HUGE { self.level.min(1) } else { self.level };
+        let mut out = vec![format!("-O{level}")];
         out.extend(FLAGS.iter().map(|f| (*f).to_string()));
         for f in LIBRARY {
             out.push(format!("-fno-builtin-{f}"));
@@ -96,7 +101,7 @@ impl Toolchain {
     pub fn object(&self, text: &str) -> Result<PathBuf> {
         let version = self.version()?;
         let mut hash = Sha256::new();
-        for part in [self.compiler.as_str(), &version, &processor(), &self.flags().join(" "), text] {
+        for part in [self.compiler.as_str(), &version, &processor(), &self.flags(text).join(" "), text] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
@@ -121,7 +126,7 @@ impl Toolchain {
         let stem = format!("making-{}-{serial}", std::process::id());
         let (source, made) = (folder.join(format!("{stem}.cpp")), folder.join(format!("{stem}.so")));
         std::fs::write(&source, text).map_err(|e| write_error(&source, &e))?;
-        let out = self.command().args(self.flags()).arg("-o").arg(&made).arg(&source).output();
+        let out = self.command().args(self.flags(text)).arg("-o").arg(&made).arg(&source).output();
         let _ = std::fs::remove_file(&source);
         let out = out.map_err(|e| self.missing(&e))?;
         if !out.status.success() {

@@ -5,6 +5,7 @@ use super::{Expr, Failing, Lower, Slot, Var, compare};
 use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar};
 use crate::nest::Stmt;
+use crate::types::shape;
 
 /// Tensors have fewer elements than this.
 const MAX_ELEMENTS: i64 = 1 << 32;
@@ -210,7 +211,7 @@ impl Lower<'_> {
     }
 
     /// Whether the interpreter knows the shape of a sum over nothing.
-    fn zero_known(&self, id: Id, d: usize, elem: Id) -> bool {
+    fn zero_known(&mut self, id: Id, d: usize, elem: Id) -> bool {
         let ty = self.terms.ty(id);
         if !ty.has_tensor() {
             return true;
@@ -218,9 +219,9 @@ impl Lower<'_> {
         if ty.as_tensor().is_none() {
             return false;
         }
-        let mut terms = self.terms.clone();
-        let dims = crate::types::shape::shape(&mut terms, elem);
-        crate::types::shape::lower(&mut terms, &dims, d).is_some()
+        let terms = self.shapes.get_or_insert_with(|| self.terms.clone());
+        let dims = shape::shape(terms, elem);
+        shape::lower(terms, &dims, d).is_some()
     }
 
     /// The sum over the elements of a tensor.

@@ -92,6 +92,10 @@ struct Lower<'a> {
     marks: u32,
     /// Loop variables that a shape was found to depend on.
     touched: Vec<bool>,
+    /// Terms to which sizes are added, made where they are needed.
+    shapes: Option<Terms>,
+    /// Whether terms cannot fail, as far as that was asked.
+    total: FxHashMap<Id, bool>,
 }
 
 impl<'a> Lower<'a> {
@@ -109,6 +113,8 @@ impl<'a> Lower<'a> {
             serial: 0,
             marks: 0,
             touched: vec![],
+            shapes: None,
+            total: FxHashMap::default(),
         })
     }
 

@@ -29,8 +29,11 @@ impl Lower<'_> {
         self.f.env.truncate(outer);
         self.f.env.extend(inner);
         let value = self.name_val(value?, "v");
-        let serial = self.block()?.serial;
-        self.f.env[at] = Slot::Lazy(id, outer, Some((value.clone(), serial)));
+        // A tensor's memory may be given back before the next use; scalars stay in their block.
+        if !self.terms.ty(id).has_tensor() {
+            let serial = self.block()?.serial;
+            self.f.env[at] = Slot::Lazy(id, outer, Some((value.clone(), serial)));
+        }
         Ok(value)
     }
 

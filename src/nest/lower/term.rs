@@ -107,11 +107,18 @@ impl Lower<'_> {
     }
 
     /// Whether nothing in a term can fail, but for the sizes of the term itself.
-    fn is_total(&self, id: Id) -> bool {
-        self.terms.reachable(id).into_iter().all(|t| {
-            let kids: Vec<_> = self.terms.kids(t).iter().map(|k| self.terms.ty(*k)).collect();
-            t == id && matches!(self.terms.head(t), Head::Build(_)) || !self.terms.head(t).is_partial(&kids)
-        })
+    fn is_total(&mut self, id: Id) -> bool {
+        if let Some(known) = self.total.get(&id) {
+            return *known;
+        }
+        let terms = self.terms;
+        let sound = |t: Id| {
+            let kids: Vec<_> = terms.kids(t).iter().map(|k| terms.ty(*k)).collect();
+            t == id && matches!(terms.head(t), Head::Build(_)) || !terms.head(t).is_partial(&kids)
+        };
+        let total = terms.reachable(id).into_iter().all(sound);
+        self.total.insert(id, total);
+        total
     }
 
     /// A scalar operation, with its check.
