@@ -8,10 +8,10 @@ use daedal::ir::{Def, Lit, Program};
 use daedal::run::{Native, Toolchain};
 use std::path::{Path, PathBuf};
 
-/// Little optimization compiles fast and gives the same bits.
-fn tools(level: u8) -> Toolchain {
+/// The compiler with full optimization, as users run it.
+fn tools() -> Toolchain {
     let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("native");
-    Toolchain { level, ..Toolchain::discover(std::env::var("CXX").ok(), Some(cache)) }
+    Toolchain::discover(std::env::var("CXX").ok(), Some(cache))
 }
 
 fn read(name: &str, text: &str) -> Program {
@@ -82,7 +82,7 @@ fn disagreements(program: &Program, cases: &[(&Def, Vec<Value>, String)]) -> Vec
             defs.push(def);
         }
     }
-    let compiled = Native::compile_all(program, &defs, &tools(1)).unwrap_or_else(|d| panic!("{}", d.render()));
+    let compiled = Native::compile_all(program, &defs, &tools()).unwrap_or_else(|d| panic!("{}", d.render()));
     let interpreter = Interpreter::new(program);
     let mut out = vec![];
     for (def, args, line) in cases {
@@ -296,15 +296,15 @@ fn tensors_at_the_edges_agree() {
     );
 }
 
-/// Protects: full optimization keeps the bits, and a call that failed does not disturb the next.
+/// Protects: a call that failed does not disturb the next, and timing gives the value.
 #[test]
-fn full_optimization_keeps_the_bits() {
+fn one_object_is_called_many_times() {
     let program = read(
         "dot.ks",
         "(def f Float ((x : (Vec Float) n) (y : (Vec Float) n)) (sumbuild n (lam (i : Integer) (mul (index i x) (index i y)))))",
     );
     let def = program.named("f")[0];
-    let native = Native::compile(&program, def, &tools(3)).unwrap_or_else(|d| panic!("{}", d.render()));
+    let native = Native::compile(&program, def, &tools()).unwrap_or_else(|d| panic!("{}", d.render()));
     let vector =
         |n: i64| Value::tensor(vec![n as usize], (0..n).map(|k| Value::Scalar(Lit::float(0.1 * k as f64))).collect());
     let interpreter = Interpreter::new(&program);
@@ -341,7 +341,7 @@ fn deep_and_huge_programs_end_well() {
     );
     let program = read("deep.ks", &text);
     let defs: Vec<&Def> = program.defs.values().collect();
-    let native = Native::compile_all(&program, &defs, &tools(1)).unwrap_or_else(|d| panic!("{}", d.render()));
+    let native = Native::compile_all(&program, &defs, &tools()).unwrap_or_else(|d| panic!("{}", d.render()));
     let interpreter = Interpreter::new(&program);
     let x = [Value::Scalar(Lit::float(0.25))];
     for k in [0, 1] {

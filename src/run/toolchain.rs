@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex};
 
 /// Flags that keep the bits of the interpreter: no contraction, no reordering, wrapping integers, and
@@ -106,24 +107,26 @@ impl Toolchain {
             hash.update(part.as_bytes());
         }
         let key: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
-        let mut folder = self.cache.clone();
-        if std::fs::create_dir_all(&folder).is_err() {
-            folder = std::env::temp_dir().join("daedal");
-            std::fs::create_dir_all(&folder).map_err(|e| write_error(&folder, &e))?;
+        let folders = [self.cache.clone(), std::env::temp_dir().join("daedal")];
+        let mut last = None;
+        for folder in folders {
+            match usable(&folder) {
+                Ok(()) => {
+                    let object = folder.join(format!("{key}.so"));
+                    if !object.exists() {
+                        self.compile(text, &folder, &object)?;
+                    }
+                    return Ok(object);
+                }
+                Err(e) => last = Some(write_error(&folder, &e)),
+            }
         }
-        let object = folder.join(format!("{key}.so"));
-        if object.exists() {
-            return Ok(object);
-        }
-        self.compile(text, &folder, &object)?;
-        Ok(object)
+        Err(last.unwrap_or_else(|| Diagnostic::bug("there is no folder for compiled objects")))
     }
 
     /// Compiles beside the final name and renames, so that no one ever loads half an object.
     fn compile(&self, text: &str, folder: &Path, object: &Path) -> Result<()> {
-        static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-        let serial = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let stem = format!("making-{}-{serial}", std::process::id());
+        let stem = format!("making-{}", serial());
         let (source, made) = (folder.join(format!("{stem}.cpp")), folder.join(format!("{stem}.so")));
         std::fs::write(&source, text).map_err(|e| write_error(&source, &e))?;
         let out = self.command().args(self.flags(text)).arg("-o").arg(&made).arg(&source).output();
@@ -137,6 +140,26 @@ impl Toolchain {
         }
         std::fs::rename(&made, object).map_err(|e| write_error(object, &e))
     }
+}
+
+/// Makes a folder for objects, where it can be made, written, and belongs to this user: objects of
+/// somebody else are not loaded.
+fn usable(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mine = std::fs::metadata("/proc/self").map(|m| m.uid());
+    if mine.is_ok_and(|uid| std::fs::metadata(folder).is_ok_and(|m| m.uid() != uid)) {
+        return Err(std::io::Error::other("the folder belongs to another user"));
+    }
+    let probe = folder.join(format!("probe-{}", serial()));
+    std::fs::write(&probe, "")?;
+    std::fs::remove_file(&probe)
+}
+
+/// A name that no other process or thread uses at this time.
+fn serial() -> String {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn write_error(path: &Path, e: &std::io::Error) -> Box<Diagnostic> {

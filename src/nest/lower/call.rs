@@ -268,7 +268,7 @@ impl<'a> Lower<'a> {
     }
 
     /// The shape of the elements of a tensor type without inner tensors.
-    pub(super) fn dummy_shape(&self, tensor: Ty) -> Result<Shape> {
+    pub(super) fn plain_elements(&self, tensor: Ty) -> Result<Shape> {
         match tensor.kind() {
             TyKind::Tensor(_, elem) => self.empty_shape(*elem),
             _ => self.bug("a tensor type"),

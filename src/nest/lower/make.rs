@@ -421,7 +421,7 @@ impl Lower<'_> {
         let kids = self.terms.kids(id);
         let dims = self.sizes(id, &kids[..d])?;
         let count = self.sizes(id, &kids[d..=d])?;
-        let elem = self.dummy_shape(self.terms.ty(id))?;
+        let elem = self.plain_elements(self.terms.ty(id))?;
         let dest = self.place(id, dest, &dims, elem)?;
         let (_, elem) = self.parts(&dest)?;
         self.clear(&dest, &Expr::int(1))?;

@@ -319,10 +319,10 @@ fn weight(e: &Expr) -> usize {
 fn fold(op: Op, ty: Scalar, args: Vec<Expr>) -> Expr {
     let one = |e: &Expr, v: i64| *e == Expr::int(v);
     match (op, args.as_slice()) {
-        (Op::Add, [a, b]) | (Op::Mul, [b, a]) if one(a, i64::from(op == Op::Mul)) => return b.clone(),
-        (Op::Add, [a, b]) | (Op::Mul, [a, b]) | (Op::Sub, [a, b]) if one(b, i64::from(op == Op::Mul)) => {
-            return a.clone();
-        }
+        (Op::Add, [a, b]) if one(a, 0) => return b.clone(),
+        (Op::Mul, [a, b]) if one(a, 1) => return b.clone(),
+        (Op::Add | Op::Sub, [a, b]) if one(b, 0) => return a.clone(),
+        (Op::Mul, [a, b]) if one(b, 1) => return a.clone(),
         (Op::Mul, [a, b]) if one(a, 0) || one(b, 0) => return Expr::int(0),
         (_, [Expr::Lit(a), Expr::Lit(b)]) if a.as_int().is_some() && b.as_int().is_some() => {
             if let Ok(l) = op.eval(&[*a, *b]) {

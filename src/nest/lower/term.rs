@@ -282,22 +282,7 @@ impl Lower<'_> {
                 self.release(mark);
                 out
             }
-            Head::If => {
-                let c = self.scalar(kids[0])?;
-                let mut arms = vec![];
-                for arm in &kids[1..] {
-                    self.open_block()?;
-                    let mark = self.mark();
-                    let done = self.fill(*arm, dest, mode);
-                    self.release(mark);
-                    arms.push(self.close_arm());
-                    done?;
-                }
-                let second = arms.pop().unwrap_or_default();
-                let first = arms.pop().unwrap_or_default();
-                self.push(Stmt::If(c, first, second));
-                Ok(())
-            }
+            Head::If => self.fill_if(kids, dest, mode),
             Head::Assert => {
                 self.assertion(id)?;
                 self.fill(kids[1], dest, mode)
@@ -329,6 +314,23 @@ impl Lower<'_> {
                 Ok(())
             }
         }
+    }
+
+    fn fill_if(&mut self, kids: &[Id], dest: &Val, mode: Mode) -> Result<()> {
+        let c = self.scalar(kids[0])?;
+        let mut arms = vec![];
+        for arm in &kids[1..] {
+            self.open_block()?;
+            let mark = self.mark();
+            let done = self.fill(*arm, dest, mode);
+            self.release(mark);
+            arms.push(self.close_arm());
+            done?;
+        }
+        let second = arms.pop().unwrap_or_default();
+        let first = arms.pop().unwrap_or_default();
+        self.push(Stmt::If(c, first, second));
+        Ok(())
     }
 
     /// Fails unless a destination has the shape of a value: lowering has promised that.
