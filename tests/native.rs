@@ -353,3 +353,41 @@ fn deep_and_huge_programs_end_well() {
     let error = huge.call(&[Value::Scalar(Lit::int(1 << 31))]).unwrap_err();
     assert_eq!(error.kind, Kind::Limit, "{}", error.render());
 }
+
+/// Protects: every kind of producer agrees at many small sizes, empty and negative ones included.
+#[test]
+fn producers_agree_at_small_sizes() {
+    let text = r#"
+(def a (Tuple (Vec Float) Integer) (n : Integer) (reduce add n (lam (i : Integer) (tuple (build 2 (lam (j : Integer) 1.0)) i))))
+(def b (Vec (Vec Float)) (n : Integer) (scan (lam ((s : (Vec Float)) (i : Integer)) (add s (build (size s) (lam (k : Integer) (to_float (mul k i)))))) (build 3 (lam (k : Integer) 1.0)) n))
+(def c (Vec Float) (n : Integer) (sum (build n (lam (i : Integer) (build 2 (lam (j : Integer) (to_float (add i j))))))))
+(def rec2 (Tuple Float (Vec Float)) ((n : Integer) (v : Vec Float)) (if (lt n 1) (tuple 0.0 v) (let ((x w) (rec2 (sub n 1) (add v v))) (tuple (add x (sum w)) (mul 0.5 w)))))
+(def d (Tensor 2 Float) ((n : Integer) (m : Integer)) (build (tuple n m) (lam ((i : Integer) (j : Integer)) (if (eq i j) 1.0 (to_float (sub i j))))))
+(def e (Vec (Vec Float)) (n : Integer) (Vec_init (build n (lam (i : Integer) 1.0)) (build 2 (lam (i : Integer) 2.0))))
+(def f (Vec (Tuple Float Integer)) (n : Integer) (let (p (build n (lam (i : Integer) (tuple (to_float i) i)))) (build n (lam (i : Integer) (index (sub (sub n i) 1) p)))))
+(def g Integer (n : Integer) (let (x (build 0 (lam (i : Integer) (build n (lam (j : Integer) 1.0))))) (size (sum x))))
+(def h (Vec Float) ((n : Integer) (k : Integer)) (constVec n (to_float (div 6 k))))
+(def w (Vec (Vec Float)) (n : Integer) (constVec n (build n (lam (i : Integer) (to_float i)))))
+(def q (Vec Float) (n : Integer) (fold (lam ((s : (Vec Float)) (x : Integer)) (build (size s) (lam (j : Integer) (index (sub (sub (size s) 1) j) s)))) (build n (lam (j : Integer) (to_float j))) (build 3 (lam (i : Integer) i))))
+(def z (Vec Float) (n : Integer) (sumbuild n (lam (i : Integer) (if (eq (mod i 2) 0) (deltaVec n i 1.5) (build n (lam (j : Integer) (to_float j)))))))
+(def u (Vec Float) (n : Integer) (sumbuild n (lam (i : Integer) (sumbuild i (lam (k : Integer) (build n (lam (j : Integer) (to_float (mul j k)))))))))
+(def t (Vec Int8) (n : Integer) (build n (lam (i : Integer) (cast Int8 (mul i 50)))))
+(def s (Vec Bool) (n : Integer) (build n (lam (i : Integer) (and (gt i 1) (lt i 3)))))
+(def r (Vec (Vec Integer)) (n : Integer) (build n (lam (i : Integer) (if (lt i 2) (build 2 (lam (j : Integer) j)) (build n (lam (j : Integer) i))))))
+"#;
+    let program = read("sweep.ks", text);
+    let mut cases = vec![];
+    for def in program.defs.values() {
+        for (n, m) in [-1, 0, 1, 2, 3, 5].into_iter().flat_map(|n| [-2, 0, 1, 3].map(|m| (n, m))) {
+            let floats = [1.5, -0.25].map(|v| Value::Scalar(Lit::float(v))).to_vec();
+            let mut sizes = [n, m].into_iter();
+            let args = def.params.iter().map(|p| match p.ty.as_scalar() {
+                Some(_) => Value::Scalar(Lit::int(sizes.next().unwrap_or(0))),
+                None => Value::tensor(vec![2], floats.clone()),
+            });
+            cases.push((def, args.collect(), format!("{} {n} {m}", def.name())));
+        }
+    }
+    let found = disagreements(&program, &cases);
+    assert!(found.is_empty(), "{}", found.join("\n\n"));
+}
