@@ -167,7 +167,7 @@ impl<'a> Writer<'a> {
         for (k, r) in self.f.results.iter().enumerate() {
             let value = match r {
                 Arg::Scalar(e) | Arg::Size(e) => self.expr(e),
-                Arg::Data(b, at) => format!("{} + {}", self.names.buf(*b), self.expr(at)),
+                Arg::Data(b, at) => self.pointer(*b, at),
             };
             let ty = cpp_ty(self.f.outs[k]);
             let _ = match (self.f.depth.is_some(), r) {
@@ -247,7 +247,7 @@ impl<'a> Writer<'a> {
         for a in args {
             parts.push(match a {
                 Arg::Scalar(e) | Arg::Size(e) => self.expr(e),
-                Arg::Data(b, at) => format!("{} + {}", self.names.buf(*b), self.expr(at)),
+                Arg::Data(b, at) => self.pointer(*b, at),
             });
         }
         for s in slots {
@@ -265,6 +265,13 @@ impl<'a> Writer<'a> {
             parts.push(name.to_string());
         }
         let _ = writeln!(out, "{pad}{}({});", callee(&self.nest.funcs[at], at), parts.join(", "));
+    }
+
+    fn pointer(&self, b: Buf, at: &Expr) -> String {
+        match at.as_int() {
+            Some(0) => self.names.buf(b).to_string(),
+            _ => format!("{} + {}", self.names.buf(b), self.expr(at)),
+        }
     }
 
     fn list(&self, each: &[Expr]) -> String {
@@ -322,7 +329,6 @@ impl<'a> Writer<'a> {
             rest = tail;
         }
         out.push_str(rest);
-        // A prefix conversion binds less than a postfix operator, but no operand stands before one.
         out
     }
 }

@@ -10,8 +10,9 @@ use crate::nest::{self, Nest, Site};
 use libloading::Library;
 use std::sync::{Arc, Mutex};
 
-/// Address space for tensors, and what is tried where so much is not to be had.
-const SPACE: [u64; 4] = [1 << 36, 1 << 33, 1 << 30, 1 << 27];
+/// The most address space for tensors, and the least that is worth a try.
+const SPACE: u64 = 1 << 36;
+const LEAST_SPACE: u64 = 1 << 24;
 /// Stack for functions that call themselves, and what must be left for those that do not.
 const STACK: usize = 1 << 30;
 const STACK_LEFT: usize = 1 << 20;
@@ -74,6 +75,8 @@ pub struct Native {
     sites: Vec<Site>,
     source: Arc<Source>,
     recursive: bool,
+    /// Enough stack for the function's variables.
+    frame: usize,
 }
 
 impl Native {
@@ -93,7 +96,7 @@ impl Native {
     /// # Errors
     /// What the toolchain says; refusals of lowering are the inner results.
     pub fn compile_all(program: &Program, defs: &[&Def], tools: &Toolchain) -> Result<Vec<Result<Native>>> {
-        let nests: Vec<Result<Nest>> = defs.iter().map(|d| nest::lower(program, d)).collect();
+        let nests: Vec<Result<Nest>> = defs.iter().map(|d| checked(program, d)).collect();
         let good: Vec<&Nest> = nests.iter().filter_map(|n| n.as_ref().ok()).collect();
         if good.is_empty() {
             return Ok(nests.into_iter().map(|n| n.and_then(|_| Err(Diagnostic::bug("no nest")))).collect());
@@ -125,6 +128,7 @@ impl Native {
             text: text.clone(),
             outputs: nest.entry.results.len(),
             recursive: !nest.funcs.is_empty(),
+            frame: STACK_LEFT + 32 * nest.entry.vars.len(),
             params: nest.params,
             ret: nest.ret,
             sites: nest.sites,
@@ -180,9 +184,22 @@ impl Native {
         packed.iter().for_each(|p| p.words(false, &mut input));
         let space = self.loaded.memory.lock().unwrap_or_else(|e| e.into_inner());
         let mut run = Run { native: self, input, output: vec![0; self.outputs], space: &space, peak: 0 };
-        let done = if self.recursive { stacker::grow(STACK, || work(&mut run)) } else { work(&mut run) };
+        let done = if self.recursive {
+            stacker::grow(STACK, || work(&mut run))
+        } else {
+            stacker::maybe_grow(self.frame, self.frame * 2, || work(&mut run))
+        };
         done.map_err(|d| d.within(&self.source))
     }
+}
+
+/// Lowers a definition; while developing, with the verifier after it.
+fn checked<'a>(program: &'a Program, def: &'a Def) -> Result<Nest> {
+    let nest = nest::lower(program, def)?;
+    if cfg!(debug_assertions) {
+        nest::verify(&nest)?;
+    }
+    Ok(nest)
 }
 
 fn load(path: &std::path::Path) -> Result<Loaded> {
@@ -192,14 +209,15 @@ fn load(path: &std::path::Path) -> Result<Loaded> {
     let mut space = None;
     {
         // SAFETY: the symbol has this type in the runtime.
-        let reserve =
-            unsafe { library.get::<unsafe extern "C" fn(u64) -> *mut u8>(b"ks_reserve") }.map_err(bad)?;
-        for bytes in SPACE {
+        let reserve = unsafe { library.get::<unsafe extern "C" fn(u64) -> *mut u8>(b"ks_reserve") }.map_err(bad)?;
+        let mut bytes = SPACE.min(machine_memory());
+        while space.is_none() && bytes >= LEAST_SPACE {
             // SAFETY: it only asks the system for address space.
             let base = unsafe { reserve(bytes) };
-            if !base.is_null() {
+            if base.is_null() {
+                bytes = (bytes / 2) & !4095;
+            } else {
                 space = Some(Space { base, bytes });
-                break;
             }
         }
     }
@@ -207,6 +225,18 @@ fn load(path: &std::path::Path) -> Result<Loaded> {
         Some(space) => Ok(Loaded { library, memory: Mutex::new(space) }),
         None => Err(Diagnostic::limit("no address space for tensors is to be had")),
     }
+}
+
+/// Most of the machine's memory, or of what this process may have: who takes all is killed.
+fn machine_memory() -> u64 {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let total = read("/proc/meminfo")
+        .lines()
+        .find_map(|l| l.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok())
+        .map_or(SPACE, |kb| kb * 1024);
+    let groups = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let most = groups.iter().filter_map(|p| read(p).trim().parse::<u64>().ok()).fold(total, u64::min);
+    (most / 4 * 3) & !4095
 }
 
 /// A prepared call.

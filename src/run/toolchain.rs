@@ -5,20 +5,32 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex};
 
 /// Flags that keep the bits of the interpreter: no contraction, no reordering, wrapping integers, and
 /// library functions that the compiler does not evaluate itself.
 const FLAGS: &[&str] = &[
-    "-std=c++17", "-march=native", "-mprefer-vector-width=512", "-ffp-contract=off", "-fwrapv",
-    "-fno-math-errno", "-fno-trapping-math", "-w", "-shared", "-fPIC", "-fvisibility=hidden",
+    "-std=c++17",
+    "-march=native",
+    "-mprefer-vector-width=512",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-w",
+    "-shared",
+    "-fPIC",
+    "-fvisibility=hidden",
 ];
 
 /// Functions whose value the compiler would round otherwise than the library does.
 const LIBRARY: &[&str] = &[
-    "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "erf", "lgamma", "pow",
-    "atan2",
+    "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "erf", "lgamma", "pow", "atan2",
 ];
+
+/// Beyond so many bytes of text the compiler does only what is cheap.
+const HUGE: usize = 2 << 20;
 
 /// A compiler, how hard it works, and where its output is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,8 +56,10 @@ impl Toolchain {
     }
 
     /// The flags of a compilation.
-    pub fn flags(&self) -> Vec<String> {
-        let mut out = vec![format!("-O{}", self.level)];
+    fn flags(&self, text: &str) -> Vec<String> {
+        // The compiler's time grows faster than the text.
+        let level = if text.len() > HUGE { self.level.min(1) } else { self.level };
+        let mut out = vec![format!("-O{level}")];
         out.extend(FLAGS.iter().map(|f| (*f).to_string()));
         for f in LIBRARY {
             out.push(format!("-fno-builtin-{f}"));
@@ -88,32 +102,34 @@ impl Toolchain {
     pub fn object(&self, text: &str) -> Result<PathBuf> {
         let version = self.version()?;
         let mut hash = Sha256::new();
-        for part in [self.compiler.as_str(), &version, &processor(), &self.flags().join(" "), text] {
+        for part in [self.compiler.as_str(), &version, &processor(), &self.flags(text).join(" "), text] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
         let key: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
-        let mut folder = self.cache.clone();
-        if std::fs::create_dir_all(&folder).is_err() {
-            folder = std::env::temp_dir().join("daedal");
-            std::fs::create_dir_all(&folder).map_err(|e| write_error(&folder, &e))?;
+        let folders = [self.cache.clone(), std::env::temp_dir().join("daedal")];
+        let mut last = None;
+        for folder in folders {
+            match usable(&folder) {
+                Ok(()) => {
+                    let object = folder.join(format!("{key}.so"));
+                    if !object.exists() {
+                        self.compile(text, &folder, &object)?;
+                    }
+                    return Ok(object);
+                }
+                Err(e) => last = Some(write_error(&folder, &e)),
+            }
         }
-        let object = folder.join(format!("{key}.so"));
-        if object.exists() {
-            return Ok(object);
-        }
-        self.compile(text, &folder, &object)?;
-        Ok(object)
+        Err(last.unwrap_or_else(|| Diagnostic::bug("there is no folder for compiled objects")))
     }
 
     /// Compiles beside the final name and renames, so that no one ever loads half an object.
     fn compile(&self, text: &str, folder: &Path, object: &Path) -> Result<()> {
-        static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-        let serial = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let stem = format!("making-{}-{serial}", std::process::id());
+        let stem = format!("making-{}", serial());
         let (source, made) = (folder.join(format!("{stem}.cpp")), folder.join(format!("{stem}.so")));
         std::fs::write(&source, text).map_err(|e| write_error(&source, &e))?;
-        let out = self.command().args(self.flags()).arg("-o").arg(&made).arg(&source).output();
+        let out = self.command().args(self.flags(text)).arg("-o").arg(&made).arg(&source).output();
         let _ = std::fs::remove_file(&source);
         let out = out.map_err(|e| self.missing(&e))?;
         if !out.status.success() {
@@ -124,6 +140,26 @@ impl Toolchain {
         }
         std::fs::rename(&made, object).map_err(|e| write_error(object, &e))
     }
+}
+
+/// Makes a folder for objects, where it can be made, written, and belongs to this user: objects of
+/// somebody else are not loaded.
+fn usable(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mine = std::fs::metadata("/proc/self").map(|m| m.uid());
+    if mine.is_ok_and(|uid| std::fs::metadata(folder).is_ok_and(|m| m.uid() != uid)) {
+        return Err(std::io::Error::other("the folder belongs to another user"));
+    }
+    let probe = folder.join(format!("probe-{}", serial()));
+    std::fs::write(&probe, "")?;
+    std::fs::remove_file(&probe)
+}
+
+/// A name that no other process or thread uses at this time.
+fn serial() -> String {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn write_error(path: &Path, e: &std::io::Error) -> Box<Diagnostic> {

@@ -169,7 +169,7 @@ impl<'a> Lower<'a> {
         let n = args.len();
         self.f.env.extend(args.into_iter().map(Slot::Val));
         let out = match dest {
-            Some((dest, mode)) => self.into(body, dest, mode).map(|()| None),
+            Some((dest, mode)) => self.fill(body, dest, mode).map(|()| None),
             None => self.value(body).map(Some),
         };
         self.f.env.truncate(self.f.env.len() - n);
@@ -268,7 +268,7 @@ impl<'a> Lower<'a> {
     }
 
     /// The shape of the elements of a tensor type without inner tensors.
-    pub(super) fn dummy_shape(&self, tensor: Ty) -> Result<Shape> {
+    pub(super) fn plain_elements(&self, tensor: Ty) -> Result<Shape> {
         match tensor.kind() {
             TyKind::Tensor(_, elem) => self.empty_shape(*elem),
             _ => self.bug("a tensor type"),

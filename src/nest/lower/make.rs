@@ -3,8 +3,9 @@
 use super::value::{Mode, Shape, Val, and, product};
 use super::{Expr, Failing, Lower, Slot, Var, compare};
 use crate::diag::Result;
-use crate::ir::{Head, Id, Lit, Op};
+use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar};
 use crate::nest::Stmt;
+use crate::types::shape;
 
 /// Tensors have fewer elements than this.
 const MAX_ELEMENTS: i64 = 1 << 32;
@@ -32,32 +33,39 @@ impl Lower<'_> {
         for k in ids {
             let e = self.scalar(*k)?;
             let n = self.atom(e, "n");
-            if !self.is_size(&n) {
-                let ok = compare(Op::Gte, n.clone(), Expr::int(0));
-                self.check(ok, Failing::NegativeSize, at, vec![n.clone()]);
-            }
+            self.check_sizes_of(at, std::slice::from_ref(&n));
             out.push(n);
         }
         Ok(out)
     }
 
+    /// Fails where a size is negative.
+    pub(super) fn check_sizes_of(&mut self, at: Id, dims: &[Expr]) {
+        for n in dims {
+            if !self.is_size(n) {
+                let ok = compare(Op::Gte, n.clone(), Expr::int(0));
+                self.check(ok, Failing::NegativeSize, at, vec![n.clone()]);
+            }
+        }
+    }
+
     /// Fails where a tensor would have too many elements.
     fn check_large(&mut self, dims: &[Expr]) -> Result<()> {
         let total = product(dims);
-        let bounded = |e: &Expr| self.f.blocks.iter().any(|b| b.small.contains(e));
-        if total.as_int().is_some_and(|n| n < MAX_ELEMENTS) || bounded(&total) {
+        let bounded = self.f.blocks.iter().any(|b| b.small.contains(&total));
+        if bounded || total.as_int().is_some_and(|n| n < MAX_ELEMENTS) {
             return Ok(());
         }
-        // A product of sizes that are small one by one cannot wrap, so it is compared as it stands.
-        let most = Expr::int(MAX_ELEMENTS);
-        let mut ok = Expr::Lit(Lit::Bool(true));
-        let empty = compare(Op::Eq, total.clone(), Expr::int(0));
-        for n in dims.iter().chain((dims.len() > 1).then_some(&total)) {
-            if !bounded(n) {
-                ok = and(ok, compare(Op::Lt, n.clone(), most.clone()));
+        let ok = match dims {
+            [n] => compare(Op::Lt, n.clone(), Expr::int(MAX_ELEMENTS)),
+            _ => {
+                // The product of integers could wrap, that of floats cannot.
+                let floats = dims.iter().map(|n| Expr::Op(Op::ToFloat, Scalar::F64, vec![n.clone()]));
+                let product = floats.reduce(|a, b| Expr::Op(Op::Mul, Scalar::F64, vec![a, b]));
+                let most = Expr::Lit(Lit::float(MAX_ELEMENTS as f64));
+                compare(Op::Lt, product.unwrap_or(most.clone()), most)
             }
-        }
-        let ok = if dims.len() > 1 { Expr::Op(Op::Or, crate::ir::Scalar::Bool, vec![empty, ok]) } else { ok };
+        };
         let site = self.site(Failing::TooLarge(dims.len()), vec![]);
         self.push(Stmt::Check(ok, site, dims.to_vec()));
         self.block()?.small.insert(total);
@@ -133,11 +141,11 @@ impl Lower<'_> {
                 let v = self.value(kids[d])?;
                 self.copy_if_same(&v, &place, mode, bad)?;
             }
-            None => self.into(kids[d], &place, mode)?,
+            None => self.fill(kids[d], &place, mode)?,
         }
         self.close_loops(&vars, &dims, true);
         if let Some(bad) = bad {
-            let ok = Expr::Op(Op::Not, crate::ir::Scalar::Bool, vec![Expr::Var(bad)]);
+            let ok = Expr::Op(Op::Not, Scalar::Bool, vec![Expr::Var(bad)]);
             self.check(ok, Failing::ElementShape, id, vec![]);
         }
         Ok(dest)
@@ -155,7 +163,7 @@ impl Lower<'_> {
     }
 
     /// A reduction of scalars: the accumulator is a variable.
-    pub(super) fn reduce_scalar(&mut self, id: Id, m: crate::ir::Monoid, d: usize) -> Result<Expr> {
+    pub(super) fn reduce_scalar(&mut self, id: Id, m: Monoid, d: usize) -> Result<Expr> {
         let kids = self.terms.kids(id);
         let dims = self.sizes(id, &kids[..d])?;
         let ty = self.terms.ty(id).as_scalar();
@@ -196,14 +204,14 @@ impl Lower<'_> {
             self.check_sizes(id, &acc, &x)?;
             self.copy(&x, &acc, Mode::Add)?;
         } else {
-            self.into(kids[d], &acc, Mode::Add)?;
+            self.fill(kids[d], &acc, Mode::Add)?;
         }
         self.close_loops(&vars, &dims, false);
         Ok(acc)
     }
 
     /// Whether the interpreter knows the shape of a sum over nothing.
-    fn zero_known(&self, id: Id, d: usize, elem: Id) -> bool {
+    fn zero_known(&mut self, id: Id, d: usize, elem: Id) -> bool {
         let ty = self.terms.ty(id);
         if !ty.has_tensor() {
             return true;
@@ -211,32 +219,9 @@ impl Lower<'_> {
         if ty.as_tensor().is_none() {
             return false;
         }
-        let mut terms = self.terms.clone();
-        let dims = crate::types::shape::shape(&mut terms, elem);
-        crate::types::shape::lower(&mut terms, &dims, d).is_some()
-    }
-
-    /// Fails unless tensors that are combined by element have equal sizes.
-    pub(super) fn check_sizes(&mut self, id: Id, a: &Val, b: &Val) -> Result<()> {
-        match (a, b) {
-            (Val::Tensor(m, x), Val::Tensor(n, y)) => {
-                let ok = self.same_dims(m, n);
-                self.check(ok, Failing::Sizes(m.len()), id, [m.as_slice(), n].concat());
-                if matches!(**x, Val::Place(..)) {
-                    return Ok(());
-                }
-                self.open_block()?;
-                self.check_sizes(id, x, y)?;
-                let inner = self.close_arm();
-                if !inner.is_empty() {
-                    let some = compare(Op::Gt, product(m), Expr::int(0));
-                    self.push(Stmt::If(some, inner, vec![]));
-                }
-                Ok(())
-            }
-            (Val::Tuple(a), Val::Tuple(b)) => a.iter().zip(b).try_for_each(|(a, b)| self.check_sizes(id, a, b)),
-            _ => Ok(()),
-        }
+        let terms = self.shapes.get_or_insert_with(|| self.terms.clone());
+        let dims = shape::shape(terms, elem);
+        shape::lower(terms, &dims, d).is_some()
     }
 
     /// The sum over the elements of a tensor.
@@ -248,7 +233,16 @@ impl Lower<'_> {
         if ty.has_tensor() && ty.as_tensor().is_none() {
             self.check(compare(Op::Ne, total.clone(), Expr::int(0)), Failing::NoShape, id, vec![]);
         }
-        let acc = self.alloc(&self.shape_of(&elem), "acc")?;
+        let mut shape = self.shape_of(&elem);
+        if let Shape::Tensor(sizes, _) = &mut shape
+            && self.is_view(self.terms.kids(id)[0])
+        {
+            // Of a tensor that is empty, the interpreter knows no inner sizes but 0.
+            for (k, n) in sizes.iter_mut().enumerate() {
+                *n = self.size_of(&t, dims.len() + k)?;
+            }
+        }
+        let acc = self.alloc(&shape, "acc")?;
         self.clear_tensors(&acc)?;
         let k = self.open_loop(&total, "k")?;
         let x = self.at(&elem, &Expr::Var(k));
@@ -268,7 +262,7 @@ impl Lower<'_> {
     }
 
     /// The index of the first least or greatest key.
-    pub(super) fn arg(&mut self, id: Id, m: crate::ir::Monoid) -> Result<Expr> {
+    pub(super) fn arg(&mut self, id: Id, m: Monoid) -> Result<Expr> {
         let kids = self.terms.kids(id);
         let dims = self.sizes(id, &kids[..1])?;
         self.check(compare(Op::Gt, dims[0].clone(), Expr::int(0)), Failing::Nothing, id, vec![]);
@@ -279,10 +273,10 @@ impl Lower<'_> {
         let k = Expr::Var(vars[0]);
         let key = self.scalar(kids[1])?;
         let key = self.atom(key, "key");
-        let op = if m == crate::ir::Monoid::Min { Op::Lt } else { Op::Gt };
+        let op = if m == Monoid::Min { Op::Lt } else { Op::Gt };
         let first = compare(Op::Eq, k.clone(), Expr::int(0));
         let better = compare(op, key.clone(), Expr::Var(best));
-        let better = Expr::Op(Op::Or, crate::ir::Scalar::Bool, vec![first, better]);
+        let better = Expr::Op(Op::Or, Scalar::Bool, vec![first, better]);
         self.push(Stmt::If(better, vec![Stmt::Set(best, key), Stmt::Set(at, k)], vec![]));
         self.close_loops(&vars, &dims, false);
         Ok(Expr::Var(at))
@@ -409,7 +403,7 @@ impl Lower<'_> {
             let place = self.at(&elem, &Expr::int(k as i64));
             let shape = self.shape(*kid)?;
             if self.same(&first, &shape) == Expr::Lit(Lit::Bool(true)) {
-                self.into(*kid, &place, mode)?;
+                self.fill(*kid, &place, mode)?;
                 continue;
             }
             let bad = *bad.get_or_insert_with(|| self.mutable("differ", Expr::Lit(Lit::Bool(false))));
@@ -417,7 +411,7 @@ impl Lower<'_> {
             self.copy_if_same(&v, &place, mode, bad)?;
         }
         if let Some(bad) = bad {
-            let ok = Expr::Op(Op::Not, crate::ir::Scalar::Bool, vec![Expr::Var(bad)]);
+            let ok = Expr::Op(Op::Not, Scalar::Bool, vec![Expr::Var(bad)]);
             self.check(ok, Failing::ElementShape, id, vec![]);
         }
         Ok(dest)
@@ -427,7 +421,7 @@ impl Lower<'_> {
         let kids = self.terms.kids(id);
         let dims = self.sizes(id, &kids[..d])?;
         let count = self.sizes(id, &kids[d..=d])?;
-        let elem = self.dummy_shape(self.terms.ty(id))?;
+        let elem = self.plain_elements(self.terms.ty(id))?;
         let dest = self.place(id, dest, &dims, elem)?;
         let (_, elem) = self.parts(&dest)?;
         self.clear(&dest, &Expr::int(1))?;
@@ -449,71 +443,6 @@ impl Lower<'_> {
         self.copy(&value, &place, Mode::Add)?;
         self.close_loops(&vars, &count, false);
         Ok(dest)
-    }
-
-    /// A scalar operation by element on values.
-    pub(super) fn lift(&mut self, id: Id, op: Op, args: &[Val], dest: Option<(&Val, Mode)>) -> Result<Val> {
-        let shapes: Vec<Shape> = args.iter().map(|a| self.shape_of(a)).collect();
-        let shape = self.lift_shape(op, &shapes)?;
-        let mut tensors = args.iter().filter(|a| matches!(a, Val::Tensor(..)));
-        if let Some(first) = tensors.next() {
-            for other in tensors {
-                self.check_sizes(id, first, other)?;
-            }
-        }
-        let (dest, mode) = match dest {
-            Some((d, mode)) => {
-                let have = self.shape_of(d);
-                self.fits_shape(&have, &shape)?;
-                (d.clone(), mode)
-            }
-            None => (self.alloc(&shape, "v")?, Mode::Store),
-        };
-        let args: Vec<Val> = args.iter().map(|a| self.name_val(a.clone(), "v")).collect();
-        self.lift_into(id, op, &args, &dest, mode)?;
-        Ok(dest)
-    }
-
-    fn lift_into(&mut self, id: Id, op: Op, args: &[Val], dest: &Val, mode: Mode) -> Result<()> {
-        match dest {
-            Val::Tensor(dims, elem) => {
-                let total = self.atom(product(dims), "n");
-                let k = self.open_loop(&total, "k")?;
-                let mut each = vec![];
-                for a in args {
-                    each.push(match a {
-                        Val::Tensor(_, inner) => {
-                            let place = self.at(inner, &Expr::Var(k));
-                            self.read(place)
-                        }
-                        other => other.clone(),
-                    });
-                }
-                let place = self.at(elem, &Expr::Var(k));
-                self.lift_into(id, op, &each, &place, mode)?;
-                self.close_loop(k, total, true);
-                Ok(())
-            }
-            Val::Tuple(parts) => {
-                for (k, part) in parts.iter().enumerate() {
-                    let at = |a: &Val| if let Val::Tuple(p) = a { p[k].clone() } else { a.clone() };
-                    let each: Vec<Val> = args.iter().map(at).collect();
-                    // Tensors that stand in tuples have not been compared yet.
-                    let tensors: Vec<&Val> = each.iter().filter(|v| matches!(v, Val::Tensor(..))).collect();
-                    if let [a, b] = tensors.as_slice() {
-                        self.check_sizes(id, a, b)?;
-                    }
-                    self.lift_into(id, op, &each, part, mode)?;
-                }
-                Ok(())
-            }
-            Val::Expr(_) | Val::Place(..) => {
-                let scalars: Vec<Expr> =
-                    args.iter().filter_map(|a| if let Val::Expr(e) = a { Some(e.clone()) } else { None }).collect();
-                let out = self.operate(id, op, scalars)?;
-                self.put(dest, out, mode)
-            }
-        }
     }
 }
 

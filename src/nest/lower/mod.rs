@@ -7,6 +7,7 @@
 //! It must not know of rewriting (fusion is not done here) or of C++.
 
 mod call;
+mod lift;
 mod make;
 mod prove;
 mod shape;
@@ -91,6 +92,10 @@ struct Lower<'a> {
     marks: u32,
     /// Loop variables that a shape was found to depend on.
     touched: Vec<bool>,
+    /// Terms to which sizes are added, made where they are needed.
+    shapes: Option<Terms>,
+    /// Whether terms cannot fail, as far as that was asked.
+    total: FxHashMap<Id, bool>,
 }
 
 impl<'a> Lower<'a> {
@@ -108,6 +113,8 @@ impl<'a> Lower<'a> {
             serial: 0,
             marks: 0,
             touched: vec![],
+            shapes: None,
+            total: FxHashMap::default(),
         })
     }
 
@@ -312,10 +319,10 @@ fn weight(e: &Expr) -> usize {
 fn fold(op: Op, ty: Scalar, args: Vec<Expr>) -> Expr {
     let one = |e: &Expr, v: i64| *e == Expr::int(v);
     match (op, args.as_slice()) {
-        (Op::Add, [a, b]) | (Op::Mul, [b, a]) if one(a, i64::from(op == Op::Mul)) => return b.clone(),
-        (Op::Add, [a, b]) | (Op::Mul, [a, b]) | (Op::Sub, [a, b]) if one(b, i64::from(op == Op::Mul)) => {
-            return a.clone();
-        }
+        (Op::Add, [a, b]) if one(a, 0) => return b.clone(),
+        (Op::Mul, [a, b]) if one(a, 1) => return b.clone(),
+        (Op::Add | Op::Sub, [a, b]) if one(b, 0) => return a.clone(),
+        (Op::Mul, [a, b]) if one(b, 1) => return a.clone(),
         (Op::Mul, [a, b]) if one(a, 0) || one(b, 0) => return Expr::int(0),
         (_, [Expr::Lit(a), Expr::Lit(b)]) if a.as_int().is_some() && b.as_int().is_some() => {
             if let Ok(l) = op.eval(&[*a, *b]) {

@@ -54,7 +54,9 @@ impl Lower<'_> {
                 }
             }
             Expr::Op(Op::Add, Scalar::I64, args) => self.linear(&args[0], fuel)?.plus(&self.linear(&args[1], fuel)?, 1),
-            Expr::Op(Op::Sub, Scalar::I64, args) => self.linear(&args[0], fuel)?.plus(&self.linear(&args[1], fuel)?, -1),
+            Expr::Op(Op::Sub, Scalar::I64, args) => {
+                self.linear(&args[0], fuel)?.plus(&self.linear(&args[1], fuel)?, -1)
+            }
             Expr::Op(Op::Mul, Scalar::I64, args) => {
                 let (a, b) = (self.linear(&args[0], fuel)?, self.linear(&args[1], fuel)?);
                 match (a.each.is_empty(), b.each.is_empty()) {

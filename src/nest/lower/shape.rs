@@ -29,8 +29,11 @@ impl Lower<'_> {
         self.f.env.truncate(outer);
         self.f.env.extend(inner);
         let value = self.name_val(value?, "v");
-        let serial = self.block()?.serial;
-        self.f.env[at] = Slot::Lazy(id, outer, Some((value.clone(), serial)));
+        // A tensor's memory may be given back before the next use; scalars stay in their block.
+        if !self.terms.ty(id).has_tensor() {
+            let serial = self.block()?.serial;
+            self.f.env[at] = Slot::Lazy(id, outer, Some((value.clone(), serial)));
+        }
         Ok(value)
     }
 
@@ -85,8 +88,7 @@ impl Lower<'_> {
             }
             Head::ConstVec(d) | Head::DeltaVec(d) => {
                 let dims = self.ints(&kids[..d])?;
-                let value = kids[kids.len() - 1];
-                Ok(Shape::Tensor(dims, Box::new(self.shape(value)?)))
+                Ok(Shape::Tensor(dims, Box::new(self.shape(kids[kids.len() - 1])?)))
             }
             Head::VecInit => {
                 let dims = vec![Expr::int(kids.len() as i64)];
@@ -94,8 +96,7 @@ impl Lower<'_> {
             }
             Head::Scatter(d) => {
                 let dims = self.ints(&kids[..d])?;
-                let elem = self.dummy_shape(terms.ty(id))?;
-                Ok(Shape::Tensor(dims, Box::new(elem)))
+                Ok(Shape::Tensor(dims, Box::new(self.plain_elements(terms.ty(id))?)))
             }
             Head::Const(_) | Head::Cast(_) | Head::Arg(_) | Head::Size(_) | Head::Print => {
                 let v = self.value(id)?;

@@ -67,10 +67,7 @@ impl Lower<'_> {
                 let e = self.scalar(kids[0])?;
                 Ok(if self.expr_ty(&e) == s { e } else { Expr::Cast(s, Box::new(e)) })
             }
-            Head::Size(k) => {
-                let shape = self.shape(kids[0])?;
-                self.size_in(&shape, k)
-            }
+            Head::Size(k) => self.size(kids[0], k),
             Head::Reduce(m, d) => self.reduce_scalar(id, m, d),
             Head::Arg(m) => self.arg(id, m),
             Head::Print => self.refuse(id, "`print`"),
@@ -80,6 +77,48 @@ impl Lower<'_> {
             },
             _ => self.bug("a scalar term"),
         }
+    }
+
+    /// The size of an axis of a term's value. The value is made only where making it might fail: then
+    /// the size has to fail, too. While a shape is taken, that is left to making the value itself.
+    fn size(&mut self, id: Id, axis: usize) -> Result<Expr> {
+        let shaping = self.f.env.iter().any(|s| !matches!(s, Slot::Val(_)));
+        if shaping || !self.is_view(id) && self.is_total(id) {
+            let shape = self.shape(id)?;
+            if let (Head::Build(_), Shape::Tensor(dims, _)) = (self.terms.head(id), &shape)
+                && !shaping
+            {
+                self.check_sizes_of(id, dims);
+            }
+            return self.size_in(&shape, axis);
+        }
+        let v = self.value(id)?;
+        self.size_of(&v, axis)
+    }
+
+    /// Whether a term's value is part of one that exists.
+    pub(super) fn is_view(&self, id: Id) -> bool {
+        let kids = self.terms.kids(id);
+        match self.terms.head(id) {
+            Head::Var(..) => true,
+            Head::Get(..) | Head::Index(_) => self.is_view(kids[kids.len() - 1]),
+            _ => false,
+        }
+    }
+
+    /// Whether nothing in a term can fail, but for the sizes of the term itself.
+    fn is_total(&mut self, id: Id) -> bool {
+        if let Some(known) = self.total.get(&id) {
+            return *known;
+        }
+        let terms = self.terms;
+        let sound = |t: Id| {
+            let kids: Vec<_> = terms.kids(t).iter().map(|k| terms.ty(*k)).collect();
+            t == id && matches!(terms.head(t), Head::Build(_)) || !terms.head(t).is_partial(&kids)
+        };
+        let total = terms.reachable(id).into_iter().all(sound);
+        self.total.insert(id, total);
+        total
     }
 
     /// A scalar operation, with its check.
@@ -163,7 +202,7 @@ impl Lower<'_> {
             Head::If => {
                 let shape = self.shape(id)?;
                 let dest = self.alloc(&shape, "v")?;
-                self.into(id, &dest, Mode::Store)?;
+                self.fill(id, &dest, Mode::Store)?;
                 Ok(dest)
             }
             Head::Assert => {
@@ -227,44 +266,29 @@ impl Lower<'_> {
     }
 
     /// Fills a destination of the term's shape with its value.
-    pub(super) fn into(&mut self, id: Id, dest: &Val, mode: Mode) -> Result<()> {
-        deep(|| self.into_node(id, dest, mode))
+    pub(super) fn fill(&mut self, id: Id, dest: &Val, mode: Mode) -> Result<()> {
+        deep(|| self.fill_node(id, dest, mode))
     }
 
-    fn into_node(&mut self, id: Id, dest: &Val, mode: Mode) -> Result<()> {
+    fn fill_node(&mut self, id: Id, dest: &Val, mode: Mode) -> Result<()> {
         let kids = self.terms.kids(id);
         let ty = self.terms.ty(id);
         match self.terms.head(id) {
             Head::Let => {
                 let mark = self.mark();
                 self.bind(id)?;
-                let out = self.into(kids[1], dest, mode);
+                let out = self.fill(kids[1], dest, mode);
                 self.f.env.pop();
                 self.release(mark);
                 out
             }
-            Head::If => {
-                let c = self.scalar(kids[0])?;
-                let mut arms = vec![];
-                for arm in &kids[1..] {
-                    self.open_block()?;
-                    let mark = self.mark();
-                    let done = self.into(*arm, dest, mode);
-                    self.release(mark);
-                    arms.push(self.close_arm());
-                    done?;
-                }
-                let second = arms.pop().unwrap_or_default();
-                let first = arms.pop().unwrap_or_default();
-                self.push(Stmt::If(c, first, second));
-                Ok(())
-            }
+            Head::If => self.fill_if(kids, dest, mode),
             Head::Assert => {
                 self.assertion(id)?;
-                self.into(kids[1], dest, mode)
+                self.fill(kids[1], dest, mode)
             }
             Head::Tuple => match dest {
-                Val::Tuple(parts) => kids.iter().zip(parts).try_for_each(|(k, p)| self.into(*k, p, mode)),
+                Val::Tuple(parts) => kids.iter().zip(parts).try_for_each(|(k, p)| self.fill(*k, p, mode)),
                 _ => self.bug("a tuple as destination"),
             },
             Head::Call(f) => self.call(id, f, Some((dest, mode))).map(drop),
@@ -290,6 +314,23 @@ impl Lower<'_> {
                 Ok(())
             }
         }
+    }
+
+    fn fill_if(&mut self, kids: &[Id], dest: &Val, mode: Mode) -> Result<()> {
+        let c = self.scalar(kids[0])?;
+        let mut arms = vec![];
+        for arm in &kids[1..] {
+            self.open_block()?;
+            let mark = self.mark();
+            let done = self.fill(*arm, dest, mode);
+            self.release(mark);
+            arms.push(self.close_arm());
+            done?;
+        }
+        let second = arms.pop().unwrap_or_default();
+        let first = arms.pop().unwrap_or_default();
+        self.push(Stmt::If(c, first, second));
+        Ok(())
     }
 
     /// Fails unless a destination has the shape of a value: lowering has promised that.

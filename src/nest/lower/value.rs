@@ -58,7 +58,9 @@ impl Lower<'_> {
 
     fn alloc_in(&mut self, shape: &Shape, name: &str, outer: &mut Vec<Expr>) -> Result<Val> {
         match shape {
-            Shape::Scalar(s) if outer.is_empty() => Ok(Val::Expr(Expr::Var(self.mutable(name, Expr::Lit(Lit::zero(*s)))))),
+            Shape::Scalar(s) if outer.is_empty() => {
+                Ok(Val::Expr(Expr::Var(self.mutable(name, Expr::Lit(Lit::zero(*s))))))
+            }
             Shape::Scalar(s) => {
                 let buf = self.fresh_buf(name, *s);
                 self.push(Stmt::Alloc(buf, outer.clone()));
@@ -161,9 +163,7 @@ impl Lower<'_> {
 
     fn copy_in(&mut self, v: &Val, dest: &Val, mode: Mode, total: &Expr) -> Result<()> {
         match (v, dest) {
-            (Val::Tuple(a), Val::Tuple(b)) => {
-                a.iter().zip(b).try_for_each(|(a, b)| self.copy_in(a, b, mode, total))
-            }
+            (Val::Tuple(a), Val::Tuple(b)) => a.iter().zip(b).try_for_each(|(a, b)| self.copy_in(a, b, mode, total)),
             (Val::Tensor(dims, a), Val::Tensor(_, b)) => {
                 let total = int_op(Op::Mul, total.clone(), product(dims));
                 let total = self.atom(total, "n");
@@ -223,13 +223,11 @@ impl Lower<'_> {
     /// Whether two shapes are equal: a condition, `true` where that is proved.
     pub(super) fn same(&mut self, a: &Shape, b: &Shape) -> Expr {
         match (a, b) {
-            (Shape::Tuple(a), Shape::Tuple(b)) => {
-                a.iter().zip(b).fold(Expr::Lit(Lit::Bool(true)), |all, (a, b)| {
-                    let each = self.same(a, b);
-                    let each = self.atom(each, "same");
-                    and(all, each)
-                })
-            }
+            (Shape::Tuple(a), Shape::Tuple(b)) => a.iter().zip(b).fold(Expr::Lit(Lit::Bool(true)), |all, (a, b)| {
+                let each = self.same(a, b);
+                let each = self.atom(each, "same");
+                and(all, each)
+            }),
             (Shape::Tensor(m, a), Shape::Tensor(n, b)) => {
                 let outer = self.same_dims(m, n);
                 let inner = self.same(a, b);
