@@ -4,15 +4,15 @@
 
 use crate::cost::{Costing, Model};
 use crate::diag::{Diagnostic, Result, Source, nearest};
-use crate::ir::{Body, Def, Fun, Program, print};
+use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty, print};
 use crate::rewrite::egraph::optimize::{Found, Settings, optimize as saturate};
 use crate::rewrite::egraph::pattern::{Compiled, compile};
 use crate::rewrite::egraph::saturate::Limits;
-use crate::rewrite::inline::{Inliner, recursive};
+use crate::rewrite::inline::{flatten, recursive};
 use crate::rules::{Level, Library};
 use crate::types;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ pub fn optimize(program: &Program, options: &Options<'_>) -> Result<Outcome> {
             let from = (options.clock)();
             let found = match recursive.contains(&def.fun) {
                 true => None,
-                false => one(program, def, &compiled, options),
+                false => one(program, def, &recursive, &compiled, options),
             };
             (found, def, (options.clock)() - from)
         })
@@ -126,23 +126,24 @@ fn chosen<'a>(program: &'a Program, names: &[String]) -> Result<Vec<&'a Def>> {
     Ok(program.defs.values().filter(wanted).collect())
 }
 
-fn one(program: &Program, def: &Def, rules: &[Compiled<'_>], options: &Options<'_>) -> Option<Found> {
-    let mut inliner = Inliner::new(program);
-    let start = inliner.body(def.fun)?;
-    if inliner.terms.reachable(start).len() > options.max_nodes / START_SHARE {
+fn one(
+    program: &Program,
+    def: &Def,
+    recursive: &FxHashSet<Fun>,
+    rules: &[Compiled<'_>],
+    options: &Options<'_>,
+) -> Option<Found> {
+    let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
+    let flatten = |terms: &Terms, id: Id| flatten(program, recursive, terms, id, &params);
+    let start = flatten(&program.terms, def.term()?)?;
+    if start.terms.reachable(start.id).len() > options.max_nodes / START_SHARE {
         return None;
     }
     let mut costing = Costing::new(program, options.cost, &options.sizes);
     let limits = Limits { nodes: options.max_nodes, rounds: 30, matches: 500 };
-    let settings = Settings {
-        rules,
-        model: options.cost,
-        sizes: &options.sizes,
-        limits,
-        restarts: 4,
-        trials: 300,
-    };
-    saturate(def, &inliner.terms, start, &mut costing, &settings)
+    let (model, sizes) = (options.cost, options.sizes.as_slice());
+    let settings = Settings { rules, model, sizes, limits, flatten: &flatten, restarts: 4, trials: 300 };
+    saturate(def, start, &mut costing, &settings)
 }
 
 /// Puts the better bodies into the program, checks it, and reads it again from its text.

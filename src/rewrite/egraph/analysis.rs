@@ -99,8 +99,10 @@ pub struct Fact {
     pub range: Range,
     /// How often the bounds were made tighter: a class that is part of itself could go on for ever.
     pub tightened: u8,
-    /// Some member cannot fail.
+    /// Some member cannot fail, or evaluation is certain anyway.
     pub total: bool,
+    /// If this fails, everything fails: the input evaluates it for all it depends on.
+    pub strict: bool,
     /// Some member cannot fail and has a value over the reals.
     pub defined: bool,
     /// Sizes of a tensor by axis.
@@ -125,6 +127,9 @@ pub struct Step {
 impl Step {
     /// Whether what was matched may fail where what was made has a value.
     pub fn removes_failure(&self, g: &Graph) -> bool {
+        if node_total(g, &self.root) && self.root.kids.iter().all(|k| g[*k].data.total) {
+            return false;
+        }
         let partial = |nodes: &[ENode]| nodes.iter().filter(|n| !node_total(g, n)).count();
         self.lost.iter().any(|id| !g[*id].data.total) || partial(&self.left) > partial(&self.right)
     }
@@ -170,6 +175,7 @@ impl Fact {
             range: node_range(g, node, ty),
             tightened: 0,
             total,
+            strict: false,
             defined: total && node_defined(g, node) && kids.iter().all(|k| k.defined),
             dims: node_dims(g, node, ty),
             estimate: estimate(node, &kids),
@@ -226,6 +232,7 @@ impl Analysis<ENode> for Facts {
             a.tightened += 1;
         }
         a.total |= b.total;
+        a.strict |= b.strict;
         a.defined |= b.defined;
         for (x, y) in a.dims.iter_mut().zip(&b.dims) {
             *x = x.or(*y);

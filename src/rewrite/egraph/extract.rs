@@ -405,7 +405,8 @@ impl<'a> Builder<'a> {
         }
         let choice = self.defining.last().map_or(&self.plan.top, |t| &self.plan.kept[t]);
         let node = choice.get(&id);
-        let out = node.and_then(|node| deep(|| self.node(terms, node, depth)));
+        let strict = self.g[id].data.strict;
+        let out = node.and_then(|node| deep(|| self.node(terms, node, depth, strict)));
         if defines {
             self.defining.pop();
         }
@@ -414,7 +415,7 @@ impl<'a> Builder<'a> {
         out
     }
 
-    fn node(&mut self, terms: &mut Terms, node: &ENode, depth: usize) -> Option<TermId> {
+    fn node(&mut self, terms: &mut Terms, node: &ENode, depth: usize, strict: bool) -> Option<TermId> {
         let head = match node.label {
             Label::Head(head) => head,
             Label::Param(k, ty) => {
@@ -429,7 +430,7 @@ impl<'a> Builder<'a> {
         for (k, kid) in kids.iter().enumerate() {
             ids.push(self.term(terms, *kid, depth + head.binds(k, kids.len()))?);
         }
-        let total = node_total(self.g, node) && ids.iter().all(|k| self.total.get(k) == Some(&true));
+        let total = strict || node_total(self.g, node) && ids.iter().all(|k| self.total.get(k) == Some(&true));
         let id = terms.add(head, ids).ok()?;
         // One term may come from classes that know different things of it.
         let entry = self.total.entry(id).or_insert(total);

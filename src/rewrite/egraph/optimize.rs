@@ -8,6 +8,7 @@ use super::saturate::{Limits, Report, extents, graph, saturate};
 use super::Graph;
 use crate::cost::{Costing, Model, Shape};
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
+use crate::rewrite::inline::{Flat, bound_extents};
 use rustc_hash::FxHashMap;
 
 /// How to search.
@@ -20,6 +21,8 @@ pub struct Settings<'a> {
     pub sizes: &'a [(String, u64)],
     /// Limits of each round.
     pub limits: Limits,
+    /// Makes a term over the definition's parameters let-free.
+    pub flatten: &'a (dyn Fn(&Terms, Id) -> Option<Flat> + Sync),
     /// How often the best term so far starts a new e-graph.
     pub restarts: usize,
     /// How many changed choices are tried one by one after extraction.
@@ -39,13 +42,13 @@ pub struct Found {
 }
 
 /// Searches from a let-free term. The result is at most as costly as `elaborate` makes the start.
-pub fn optimize(def: &Def, terms: &Terms, start: Id, costing: &mut Costing<'_>, settings: &Settings<'_>) -> Option<Found> {
+pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Settings<'_>) -> Option<Found> {
     let mut search = Search { def, costing, settings, best: None };
-    let mut flat = (terms.clone(), start);
+    let mut flat = start;
     let mut reports = vec![];
     for _ in 0..settings.restarts.max(1) {
         let mut g = graph();
-        let root = Import::new(&mut g, def, settings).run(&flat.0, flat.1);
+        let root = Import::new(&mut g, def, settings, &flat).run();
         g.rebuild();
         let before = search.best.as_ref().map(|b| b.cost);
         search.try_all(&g, root, false);
@@ -56,10 +59,10 @@ pub fn optimize(def: &Def, terms: &Terms, start: Id, costing: &mut Costing<'_>, 
         search.try_all(&g, root, true);
         let best = search.best.as_ref()?;
         let settled = before.is_some_and(|b| best.cost > b - 1e-6);
-        flat = (best.flat.0.clone(), best.flat.1);
         if settled || reports.last().is_some_and(|r| r.saturated) && reports.len() > 1 {
             break;
         }
+        flat = (settings.flatten)(&best.terms, best.id)?;
     }
     let best = search.best?;
     Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports })
@@ -69,7 +72,6 @@ pub fn optimize(def: &Def, terms: &Terms, start: Id, costing: &mut Costing<'_>, 
 const MAX_TENSORS: usize = 40;
 
 struct Best {
-    flat: (Terms, Id),
     terms: Terms,
     id: Id,
     cost: f64,
@@ -159,7 +161,6 @@ impl Search<'_, '_, '_> {
         let flat = builder.term(&mut terms, root, 0)?;
         let total = builder.total;
         let params: Vec<Ty> = self.def.params.iter().map(|p| p.ty).collect();
-        let flat_terms = terms.clone();
         let model = self.settings.model;
         let costs = |head: Head, tys: &[Ty], ty: Ty| {
             let shape = Shape { ty, kids: tys, elements: 1.0, inner: 1.0, trips: 2.0 };
@@ -170,7 +171,7 @@ impl Search<'_, '_, '_> {
         crate::types::verify::closed(&terms, id, &mut scope, &mut Default::default()).ok()?;
         let cost = self.costing.term(id, self.def, &terms);
         if self.best.as_ref().is_none_or(|b| cost < b.cost - 1e-9) {
-            self.best = Some(Best { flat: (flat_terms, flat), terms, id, cost });
+            self.best = Some(Best { terms, id, cost });
         }
         Some(cost)
     }
@@ -192,13 +193,18 @@ fn reached(g: &Graph, root: egg::Id, choice: &Choice) -> Vec<egg::Id> {
 /// Let-free terms become classes.
 struct Import<'a> {
     g: &'a mut Graph,
+    flat: &'a Flat,
     params: Vec<egg::Id>,
+    /// The variables in scope: the classes and the terms of their extents.
+    scope: Vec<egg::Id>,
+    extents: Vec<Option<Id>>,
     memo: FxHashMap<(Id, usize, usize), egg::Id>,
     frames: usize,
+    strict: Vec<egg::Id>,
 }
 
 impl<'a> Import<'a> {
-    fn new(g: &'a mut Graph, def: &Def, settings: &Settings<'_>) -> Import<'a> {
+    fn new(g: &'a mut Graph, def: &Def, settings: &Settings<'_>, flat: &'a Flat) -> Import<'a> {
         let mut named: FxHashMap<&str, egg::Id> = FxHashMap::default();
         let mut params = vec![];
         for (k, p) in def.params.iter().enumerate() {
@@ -225,43 +231,54 @@ impl<'a> Import<'a> {
             g.set_analysis_data(id, fact);
         }
         g.rebuild();
-        Import { g, params, memo: FxHashMap::default(), frames: 0 }
+        let (scope, extents, memo, strict) = Default::default();
+        Import { g, flat, params, scope, extents, memo, frames: 0, strict }
     }
 
-    fn run(mut self, terms: &Terms, root: Id) -> egg::Id {
-        self.class(terms, root, &mut vec![], 0)
+    fn run(mut self) -> egg::Id {
+        let root = self.class(self.flat.id, 0);
+        for id in std::mem::take(&mut self.strict) {
+            let mut fact = self.g[id].data.clone();
+            (fact.strict, fact.total) = (true, true);
+            self.g.set_analysis_data(id, fact);
+        }
+        root
     }
 
-    /// `scope` holds the extents of the bound variables; `frame` tells binders apart.
-    fn class(&mut self, terms: &Terms, id: Id, scope: &mut Vec<egg::Id>, frame: usize) -> egg::Id {
-        let head = terms.head(id);
+    /// The class of a term in the present scope; `frame` tells binders apart.
+    fn class(&mut self, id: Id, frame: usize) -> egg::Id {
+        let terms = &self.flat.terms;
+        let (head, depth) = (terms.head(id), self.scope.len());
         if let Head::Var(i, ty) = head {
-            return match scope.len().checked_sub(1 + i as usize) {
-                Some(level) => self.g.add(ENode::new(Head::Var(i, ty), [scope[level]])),
-                None => self.params[self.params.len() - 1 - (i as usize - scope.len())],
+            return match depth.checked_sub(1 + i as usize) {
+                Some(level) => self.g.add(ENode::new(Head::Var(i, ty), [self.scope[level]])),
+                None => self.params[self.params.len() - 1 - (i as usize - depth)],
             };
         }
-        let frame_key = if terms.free(id).below(scope.len()) { frame } else { 0 };
-        let key = (id, frame_key, scope.len());
+        let frame_key = if terms.free(id).below(depth) { frame } else { 0 };
+        let key = (id, frame_key, depth);
         if let Some(known) = self.memo.get(&key) {
             return *known;
         }
         let kids = terms.kids(id);
         let mut ids = vec![];
         for (k, kid) in kids.iter().enumerate() {
-            let depth = scope.len();
             let mut inner = frame;
             if head.binds(k, kids.len()) > 0 {
-                scope.extend(extents(self.g, head, &ids));
+                self.scope.extend(extents(self.g, head, &ids));
+                self.extents.extend(bound_extents(head, kids));
                 self.frames += 1;
                 inner = self.frames;
             }
-            ids.push(deep(|| self.class(terms, *kid, scope, inner)));
-            scope.truncate(depth);
+            ids.push(deep(|| self.class(*kid, inner)));
+            self.scope.truncate(depth);
+            self.extents.truncate(depth);
         }
         let out = self.g.add(ENode::new(head, ids));
+        if self.flat.strict.contains(&(id, self.extents.clone())) {
+            self.strict.push(out);
+        }
         self.memo.insert(key, out);
         out
     }
 }
-
