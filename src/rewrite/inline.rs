@@ -4,6 +4,7 @@
 //! loop afterwards, which may never run. So the terms that are certain to be evaluated are noted.
 
 use crate::ir::{Fun, Head, Id, Program, Terms, Ty, deep};
+use crate::types::shape::{lowered, shape};
 use rustc_hash::FxHashSet;
 
 /// The functions that call themselves; only direct recursion exists in the language.
@@ -14,20 +15,43 @@ pub fn recursive(program: &Program) -> FxHashSet<Fun> {
     program.defs.iter().filter(|(f, d)| d.term().is_some_and(|b| calls_itself(f, b))).map(|(f, _)| *f).collect()
 }
 
-/// The extents of the variables that a node binds, outermost first, where they have one.
-pub fn bound_extents(head: Head, kids: &[Id]) -> Vec<Option<Id>> {
-    match head {
+/// The extents of the variables that a node binds, outermost first, where they have one; each is a
+/// term right where its variable is bound.
+pub fn bound_extents(terms: &mut Terms, head: Head, kids: &[Id]) -> Vec<Option<Id>> {
+    let extents = match head {
         Head::Build(d) | Head::Reduce(_, d) => kids[..d].iter().map(|k| Some(*k)).collect(),
         Head::Arg(_) => vec![Some(kids[0])],
         Head::Scatter(d) => vec![Some(kids[d])],
         Head::Scan => vec![None, Some(kids[1])],
         Head::Fold => vec![None, None],
         _ => vec![],
-    }
+    };
+    extents.into_iter().enumerate().map(|(slot, e)| e.map(|e| terms.shift(e, slot))).collect()
 }
 
-/// A term with the extents of the variables in scope: what tells equal terms in different loops apart.
-pub type Site = (Id, Vec<Option<Id>>);
+/// A term in its loops, wherever it stands: its variables renumbered, and what they range over.
+pub type Site = (Id, Vec<Id>);
+
+/// The site of a term, from the extents of the variables in scope. Nothing where a variable that it
+/// depends on has no extent, or one that itself depends on loops.
+pub fn site(terms: &mut Terms, id: Id, extents: &[Option<Id>]) -> Option<Site> {
+    let (free, depth) = (terms.free(id), extents.len());
+    if depth >= 60 {
+        return None;
+    }
+    let used: Vec<usize> = (0..depth).filter(|i| free.has(*i)).collect();
+    let mut ranges = vec![];
+    for i in &used {
+        let level = depth - 1 - i;
+        ranges.push(lowered(terms, extents[level]?, level)?);
+    }
+    let place = |i: usize| used.iter().position(|u| *u == i).unwrap_or(i + used.len() - depth);
+    let term = match used.len() == depth {
+        true => id,
+        false => terms.map_free(id, 0, &mut |t, i, ty, under| t.var((place(i as usize) + under) as u32, ty)),
+    };
+    Some((term, ranges))
+}
 
 /// A let-free term.
 #[derive(Clone)]
@@ -88,6 +112,9 @@ impl Walk<'_> {
             Head::Var(i, ty) => return Some(self.variable(env[env.len() - 1 - i as usize], ty)),
             Head::Let => {
                 let value = deep(|| self.flat(terms, kids[0], env, strict))?;
+                if strict {
+                    self.note(value);
+                }
                 env.push(Entry::Value(value, self.extents.len()));
                 let body = deep(|| self.flat(terms, kids[1], env, strict));
                 env.pop();
@@ -108,8 +135,8 @@ impl Walk<'_> {
             }
             _ => self.node(terms, id, env, strict)?,
         };
-        if strict && self.certain(out) {
-            self.strict.insert((out, self.extents.clone()));
+        if strict && self.out.ty(out).has_tensor() {
+            self.note(out);
         }
         Some(out)
     }
@@ -122,7 +149,8 @@ impl Walk<'_> {
             let (depth, binds) = (self.extents.len(), head.binds(k, n));
             if binds > 0 {
                 env.extend((depth..depth + binds).map(Entry::Bound));
-                self.extents.extend(bound_extents(head, &ids));
+                let extents = bound_extents(&mut self.out, head, &ids);
+                self.extents.extend(extents);
             }
             let strict = strict && !(head == Head::If && k > 0);
             let made = deep(|| self.flat(terms, *kid, env, strict));
@@ -132,6 +160,11 @@ impl Walk<'_> {
         }
         Some(match head {
             Head::Get(i, _) if self.out.head(ids[0]) == Head::Tuple => self.out.kids(ids[0])[i as usize],
+            // Sizes are known from what makes a tensor, and bounds of loops have to be closed terms. Inside
+            // an empty tensor sizes are 0, whatever its elements would be, so those stay.
+            Head::Size(k) if self.out.ty(ids[0]).as_tensor().is_some_and(|(rank, _)| k < rank) => {
+                shape(&mut self.out, ids[0])[k]
+            }
             _ => self.out.put(head, ids),
         })
     }
@@ -141,14 +174,16 @@ impl Walk<'_> {
         match entry {
             Entry::Param(p) => self.out.var((depth + self.params.len() - 1 - p) as u32, ty),
             Entry::Bound(level) => self.out.var((depth - 1 - level) as u32, ty),
-            Entry::Value(id, made) => {
-                let moved = self.out.shift(id, depth - made);
-                // What was certain to be evaluated outside is harmless inside.
-                if self.strict.contains(&(id, self.extents[..made].to_vec())) {
-                    self.strict.insert((moved, self.extents.clone()));
-                }
-                moved
-            }
+            Entry::Value(id, made) => self.out.shift(id, depth - made),
+        }
+    }
+
+    /// Notes a term that is evaluated here, if that is certain.
+    fn note(&mut self, id: Id) {
+        if self.certain(id)
+            && let Some(site) = site(&mut self.out, id, &self.extents)
+        {
+            self.strict.insert(site);
         }
     }
 

@@ -5,3 +5,4 @@
 
 pub mod egraph;
 pub mod inline;
+pub mod tabulate;

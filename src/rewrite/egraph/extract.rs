@@ -22,6 +22,74 @@ pub struct Candidates<'a> {
     /// Allowed members by class, in a fixed order.
     pub nodes: FxHashMap<Id, Vec<ENode>>,
     order: Vec<Id>,
+    /// The tensors worth keeping.
+    pub families: Vec<Vec<Id>>,
+}
+
+/// So many families of tensors are considered at most.
+pub const MAX_FAMILIES: usize = 40;
+
+/// Tensors that are made of something and read somewhere: those worth keeping. Tensors that differ
+/// only in how deep they stand in loops are one family.
+pub fn families(g: &mut Graph) -> Vec<Vec<Id>> {
+    let mut read = std::collections::BTreeSet::new();
+    for node in g.classes().flat_map(|c| &c.nodes) {
+        if let (Label::Head(Head::Index(_)), Some(tensor)) = (node.label, node.kids.last()) {
+            read.insert(g.find(*tensor));
+        }
+    }
+    let made = |n: &ENode| !matches!(n.label, Label::Param(..) | Label::Unknown | Label::Head(Head::Index(_)));
+    read.retain(|id| g[*id].nodes.iter().all(made));
+    let mut groups: std::collections::BTreeMap<Id, Vec<Id>> = Default::default();
+    for id in read {
+        let normal = renumbered(g, id).unwrap_or(id);
+        groups.entry(g.find(normal)).or_default().push(id);
+    }
+    g.rebuild();
+    let mut out: Vec<Vec<Id>> = groups.into_values().collect();
+    for family in &mut out {
+        family.iter_mut().for_each(|id| *id = g.find(*id));
+        family.sort();
+        family.dedup();
+    }
+    out
+}
+
+/// The class with its variables numbered from 0: the same for all places it could stand at.
+fn renumbered(g: &mut Graph, id: Id) -> Option<Id> {
+    let free = g[id].data.free;
+    let mut extents = FxHashMap::default();
+    variables(g, id, 0, &mut extents, &mut FxHashSet::default());
+    let n = (0..63).rev().find(|i| free.has(*i)).map_or(0, |i| i + 1);
+    let mut inner = vec![None; n];
+    let mut count = 0;
+    for (i, slot) in inner.iter_mut().enumerate() {
+        if free.has(i) {
+            let (ty, extent) = *extents.get(&i)?;
+            *slot = Some(g.add(ENode::new(Head::Var(count, ty), [extent])));
+            count += 1;
+        }
+    }
+    super::apply::moved(g, id, &super::apply::Move { inner, depth: count as usize })
+}
+
+/// Types and extents of the free variables of a class's representative.
+fn variables(g: &Graph, id: Id, under: usize, out: &mut FxHashMap<usize, (Ty, Id)>, seen: &mut FxHashSet<(Id, usize)>) {
+    if g[id].data.free.outside(under).is_closed() || !seen.insert((g.find(id), under)) {
+        return;
+    }
+    let node = &g[id].data.best;
+    if let Label::Head(Head::Var(i, ty)) = node.label {
+        if let Some(i) = (i as usize).checked_sub(under) {
+            out.insert(i, (ty, node.kids[0]));
+        }
+        return;
+    }
+    let n = node.kids.len();
+    for (k, kid) in node.kids.iter().enumerate() {
+        let binds = node.head().map_or(0, |h| h.binds(k, n));
+        deep(|| variables(g, *kid, under + binds, out, seen));
+    }
 }
 
 /// Costs by where they are paid: outside all loops, and in the loop of each free variable.
@@ -68,7 +136,7 @@ impl Split {
 
 impl<'a> Candidates<'a> {
     /// Collects the members that may be chosen.
-    pub fn new(g: &'a Graph, model: Model) -> Candidates<'a> {
+    pub fn new(g: &'a Graph, model: Model, families: Vec<Vec<Id>>) -> Candidates<'a> {
         let mut banned: FxHashSet<ENode> = FxHashSet::default();
         for step in g.analysis.steps.iter().filter(|s| s.removes_failure(g)) {
             banned.insert(step.root.clone().map_children(|k| g.find(k)));
@@ -88,7 +156,7 @@ impl<'a> Candidates<'a> {
             nodes.insert(class.id, allowed);
         }
         order.sort();
-        Candidates { g, model, nodes, order }
+        Candidates { g, model, nodes, order, families }
     }
 
     /// The number of scalars of a class.
@@ -345,27 +413,25 @@ impl Plan {
         Plan { top, kept: Default::default() }
     }
 
-    /// The plan with one more tensor kept, or with one less.
-    pub fn toggled(&self, all: &Candidates<'_>, tensor: Id) -> Plan {
+    /// A plan that keeps all tensors.
+    pub fn keep_all(all: &Candidates<'_>) -> Plan {
+        let none = Plan { top: Choice::default(), kept: Default::default() };
+        let every: Vec<Id> = all.families.iter().take(MAX_FAMILIES).flatten().copied().collect();
+        none.toggled(all, &every)
+    }
+
+    /// The plan with a family of tensors kept that was not, or the other way round.
+    pub fn toggled(&self, all: &Candidates<'_>, family: &[Id]) -> Plan {
         let mut tensors: std::collections::BTreeSet<Id> = self.kept.keys().copied().collect();
-        if !tensors.remove(&tensor) {
-            tensors.insert(tensor);
+        let keep = family.iter().any(|t| !tensors.contains(t));
+        for tensor in family {
+            if keep { tensors.insert(*tensor) } else { tensors.remove(tensor) };
         }
-        let without = |t: &Id| tensors.iter().copied().filter(|o| o != t).collect();
+        let family = |t: &Id| all.families.iter().position(|f| f.contains(t));
+        let without = |t: &Id| tensors.iter().copied().filter(|o| family(o) != family(t)).collect();
         let kept = tensors.iter().map(|t| (*t, all.tree(&without(t)))).collect();
         Plan { top: all.tree(&tensors), kept }
     }
-}
-
-/// The tensors of the graph that are made of something and read somewhere: those worth a thought.
-pub fn tensors(all: &Candidates<'_>) -> Vec<Id> {
-    let is_read = |n: &ENode| match n.label {
-        Label::Head(Head::Index(_)) => n.kids.last().copied(),
-        Label::Head(_) | Label::Param(..) | Label::Unknown => None,
-    };
-    let read: std::collections::BTreeSet<Id> = all.nodes.values().flatten().filter_map(is_read).collect();
-    let made = |n: &ENode| !matches!(n.label, Label::Param(..) | Label::Unknown | Label::Head(Head::Index(_)));
-    read.into_iter().filter(|id| all.nodes[id].iter().any(made) && !all.g[*id].nodes.iter().any(|n| !made(n))).collect()
 }
 
 /// Makes terms from a choice.
@@ -426,9 +492,12 @@ impl<'a> Builder<'a> {
             Label::Unknown => return None,
         };
         let kids = extracted_kids(node);
-        let mut ids = vec![];
+        let mut ids: Vec<TermId> = vec![];
         for (k, kid) in kids.iter().enumerate() {
             ids.push(self.term(terms, *kid, depth + head.binds(k, kids.len()))?);
+        }
+        if let Some(tensor) = self.copied(terms, node, head, &ids) {
+            return Some(tensor);
         }
         let total = strict || node_total(self.g, node) && ids.iter().all(|k| self.total.get(k) == Some(&true));
         let id = terms.add(head, ids).ok()?;
@@ -436,5 +505,24 @@ impl<'a> Builder<'a> {
         let entry = self.total.entry(id).or_insert(total);
         *entry &= total;
         Some(id)
+    }
+
+    /// The tensor itself, where the node would copy it element by element.
+    fn copied(&self, terms: &mut Terms, node: &ENode, head: Head, ids: &[TermId]) -> Option<TermId> {
+        let Head::Build(d) = head else { return None };
+        let (read, kids) = (terms.head(ids[d]), terms.kids(ids[d]).to_vec());
+        let in_order = (0..d).all(|k| matches!(terms.head(kids[k]), Head::Var(i, _) if i as usize == d - 1 - k));
+        if read != Head::Index(d) || !in_order {
+            return None;
+        }
+        // The sizes of the tensor that is read are known by its class.
+        let choice = self.defining.last().map_or(&self.plan.top, |t| &self.plan.kept[t]);
+        let body = choice.get(&self.g.find(node.kids[d]))?;
+        let dims = &self.g[*body.kids.last()?].data.dims;
+        let same = (0..d).all(|k| dims.get(k).copied().flatten().is_some_and(|n| self.g.find(n) == self.g.find(node.kids[k])));
+        if body.label != Label::Head(read) || !same {
+            return None;
+        }
+        crate::types::shape::lowered(terms, kids[d], d)
     }
 }

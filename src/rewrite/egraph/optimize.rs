@@ -1,14 +1,15 @@
 //! One definition through the e-graph: in, saturate, extract, elaborate; the best that was seen.
 
 use super::elaborate::elaborate;
-use super::extract::{Builder, Candidates, Choice, Plan, extracted_kids, tensors};
+use super::extract::{Builder, Candidates, Choice, Plan, extracted_kids, families, MAX_FAMILIES};
 use super::language::{ENode, Label};
 use super::pattern::Compiled;
 use super::saturate::{Limits, Report, extents, graph, saturate};
 use super::Graph;
 use crate::cost::{Costing, Model, Shape};
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
-use crate::rewrite::inline::{Flat, bound_extents};
+use crate::rewrite::inline::{Flat, bound_extents, site};
+use crate::rewrite::tabulate::{self, Known};
 use rustc_hash::FxHashMap;
 
 /// How to search.
@@ -51,12 +52,12 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
         let root = Import::new(&mut g, def, settings, &flat).run();
         g.rebuild();
         let before = search.best.as_ref().map(|b| b.cost);
-        search.try_all(&g, root, false);
+        search.try_all(&mut g, root, false);
         reports.push(saturate(&mut g, settings.rules, &settings.limits));
         if g.analysis.mismatch.is_some() {
             break;
         }
-        search.try_all(&g, root, true);
+        search.try_all(&mut g, root, true);
         let best = search.best.as_ref()?;
         let settled = before.is_some_and(|b| best.cost > b - 1e-6);
         if settled || reports.last().is_some_and(|r| r.saturated) && reports.len() > 1 {
@@ -64,14 +65,18 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
         }
         flat = (settings.flatten)(&best.terms, best.id)?;
     }
+    search.tabulate();
     let best = search.best?;
     Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports })
 }
 
-/// So many tensors are tried to be kept.
-const MAX_TENSORS: usize = 40;
+/// So many tables are made at most.
+const MAX_TABLES: usize = 8;
+/// So many terms are tried for each table.
+const MAX_TARGETS: usize = 40;
 
 struct Best {
+    flat: Known,
     terms: Terms,
     id: Id,
     cost: f64,
@@ -86,8 +91,10 @@ struct Search<'a, 'b, 'c> {
 
 impl Search<'_, '_, '_> {
     /// Tries the extractions of an e-graph; with `refine`, also choices near the best one.
-    fn try_all(&mut self, g: &Graph, root: egg::Id, refine: bool) {
-        let candidates = Candidates::new(g, self.settings.model);
+    fn try_all(&mut self, g: &mut Graph, root: egg::Id, refine: bool) {
+        let families = if refine { families(g) } else { vec![] };
+        let g = &*g;
+        let candidates = Candidates::new(g, self.settings.model, families);
         let mut plans = vec![Plan::plain(candidates.tree(&Default::default()))];
         if refine {
             plans.push(Plan::plain(candidates.dag()));
@@ -101,19 +108,29 @@ impl Search<'_, '_, '_> {
             }
         }
         if let Some((cost, plan)) = best.filter(|_| refine) {
-            let (cost, plan) = self.keep(g, root, &candidates, cost, plan);
-            self.change(g, root, &candidates, cost, plan);
+            let mut found = self.keep(g, root, &candidates, cost, plan);
+            let all = Plan::keep_all(&candidates);
+            if let Some(cost) = self.try_plan(g, root, &all) {
+                let other = self.keep(g, root, &candidates, cost, all);
+                found = if other.0 < found.0 { other } else { found };
+            }
+            self.change(g, root, &candidates, found.0, found.1);
         }
     }
 
     /// Keeps tensors one by one for as long as that helps.
-    fn keep(&mut self, g: &Graph, root: egg::Id, all: &Candidates<'_>, mut cost: f64, mut plan: Plan) -> (f64, Plan) {
-        let mut tensors = tensors(all);
-        tensors.truncate(MAX_TENSORS);
+    fn keep(
+        &mut self,
+        g: &Graph,
+        root: egg::Id,
+        all: &Candidates<'_>,
+        mut cost: f64,
+        mut plan: Plan,
+    ) -> (f64, Plan) {
         for _ in 0..2 {
             let before = cost;
-            for tensor in &tensors {
-                let with = plan.toggled(all, *tensor);
+            for family in all.families.iter().take(MAX_FAMILIES) {
+                let with = plan.toggled(all, family);
                 match self.try_plan(g, root, &with) {
                     Some(new) if new < cost - 1e-9 => (cost, plan) = (new, with),
                     _ => {}
@@ -154,24 +171,52 @@ impl Search<'_, '_, '_> {
         }
     }
 
-    /// The cost of the term that a plan makes; the best one is kept.
+    /// Turns what loops compute again and again into tables, for as long as that helps.
+    fn tabulate(&mut self) {
+        let Some(best) = &self.best else { return };
+        let mut flat = best.flat.clone();
+        let mut cost = best.cost;
+        for _ in 0..MAX_TABLES {
+            let mut improved = false;
+            for target in tabulate::candidates(&mut flat).into_iter().take(MAX_TARGETS) {
+                let with = tabulate::tabulated(&flat, &target);
+                if let Some(new) = self.try_term(with.clone())
+                    && new < cost - 1e-9
+                {
+                    (cost, flat, improved) = (new, with, true);
+                    break;
+                }
+            }
+            if !improved {
+                return;
+            }
+        }
+    }
+
+    /// The cost of the term that a plan makes.
     fn try_plan(&mut self, g: &Graph, root: egg::Id, plan: &Plan) -> Option<f64> {
         let mut terms = Terms::default();
         let mut builder = Builder::new(g, plan, self.def.params.len());
-        let flat = builder.term(&mut terms, root, 0)?;
+        let id = builder.term(&mut terms, root, 0)?;
         let total = builder.total;
+        self.try_term(Known { terms, id, total })
+    }
+
+    /// The cost of a let-free term after elaboration; the best one is kept.
+    fn try_term(&mut self, flat: Known) -> Option<f64> {
+        let mut terms = flat.terms.clone();
         let params: Vec<Ty> = self.def.params.iter().map(|p| p.ty).collect();
         let model = self.settings.model;
         let costs = |head: Head, tys: &[Ty], ty: Ty| {
             let shape = Shape { ty, kids: tys, elements: 1.0, inner: 1.0, trips: 2.0 };
             model.own(head, &shape) > model.binding()
         };
-        let id = elaborate(&mut terms, flat, &params, &total, &costs);
+        let id = elaborate(&mut terms, flat.id, &params, &flat.total, &costs);
         let mut scope = params.clone();
         crate::types::verify::closed(&terms, id, &mut scope, &mut Default::default()).ok()?;
         let cost = self.costing.term(id, self.def, &terms);
         if self.best.as_ref().is_none_or(|b| cost < b.cost - 1e-9) {
-            self.best = Some(Best { terms, id, cost });
+            self.best = Some(Best { flat, terms, id, cost });
         }
         Some(cost)
     }
@@ -194,6 +239,7 @@ fn reached(g: &Graph, root: egg::Id, choice: &Choice) -> Vec<egg::Id> {
 struct Import<'a> {
     g: &'a mut Graph,
     flat: &'a Flat,
+    terms: Terms,
     params: Vec<egg::Id>,
     /// The variables in scope: the classes and the terms of their extents.
     scope: Vec<egg::Id>,
@@ -232,7 +278,7 @@ impl<'a> Import<'a> {
         }
         g.rebuild();
         let (scope, extents, memo, strict) = Default::default();
-        Import { g, flat, params, scope, extents, memo, frames: 0, strict }
+        Import { g, flat, terms: flat.terms.clone(), params, scope, extents, memo, frames: 0, strict }
     }
 
     fn run(mut self) -> egg::Id {
@@ -247,26 +293,25 @@ impl<'a> Import<'a> {
 
     /// The class of a term in the present scope; `frame` tells binders apart.
     fn class(&mut self, id: Id, frame: usize) -> egg::Id {
-        let terms = &self.flat.terms;
-        let (head, depth) = (terms.head(id), self.scope.len());
+        let (head, depth) = (self.terms.head(id), self.scope.len());
         if let Head::Var(i, ty) = head {
             return match depth.checked_sub(1 + i as usize) {
                 Some(level) => self.g.add(ENode::new(Head::Var(i, ty), [self.scope[level]])),
                 None => self.params[self.params.len() - 1 - (i as usize - depth)],
             };
         }
-        let frame_key = if terms.free(id).below(depth) { frame } else { 0 };
+        let frame_key = if self.terms.free(id).below(depth) { frame } else { 0 };
         let key = (id, frame_key, depth);
         if let Some(known) = self.memo.get(&key) {
             return *known;
         }
-        let kids = terms.kids(id);
+        let kids = self.terms.kids(id).to_vec();
         let mut ids = vec![];
         for (k, kid) in kids.iter().enumerate() {
             let mut inner = frame;
             if head.binds(k, kids.len()) > 0 {
                 self.scope.extend(extents(self.g, head, &ids));
-                self.extents.extend(bound_extents(head, kids));
+                self.extents.extend(bound_extents(&mut self.terms, head, &kids));
                 self.frames += 1;
                 inner = self.frames;
             }
@@ -275,7 +320,7 @@ impl<'a> Import<'a> {
             self.extents.truncate(depth);
         }
         let out = self.g.add(ENode::new(head, ids));
-        if self.flat.strict.contains(&(id, self.extents.clone())) {
+        if site(&mut self.terms, id, &self.extents).is_some_and(|s| self.flat.strict.contains(&s)) {
             self.strict.push(out);
         }
         self.memo.insert(key, out);

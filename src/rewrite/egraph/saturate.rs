@@ -9,7 +9,7 @@ use super::apply::{Move, moved, shifted};
 use super::facts::{in_range, same_dims};
 use super::language::{ENode, Label};
 use super::pattern::{Compiled, Template};
-use crate::ir::{Head, Ty, TyKind};
+use crate::ir::{Head, Lit, Op, Ty, TyKind};
 use crate::rules::{Condition, Level, Meta};
 use egg::{Id, Searcher, Subst};
 use rustc_hash::FxHashMap;
@@ -272,10 +272,30 @@ impl Match<'_> {
     }
 }
 
+/// A closed class that is at least the size: itself, or for the index of another loop that loop's
+/// extent, which it stays below.
+fn upper_bound(g: &Graph, size: Id) -> Option<Id> {
+    if g[size].data.free.is_closed() {
+        return Some(size);
+    }
+    let extent = |id: Id| {
+        g[id].nodes.iter().find_map(|n| match n.label {
+            Label::Head(Head::Var(..)) if g[n.kids[0]].data.ty == Ty::int() => Some(n.kids[0]),
+            _ => None,
+        })
+    };
+    let next = g[size].nodes.iter().find_map(|n| match n.label {
+        Label::Head(Head::Op(Op::Add)) if g[n.kids[1]].data.konst == Some(Lit::int(1)) => extent(n.kids[0]),
+        Label::Head(Head::Op(Op::Add)) if g[n.kids[0]].data.konst == Some(Lit::int(1)) => extent(n.kids[1]),
+        _ => None,
+    });
+    extent(size).or(next)
+}
+
 /// The extents of the variables that a node binds, outermost first, from its first children.
 pub fn extents(g: &mut Graph, head: Head, kids: &[Id]) -> Vec<Id> {
     let unknown = g.add(ENode::leaf(Label::Unknown));
-    let closed = |g: &Graph, id: Id| if g[id].data.free.is_closed() { id } else { unknown };
+    let closed = |g: &Graph, id: Id| upper_bound(g, id).unwrap_or(unknown);
     match head {
         Head::Build(d) | Head::Reduce(_, d) => kids[..d].iter().map(|k| closed(g, *k)).collect(),
         Head::Arg(_) => vec![closed(g, kids[0])],

@@ -1,0 +1,195 @@
+//! What an inner loop computes again in every round of an outer one becomes a table.
+//!
+//! `f(j)` inside loops over i and j, where it does not depend on i, becomes
+//! `index j (build m (lam j f(j)))`. The table depends on no i, so elaboration moves it out of the
+//! loop over i. Only terms that cannot fail are tabulated: a table computes all its elements.
+
+use super::inline::{Site, bound_extents, site};
+use crate::ir::{Free, Head, Id, Lit, Node, Terms, deep};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A let-free term with what is known of its parts.
+#[derive(Clone)]
+pub struct Known {
+    /// The arena.
+    pub terms: Terms,
+    /// The term.
+    pub id: Id,
+    /// Whether a term cannot fail.
+    pub total: FxHashMap<Id, bool>,
+}
+
+/// A variable in scope.
+#[derive(Clone, Copy)]
+struct Bound {
+    extent: Option<Id>,
+}
+
+/// The terms that tables could hold, larger ones first.
+pub fn candidates(known: &mut Known) -> Vec<Site> {
+    let id = known.id;
+    let mut walk = Walk { known, scope: vec![], target: None, found: vec![], seen: FxHashSet::default(), frames: 0 };
+    walk.collect(id, 0);
+    let mut found = walk.found;
+    found.sort_by_key(|site| std::cmp::Reverse((known.terms.size(site.0), site.0)));
+    found.dedup();
+    found
+}
+
+/// The term with a table for `target` wherever that stands in a loop which it does not depend on.
+pub fn tabulated(known: &Known, target: &Site) -> Known {
+    let mut out = known.clone();
+    let id = out.id;
+    let mut walk =
+        Walk { known: &mut out, scope: vec![], target: Some(target.clone()), found: vec![], seen: FxHashSet::default(), frames: 0 };
+    let new = walk.replace(id, 0, &mut FxHashMap::default());
+    out.id = new;
+    out
+}
+
+struct Walk<'a> {
+    known: &'a mut Known,
+    scope: Vec<Bound>,
+    target: Option<Site>,
+    found: Vec<Site>,
+    seen: FxHashSet<(Id, usize)>,
+    frames: usize,
+}
+
+impl Walk<'_> {
+    fn collect(&mut self, id: Id, frame: usize) {
+        let frame = if self.known.terms.free(id).below(self.scope.len()) { frame } else { 0 };
+        if !self.seen.insert((id, frame)) {
+            return;
+        }
+        if self.table(id).is_some()
+            && let Some(site) = self.site(id)
+        {
+            self.found.push(site);
+        }
+        let Node { head, kids } = self.known.terms.node(id).clone();
+        for (k, kid) in kids.iter().enumerate() {
+            let depth = self.scope.len();
+            let inner = self.enter(head, &kids, k, frame);
+            deep(|| self.collect(*kid, inner));
+            self.scope.truncate(depth);
+        }
+    }
+
+    /// Brings the variables into scope that child `k` sees; the frame of the child.
+    fn enter(&mut self, head: Head, kids: &[Id], k: usize, frame: usize) -> usize {
+        if head.binds(k, kids.len()) == 0 {
+            return frame;
+        }
+        let extents = match head {
+            Head::Let => vec![None],
+            _ => bound_extents(&mut self.known.terms, head, kids),
+        };
+        self.scope.extend(extents.into_iter().map(|extent| Bound { extent }));
+        self.frames += 1;
+        self.frames
+    }
+
+    /// The variables that a table of the term would have, outermost first, and their extents here.
+    fn table(&mut self, id: Id) -> Option<Vec<(usize, Id)>> {
+        let depth = self.scope.len();
+        let terms = &self.known.terms;
+        let free = terms.free(id);
+        if depth > 60 || self.known.total.get(&id) != Some(&true) || terms.ty(id).as_scalar().is_none() || !self.works(id) {
+            return None;
+        }
+        // The further out the loop that repeats it, the more a table saves.
+        let innermost = (0..depth).find(|i| free.has(*i))?;
+        let outer: Vec<usize> = (innermost..depth).rev().filter(|i| !free.has(*i)).collect();
+        outer.into_iter().find_map(|o| self.dims(free, o))
+    }
+
+    /// The variables of a table that is to stand outside the loop of variable `outer`.
+    fn dims(&mut self, free: Free, outer: usize) -> Option<Vec<(usize, Id)>> {
+        let depth = self.scope.len();
+        let mut dims = vec![];
+        for i in (0..outer).rev().filter(|i| free.has(*i)) {
+            let extent = self.scope[depth - 1 - i].extent?;
+            let here = self.known.terms.shift(extent, i + 1);
+            if self.known.terms.free(here).below(outer + 1) || !self.is_size(extent) {
+                return None;
+            }
+            dims.push((i, here));
+        }
+        Some(dims)
+    }
+
+    /// The term apart from where it stands.
+    fn site(&mut self, id: Id) -> Option<Site> {
+        let extents: Vec<Option<Id>> = self.scope.iter().map(|b| b.extent).collect();
+        site(&mut self.known.terms, id, &extents)
+    }
+
+    /// Whether the term computes anything beyond reading.
+    fn works(&self, id: Id) -> bool {
+        let terms = &self.known.terms;
+        let works = |id: Id| matches!(terms.head(id), Head::Op(_) | Head::Reduce(..) | Head::Sum | Head::Arg(_) | Head::Fold);
+        let reads = |id: Id| matches!(terms.head(id), Head::Index(_));
+        match terms.head(id) {
+            Head::Op(_) => true,
+            _ => works(id) || (!reads(id) && terms.reachable(id).into_iter().any(works)),
+        }
+    }
+
+    /// Whether the term is a size: never negative, and without failure.
+    fn is_size(&self, id: Id) -> bool {
+        match self.known.terms.head(id) {
+            Head::Const(Lit::Int(_, v)) => v >= 0,
+            Head::Size(_) => self.known.total.get(&id) == Some(&true),
+            _ => false,
+        }
+    }
+
+    fn replace(&mut self, id: Id, frame: usize, memo: &mut FxHashMap<(Id, usize), Id>) -> Id {
+        let frame = if self.known.terms.free(id).below(self.scope.len()) { frame } else { 0 };
+        if let Some(done) = memo.get(&(id, frame)) {
+            return *done;
+        }
+        if let Some(dims) = self.table(id)
+            && self.site(id) == self.target
+        {
+            let out = self.read(id, &dims);
+            memo.insert((id, frame), out);
+            return out;
+        }
+        let Node { head, kids } = self.known.terms.node(id).clone();
+        let mut new = vec![];
+        for (k, kid) in kids.iter().enumerate() {
+            let depth = self.scope.len();
+            let inner = self.enter(head, &kids, k, frame);
+            new.push(deep(|| self.replace(*kid, inner, memo)));
+            self.scope.truncate(depth);
+        }
+        let out = self.known.terms.put(head, new);
+        if let Some(total) = self.known.total.get(&id).copied() {
+            *self.known.total.entry(out).or_insert(total) &= total;
+        }
+        memo.insert((id, frame), out);
+        out
+    }
+
+    /// A table of the term, read at the variables in scope.
+    fn read(&mut self, id: Id, dims: &[(usize, Id)]) -> Id {
+        let n = dims.len();
+        let terms = &mut self.known.terms;
+        let place = |i: usize| dims.iter().position(|(d, _)| *d == i);
+        let body = terms.map_free(id, 0, &mut |t, i, ty, depth| {
+            let new = place(i as usize).map_or(i as usize + n, |p| n - 1 - p);
+            t.var((new + depth) as u32, ty)
+        });
+        let table = terms.put(Head::Build(n), dims.iter().map(|(_, e)| *e).chain([body]));
+        let mut kids: Vec<Id> = dims.iter().map(|(i, _)| terms.var(*i as u32, crate::ir::Ty::int())).collect();
+        kids.push(table);
+        let out = terms.put(Head::Index(n), kids);
+        // The term cannot fail, nor can its parts, nor reading within the extents.
+        for part in terms.reachable(out) {
+            self.known.total.insert(part, true);
+        }
+        out
+    }
+}
