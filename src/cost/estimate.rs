@@ -114,10 +114,13 @@ pub fn node(head: Head, ty: Ty, kids: &[Est]) -> Est {
         Head::ConstVec(d) => Est::Tensor(nums(0..d), Box::new(kids[d].clone())),
         Head::DeltaVec(d) => Est::Tensor(nums(0..d), Box::new(kids[2 * d].clone())),
         Head::VecInit => Est::Tensor(vec![kids.len() as f64], Box::new(kids[0].clone())),
-        Head::Scatter(d) => Est::Tensor(nums(0..d), Box::new(match &kids[d + 1] {
-            Est::Tuple(pair) => pair[1].clone(),
-            Est::Num(_) | Est::Tensor(..) => Est::Num(1.0),
-        })),
+        Head::Scatter(d) => Est::Tensor(
+            nums(0..d),
+            Box::new(match &kids[d + 1] {
+                Est::Tuple(pair) => pair[1].clone(),
+                Est::Num(_) | Est::Tensor(..) => Est::Num(1.0),
+            }),
+        ),
         Head::Var(..) | Head::Call(_) | Head::Arg(_) | Head::Print => Est::of(ty, &[]),
     }
 }

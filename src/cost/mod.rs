@@ -178,9 +178,8 @@ impl<'a> Costing<'a> {
         def.params
             .iter()
             .map(|p| {
-                let dims: Vec<f64> = (0..p.ty.axes())
-                    .map(|k| p.sizes.get(k).and_then(known).unwrap_or(ASSUMED))
-                    .collect();
+                let dims: Vec<f64> =
+                    (0..p.ty.axes()).map(|k| p.sizes.get(k).and_then(known).unwrap_or(ASSUMED)).collect();
                 Est::of(p.ty, &dims).with_value(known(&p.name))
             })
             .collect()

@@ -40,8 +40,14 @@ pub fn candidates(known: &mut Known) -> Vec<Site> {
 pub fn tabulated(known: &Known, target: &Site) -> Known {
     let mut out = known.clone();
     let id = out.id;
-    let mut walk =
-        Walk { known: &mut out, scope: vec![], target: Some(target.clone()), found: vec![], seen: FxHashSet::default(), frames: 0 };
+    let mut walk = Walk {
+        known: &mut out,
+        scope: vec![],
+        target: Some(target.clone()),
+        found: vec![],
+        seen: FxHashSet::default(),
+        frames: 0,
+    };
     let new = walk.replace(id, 0, &mut FxHashMap::default());
     out.id = new;
     out
@@ -95,7 +101,11 @@ impl Walk<'_> {
         let depth = self.scope.len();
         let terms = &self.known.terms;
         let free = terms.free(id);
-        if depth > 60 || self.known.total.get(&id) != Some(&true) || terms.ty(id).as_scalar().is_none() || !self.works(id) {
+        if depth > 60
+            || self.known.total.get(&id) != Some(&true)
+            || terms.ty(id).as_scalar().is_none()
+            || !self.works(id)
+        {
             return None;
         }
         // The further out the loop that repeats it, the more a table saves.
@@ -128,7 +138,8 @@ impl Walk<'_> {
     /// Whether the term computes anything beyond reading.
     fn works(&self, id: Id) -> bool {
         let terms = &self.known.terms;
-        let works = |id: Id| matches!(terms.head(id), Head::Op(_) | Head::Reduce(..) | Head::Sum | Head::Arg(_) | Head::Fold);
+        let works =
+            |id: Id| matches!(terms.head(id), Head::Op(_) | Head::Reduce(..) | Head::Sum | Head::Arg(_) | Head::Fold);
         let reads = |id: Id| matches!(terms.head(id), Head::Index(_));
         match terms.head(id) {
             Head::Op(_) => true,

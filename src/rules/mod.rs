@@ -124,8 +124,16 @@ impl Library {
     /// # Errors
     /// A shipped file is wrong: a bug that the tests find.
     pub fn shipped() -> Result<Library> {
-        let files = shipped!("arith.rules", "logic.rules", "transcendental.rules", "tuple.rules", "array.rules",
-            "sum.rules", "fold.rules", "let.rules");
+        let files = shipped!(
+            "arith.rules",
+            "logic.rules",
+            "transcendental.rules",
+            "tuple.rules",
+            "array.rules",
+            "sum.rules",
+            "fold.rules",
+            "let.rules"
+        );
         let mut library = Library::default();
         for (name, text) in files {
             library.extend(&Source::new(format!("rules/{name}"), text))?;

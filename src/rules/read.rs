@@ -19,7 +19,8 @@ pub fn rules(source: &Arc<Source>) -> Result<Vec<(Rule, Span)>> {
             }
             None if ["def", "edef", "gdef"].iter().any(|d| tree.headed(*at, d).is_some()) => {}
             None => {
-                let d = Diagnostic::user("expected a rule").at(tree.at(*at).span, "such as `(rule \"name\" ((a : Float)) LHS RHS)`");
+                let d = Diagnostic::user("expected a rule")
+                    .at(tree.at(*at).span, "such as `(rule \"name\" ((a : Float)) LHS RHS)`");
                 return Err(d.within(source));
             }
         }

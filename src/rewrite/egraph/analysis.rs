@@ -70,12 +70,7 @@ impl Range {
     /// Of a product.
     pub fn mul(self, o: Range) -> Range {
         let corner = |a: f64, b: f64| if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
-        let corners = [
-            corner(self.lo, o.lo),
-            corner(self.lo, o.hi),
-            corner(self.hi, o.lo),
-            corner(self.hi, o.hi),
-        ];
+        let corners = [corner(self.lo, o.lo), corner(self.lo, o.hi), corner(self.hi, o.lo), corner(self.hi, o.hi)];
         let lo = corners.iter().copied().fold(f64::INFINITY, f64::min);
         let hi = corners.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         Range { lo, hi, nonzero: self.nonzero && o.nonzero }

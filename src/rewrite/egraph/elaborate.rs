@@ -19,7 +19,11 @@ enum Label {
     /// A parameter, by level.
     Param(usize, Ty),
     /// Variable `slot` of a binder.
-    Bound { binder: usize, slot: usize, ty: Ty },
+    Bound {
+        binder: usize,
+        slot: usize,
+        ty: Ty,
+    },
     /// A looping node: its binder makes it one of a kind.
     Binder(Head, usize),
 }
@@ -61,11 +65,21 @@ pub fn elaborate(
     total: &FxHashMap<Id, bool>,
     costs: &dyn Fn(Head, &[Ty], Ty) -> bool,
 ) -> Id {
-    let mut graph = Unfold { terms, total, costs, nodes: vec![], known: FxHashMap::default(), memo: FxHashMap::default(), binders: FxHashMap::default(), count: 0 };
+    let mut graph = Unfold {
+        terms,
+        total,
+        costs,
+        nodes: vec![],
+        known: FxHashMap::default(),
+        memo: FxHashMap::default(),
+        binders: FxHashMap::default(),
+        count: 0,
+    };
     let mut scope: Vec<Label> = params.iter().enumerate().map(|(k, ty)| Label::Param(k, *ty)).collect();
     let root = graph.part(root, &mut scope, usize::MAX);
     let nodes = graph.nodes;
-    let mut placing = Placing { nodes: &nodes, scopes: vec![], inner: FxHashMap::default(), homes: vec![vec![]; nodes.len()] };
+    let mut placing =
+        Placing { nodes: &nodes, scopes: vec![], inner: FxHashMap::default(), homes: vec![vec![]; nodes.len()] };
     placing.scopes.push(Scope { parent: None, depth: 0, kind: Kind::Top });
     placing.place_all(root);
     let mut bound: FxHashMap<Place, Vec<Part>> = FxHashMap::default();
@@ -74,7 +88,14 @@ pub fn elaborate(
             bound.entry(home.at).or_default().push(part);
         }
     }
-    let mut emit = Emit { placing, bound, levels: FxHashMap::default(), binders: FxHashMap::default(), depth: params.len(), terms };
+    let mut emit = Emit {
+        placing,
+        bound,
+        levels: FxHashMap::default(),
+        binders: FxHashMap::default(),
+        depth: params.len(),
+        terms,
+    };
     emit.scope(0, root)
 }
 
@@ -248,8 +269,9 @@ impl Placing<'_> {
     fn homes_of(&self, part: Part, sites: &[Place]) -> Vec<Home> {
         let common = sites.iter().copied().reduce(|a, b| self.common(a, b)).unwrap_or(0);
         let total = self.nodes[part].total;
-        if !total && !self.certain(sites, common) {
-            // It may fail, and nobody is sure to need it here: each branch computes its own.
+        if !total && !self.certain(sites, common) || !self.in_scope(part, common) {
+            // It may fail, and nobody is sure to need it here; or its loop stands here more than once
+            // for that reason. Each branch computes its own.
             let mut groups: Vec<(Place, Vec<Place>)> = vec![];
             for site in sites {
                 let child = self.below(*site, common);
@@ -263,6 +285,19 @@ impl Placing<'_> {
         let at = if total { self.hoisted(part, common) } else { common };
         let named = sites.len() > 1 || at != sites[0];
         vec![Home { at, named }]
+    }
+
+    /// Whether all binders that the part depends on are around a scope.
+    fn in_scope(&self, part: Part, at: Place) -> bool {
+        let mut missing = self.nodes[part].needs.clone();
+        let mut place = Some(at);
+        while let Some(p) = place.filter(|_| !missing.is_empty()) {
+            if let Kind::Loop(binder) = self.scopes[p].kind {
+                missing.retain(|b| *b != binder);
+            }
+            place = self.scopes[p].parent;
+        }
+        missing.is_empty()
     }
 
     /// As far out as loops go that the part does not depend on.
@@ -288,7 +323,9 @@ impl Placing<'_> {
             self.certain(&group, p)
         };
         inside.iter().any(|a| {
-            arm(*a).is_some_and(|(part, k)| k == 1 && certain_arm(*a) && inside.iter().any(|b| arm(*b) == Some((part, 2)) && certain_arm(*b)))
+            arm(*a).is_some_and(|(part, k)| {
+                k == 1 && certain_arm(*a) && inside.iter().any(|b| arm(*b) == Some((part, 2)) && certain_arm(*b))
+            })
         })
     }
 

@@ -425,7 +425,11 @@ impl Plan {
         let mut tensors: std::collections::BTreeSet<Id> = self.kept.keys().copied().collect();
         let keep = family.iter().any(|t| !tensors.contains(t));
         for tensor in family {
-            if keep { tensors.insert(*tensor) } else { tensors.remove(tensor) };
+            if keep {
+                tensors.insert(*tensor)
+            } else {
+                tensors.remove(tensor)
+            };
         }
         let family = |t: &Id| all.families.iter().position(|f| f.contains(t));
         let without = |t: &Id| tensors.iter().copied().filter(|o| family(o) != family(t)).collect();
@@ -508,7 +512,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The tensor itself, where the node would copy it element by element.
-    fn copied(&self, terms: &mut Terms, node: &ENode, head: Head, ids: &[TermId]) -> Option<TermId> {
+    fn copied(&mut self, terms: &mut Terms, node: &ENode, head: Head, ids: &[TermId]) -> Option<TermId> {
         let Head::Build(d) = head else { return None };
         let (read, kids) = (terms.head(ids[d]), terms.kids(ids[d]).to_vec());
         let in_order = (0..d).all(|k| matches!(terms.head(kids[k]), Head::Var(i, _) if i as usize == d - 1 - k));
@@ -519,10 +523,16 @@ impl<'a> Builder<'a> {
         let choice = self.defining.last().map_or(&self.plan.top, |t| &self.plan.kept[t]);
         let body = choice.get(&self.g.find(node.kids[d]))?;
         let dims = &self.g[*body.kids.last()?].data.dims;
-        let same = (0..d).all(|k| dims.get(k).copied().flatten().is_some_and(|n| self.g.find(n) == self.g.find(node.kids[k])));
+        let same =
+            (0..d).all(|k| dims.get(k).copied().flatten().is_some_and(|n| self.g.find(n) == self.g.find(node.kids[k])));
         if body.label != Label::Head(read) || !same {
             return None;
         }
-        crate::types::shape::lowered(terms, kids[d], d)
+        let out = crate::types::shape::lowered(terms, kids[d], d)?;
+        if self.total.get(&kids[d]) == Some(&true) {
+            // The parts of what cannot fail cannot fail.
+            self.total.extend(terms.reachable(out).into_iter().map(|part| (part, true)));
+        }
+        Some(out)
     }
 }

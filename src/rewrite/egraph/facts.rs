@@ -13,9 +13,10 @@ fn range(g: &Graph, id: Id) -> Range {
 /// Whether an index is proved to lie in `0..n`.
 pub fn in_range(g: &Graph, index: Id, n: Id) -> bool {
     let n = g.find(n);
-    let by_extent = g[index].nodes.iter().any(|e| {
-        matches!(e.label, Label::Head(Head::Var(..))) && e.kids.first().is_some_and(|ext| g.find(*ext) == n)
-    });
+    let by_extent = g[index]
+        .nodes
+        .iter()
+        .any(|e| matches!(e.label, Label::Head(Head::Var(..))) && e.kids.first().is_some_and(|ext| g.find(*ext) == n));
     let (i, size) = (range(g, index), range(g, n));
     by_extent || (i.lo >= 0.0 && i.hi < size.lo)
 }
@@ -157,7 +158,8 @@ pub fn node_range(g: &Graph, node: &ENode, ty: Ty) -> Range {
         _ => Range::ALL,
     };
     let (lo, hi) = scalar.range();
-    let inside = scalar.is_float() || (out.lo >= lo as f64 && out.hi <= hi as f64 && out.hi < Range::EXACT && out.lo > -Range::EXACT);
+    let inside = scalar.is_float()
+        || (out.lo >= lo as f64 && out.hi <= hi as f64 && out.hi < Range::EXACT && out.lo > -Range::EXACT);
     if inside { out } else { Range::ALL }
 }
 
@@ -178,9 +180,12 @@ fn operation(op: Op, r: &[Range], node: &ENode, float: bool) -> Range {
         }
         Op::Div if float => Range { nonzero: r[0].nonzero && r[1].nonzero, ..Range::ALL },
         Op::Min => Range { lo: r[0].lo.min(r[1].lo), hi: r[0].hi.min(r[1].hi), nonzero: r[0].nonzero && r[1].nonzero },
-        Op::Max => Range { lo: r[0].lo.max(r[1].lo), hi: r[0].hi.max(r[1].hi), nonzero: r[0].nonzero && r[1].nonzero }
-            .tidy(),
-        Op::Abs => Range { lo: r[0].lo.max(-r[0].hi).max(0.0), hi: r[0].lo.abs().max(r[0].hi.abs()), nonzero: r[0].nonzero },
+        Op::Max => {
+            Range { lo: r[0].lo.max(r[1].lo), hi: r[0].hi.max(r[1].hi), nonzero: r[0].nonzero && r[1].nonzero }.tidy()
+        }
+        Op::Abs => {
+            Range { lo: r[0].lo.max(-r[0].hi).max(0.0), hi: r[0].lo.abs().max(r[0].hi.abs()), nonzero: r[0].nonzero }
+        }
         Op::Exp => Range { lo: 0.0, hi: f64::INFINITY, nonzero: true },
         Op::Cosh => Range { lo: 1.0, hi: f64::INFINITY, nonzero: true },
         Op::Sqrt => Range { lo: 0.0, hi: f64::INFINITY, nonzero: r[0].nonzero },

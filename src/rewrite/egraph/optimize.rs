@@ -1,11 +1,11 @@
 //! One definition through the e-graph: in, saturate, extract, elaborate; the best that was seen.
 
+use super::Graph;
 use super::elaborate::elaborate;
-use super::extract::{Builder, Candidates, Choice, Plan, extracted_kids, families, MAX_FAMILIES};
+use super::extract::{Builder, Candidates, Choice, MAX_FAMILIES, Plan, extracted_kids, families};
 use super::language::{ENode, Label};
 use super::pattern::Compiled;
 use super::saturate::{Limits, Report, extents, graph, saturate};
-use super::Graph;
 use crate::cost::{Costing, Model, Shape};
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
 use crate::rewrite::inline::{Flat, bound_extents, site};
@@ -119,14 +119,7 @@ impl Search<'_, '_, '_> {
     }
 
     /// Keeps tensors one by one for as long as that helps.
-    fn keep(
-        &mut self,
-        g: &Graph,
-        root: egg::Id,
-        all: &Candidates<'_>,
-        mut cost: f64,
-        mut plan: Plan,
-    ) -> (f64, Plan) {
+    fn keep(&mut self, g: &Graph, root: egg::Id, all: &Candidates<'_>, mut cost: f64, mut plan: Plan) -> (f64, Plan) {
         for _ in 0..2 {
             let before = cost;
             for family in all.families.iter().take(MAX_FAMILIES) {

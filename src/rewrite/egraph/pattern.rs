@@ -105,7 +105,8 @@ impl Reader<'_> {
                 };
                 let args = kids.iter().map(|a| self.template(*a, depth, left)).collect::<Result<Vec<_>>>()?;
                 if left {
-                    let indices = args.iter().map(|a| if let Template::Var(i, _) = a { Some(*i as usize) } else { None });
+                    let indices =
+                        args.iter().map(|a| if let Template::Var(i, _) = a { Some(*i as usize) } else { None });
                     let Some(indices) = indices.collect::<Option<Vec<_>>>() else {
                         let why = "on the left a metavariable may be applied to bound variables only";
                         return Err(refused(self.rule, why));

@@ -309,13 +309,9 @@ pub fn extents(g: &mut Graph, head: Head, kids: &[Id]) -> Vec<Id> {
 /// Fits a type of a rule to an actual one.
 fn bind(pattern: Ty, actual: Ty, types: &mut FxHashMap<&'static str, Ty>) -> bool {
     match (pattern.kind(), actual.kind()) {
-        (TyKind::Var(range, name), _) => {
-            range.holds(actual) && *types.entry(name).or_insert(actual) == actual
-        }
+        (TyKind::Var(range, name), _) => range.holds(actual) && *types.entry(name).or_insert(actual) == actual,
         (TyKind::Tensor(r, a), TyKind::Tensor(s, b)) => r == s && bind(*a, *b, types),
-        (TyKind::Tuple(a), TyKind::Tuple(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(x, y)| bind(*x, *y, types))
-        }
+        (TyKind::Tuple(a), TyKind::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(x, y)| bind(*x, *y, types)),
         _ => pattern == actual,
     }
 }
@@ -324,9 +320,7 @@ fn instance(ty: Ty, types: &FxHashMap<&'static str, Ty>) -> Option<Ty> {
     match ty.kind() {
         TyKind::Var(_, name) => types.get(name).copied(),
         TyKind::Tensor(r, e) => Some(Ty::tensor(*r, instance(*e, types)?)),
-        TyKind::Tuple(parts) => {
-            Some(Ty::tuple(parts.iter().map(|p| instance(*p, types)).collect::<Option<Vec<_>>>()?))
-        }
+        TyKind::Tuple(parts) => Some(Ty::tuple(parts.iter().map(|p| instance(*p, types)).collect::<Option<Vec<_>>>()?)),
         TyKind::Scalar(_) | TyKind::String => Some(ty),
     }
 }
@@ -402,4 +396,3 @@ fn simpler(g: &Graph, node: &ENode) -> Option<Made> {
 pub fn graph() -> Graph {
     Graph::new(Facts::default())
 }
-
