@@ -4,7 +4,7 @@
 //! [`Elab::now`] moves it to where it is used.
 
 use super::Elab;
-use crate::ir::{Head, Id, Lit, Op, Ty};
+use crate::ir::{Head, Id, Lit, Op, Ty, print};
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -29,7 +29,8 @@ pub struct Val {
 /// A let that waits for its body.
 pub struct Pending {
     value: Id,
-    name: Option<String>,
+    /// Its name in the source, and whether that was chosen (see [`Elab::chosen`]).
+    name: Option<(String, bool)>,
 }
 
 impl Elab<'_> {
@@ -100,8 +101,20 @@ impl Elab<'_> {
     /// Opens a let; [`Elab::close`] puts it around a body.
     pub fn open(&mut self, value: Id, name: Option<String>) {
         let ty = self.terms.ty(value);
+        let name = name.map(|n| {
+            let chosen = self.chosen(Head::Let, std::slice::from_ref(&n));
+            (n, chosen)
+        });
         self.pending.push(Pending { value, name });
         self.scope.push(ty);
+    }
+
+    /// Whether these names, about to come into scope, differ from what printing would make up.
+    pub fn chosen(&self, head: Head, names: &[String]) -> bool {
+        (0..names.len()).any(|k| {
+            let free = |n: &str| !self.names.contains_key(n) && !names[..k].iter().any(|m| m == n);
+            print::generated(head, k, free) != names[k]
+        })
     }
 
     /// How many lets are open.
@@ -114,8 +127,8 @@ impl Elab<'_> {
         while self.pending.len() > mark {
             if let Some(p) = self.pending.pop() {
                 body = self.terms.put(Head::Let, [p.value, body]);
-                if let Some(name) = p.name {
-                    self.terms.name(body, vec![name]);
+                if let Some((name, chosen)) = p.name {
+                    self.terms.name(body, vec![name], chosen);
                 }
                 self.scope.pop();
             }

@@ -166,8 +166,7 @@ impl Search<'_, '_, '_> {
             model.own(head, &shape) > model.binding()
         };
         let id = elaborate(&mut terms, flat, &params, &total, &costs);
-        let mut scope = params.clone();
-        crate::types::verify::closed(&terms, id, &mut scope, &mut Default::default()).ok()?;
+        crate::types::verify::closed(&terms, id, &params).ok()?;
         let cost = self.costing.term(id, self.def, &terms);
         if self.best.as_ref().is_none_or(|b| cost < b.cost - 1e-9) {
             self.best = Some(Best { flat: (flat_terms, flat), terms, id, cost });
