@@ -4,6 +4,7 @@
 //! that terms without remembered names print the same whatever they were once called.
 
 use super::head::{Head, Monoid, Signature};
+use super::names::{self, Numbers};
 use super::program::{Body, Def, Program};
 use super::term::{Id, Terms, deep};
 use super::ty::{Ty, TyKind};
@@ -71,43 +72,11 @@ pub fn term(terms: &Terms, id: Id, names: &[String]) -> String {
     printer.out
 }
 
-/// The name that is printed for variable `k` of a binder where the source chose none. What is
-/// `free` decides it, so equal terms get other names elsewhere: the reader asks here which names
-/// are no choice of the source, and does not keep those. So text that was printed and read again
-/// prints as before.
-pub fn generated(head: Head, k: usize, free: impl Fn(&str) -> bool) -> String {
-    let base = match head {
-        Head::Let => "v",
-        Head::Fold => ["s", "x"][k],
-        Head::Scan => ["s", "i"][k],
-        _ => ["i", "j", "k", "l", "m", "p", "q"].into_iter().find(|n| free(n)).unwrap_or("i"),
-    };
-    numbered(base, free)
-}
-
-/// The name, or the name with the first number that makes it free.
-fn numbered(base: &str, free: impl Fn(&str) -> bool) -> String {
-    if free(base) {
-        return base.to_string();
-    }
-    (1..).map(|n| format!("{base}_{n}")).find(|n| free(n)).unwrap_or_default()
-}
-
-/// A name without the numbers that printing may have put behind it, however often.
-fn base(mut name: &str) -> &str {
-    while let Some((base, n)) = name.rsplit_once('_')
-        && !base.is_empty()
-        && n.bytes().all(|b| b.is_ascii_digit())
-    {
-        name = base;
-    }
-    name
-}
-
 struct Printer<'a> {
     terms: &'a Terms,
     scope: Vec<String>,
     used: FxHashMap<String, usize>,
+    numbers: Numbers,
     /// Text for the size of an axis of a parameter: (level, axis) to name.
     sizes: FxHashMap<(usize, usize), String>,
     out: String,
@@ -116,8 +85,8 @@ struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     fn new(terms: &'a Terms) -> Printer<'a> {
-        let (scope, used, sizes) = Default::default();
-        Printer { terms, scope, used, sizes, out: String::new(), column: 0 }
+        let (scope, used, numbers, sizes) = Default::default();
+        Printer { terms, scope, used, numbers, sizes, out: String::new(), column: 0 }
     }
 
     fn for_def(terms: &'a Terms, def: &Def) -> Printer<'a> {
@@ -145,7 +114,10 @@ impl<'a> Printer<'a> {
         if let Some(name) = self.scope.pop() {
             match self.used.get_mut(&name) {
                 Some(n) if *n > 1 => *n -= 1,
-                _ => drop(self.used.remove(&name)),
+                _ => {
+                    self.used.remove(&name);
+                    self.numbers.left(&name);
+                }
             }
         }
     }
@@ -163,11 +135,11 @@ impl<'a> Printer<'a> {
     }
 
     /// A name for variable `k` of those that `id` binds: remembered or by kind, and new in scope.
-    fn fresh(&self, id: Id, k: usize) -> String {
+    fn fresh(&mut self, id: Id, k: usize) -> String {
         let free = |n: &str| !self.used.contains_key(n);
         match self.terms.chosen(id).and_then(|names| names.get(k)) {
-            Some(name) => numbered(base(name), free),
-            None => generated(self.terms.head(id), k, free),
+            Some(name) => self.numbers.free(names::base(name), free),
+            None => self.numbers.generated(self.terms.head(id), k, free),
         }
     }
 
@@ -200,7 +172,10 @@ impl<'a> Printer<'a> {
                     self.out.push_str(&name);
                     self.enter(name);
                 }
-                Part::Again(k, of) => self.enter(self.fresh(of, k)),
+                Part::Again(k, of) => {
+                    let name = self.fresh(of, k);
+                    self.enter(name);
+                }
                 Part::Leave => self.leave(),
             }
         }
@@ -225,7 +200,10 @@ impl<'a> Printer<'a> {
                     self.push(&name);
                     self.enter(name);
                 }
-                Part::Again(k, of) => self.enter(self.fresh(of, k)),
+                Part::Again(k, of) => {
+                    let name = self.fresh(of, k);
+                    self.enter(name);
+                }
                 Part::Leave => self.leave(),
             }
         }

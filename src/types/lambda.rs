@@ -128,7 +128,7 @@ impl Elab<'_> {
     }
 
     /// What to remember of the names of a lambda that binds `n` variables, before it does so.
-    pub(super) fn remembered(&self, head: Head, lam: &Lambda, n: usize) -> Remembered {
+    pub(super) fn remembered(&mut self, head: Head, lam: &Lambda, n: usize) -> Remembered {
         Remembered(lam.names(n).map(|names| {
             let chosen = self.chosen(head, &names);
             (names, chosen)

@@ -4,7 +4,9 @@
 //! [`Elab::now`] moves it to where it is used.
 
 use super::Elab;
-use crate::ir::{Head, Id, Lit, Op, Ty, print};
+use crate::ir::names::Numbers;
+use smallvec::smallvec;
+use crate::ir::{Head, Id, Lit, Op, Ty, names};
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -62,7 +64,10 @@ impl Elab<'_> {
 
     /// Brings a name into scope.
     pub fn define(&mut self, name: &str, meaning: Meaning) {
-        self.names.entry(name.to_string()).or_default().push(meaning);
+        match self.names.get_mut(name) {
+            Some(stack) => stack.push(meaning),
+            None => drop(self.names.insert(name.to_string(), smallvec![meaning])),
+        }
     }
 
     /// Takes a name out of scope.
@@ -71,6 +76,7 @@ impl Elab<'_> {
             stack.pop();
             if stack.is_empty() {
                 self.names.remove(name);
+                self.numbers.left(name);
             }
         }
     }
@@ -110,10 +116,20 @@ impl Elab<'_> {
     }
 
     /// Whether these names, about to come into scope, differ from what printing would make up.
-    pub fn chosen(&self, head: Head, names: &[String]) -> bool {
-        (0..names.len()).any(|k| {
-            let free = |n: &str| !self.names.contains_key(n) && !names[..k].iter().any(|m| m == n);
-            print::generated(head, k, free) != names[k]
+    pub fn chosen(&mut self, head: Head, each: &[String]) -> bool {
+        // Most names are like none of those, which is seen without a search.
+        let alike = |(k, name): (usize, &String)| names::bases(head, k).contains(&names::base(name));
+        if !each.iter().enumerate().all(alike) {
+            return true;
+        }
+        (0..each.len()).any(|k| {
+            let free = |n: &str| !self.names.contains_key(n) && !each[..k].iter().any(|m| m == n);
+            // Names that are not yet in scope must leave no trace in the numbers.
+            let made = match k {
+                0 => self.numbers.generated(head, k, free),
+                _ => Numbers::default().generated(head, k, free),
+            };
+            made != each[k]
         })
     }
 
