@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::generate::{Generated, Knobs, program};
+use common::generate::{Generated, Knobs, large, program};
 use common::{arguments, read};
 use daedal::diag::Kind;
 use daedal::eval::Interpreter;
@@ -162,18 +162,19 @@ fn deep_brackets_are_refused() {
 /// Texts with `open` and `close` repeated around a middle, in every place where a type or a name of
 /// a function may stand.
 fn nested(depth: usize) -> Vec<String> {
-    let types = [("(Vec ", "Float", ")"), ("Vec ", "Float", ""), ("(Tuple ", "Float", ")"), ("(Tensor 2 ", "Float", ")")]
-        .map(|(open, middle, close)| format!("{}{middle}{}", open.repeat(depth), close.repeat(depth)));
+    let types =
+        [("(Vec ", "Float", ")"), ("Vec ", "Float", ""), ("(Tuple ", "Float", ")"), ("(Tensor 2 ", "Float", ")")]
+            .map(|(open, middle, close)| format!("{}{middle}{}", open.repeat(depth), close.repeat(depth)));
     let brackets = ["("].map(|open| format!("{}Float{}", open.repeat(depth), ")".repeat(depth)));
     let name = format!("{}f{}", "[rev ".repeat(depth), "]".repeat(depth));
     let typed = format!("{}f{}", "[rev [".repeat(depth), " Float]]".repeat(depth));
     let of_types = types.into_iter().chain(brackets).flat_map(|ty| {
         [
             format!("(edef f ({ty}) ({ty}))"),
-            format!("(edef f Float {ty})"),
+            format!("(edef f Float ({ty}))"),
             format!("(def f Float (x : {ty}) 1.0)"),
             format!("(def f Float () (sumbuild 1 (lam (x : {ty}) 1.0)))"),
-            format!("(def f Float (x : Float) x) (gdef rev [f {ty}])"),
+            format!("(def f Float (x : Float) x) (gdef rev [f ({ty})])"),
         ]
     });
     let of_names = [name, typed].into_iter().flat_map(|name| {
@@ -184,8 +185,10 @@ fn nested(depth: usize) -> Vec<String> {
             format!("(gdef rev [{name} Float])"),
         ]
     });
-    let of_values = [("(tuple ", ")"), ("(Vec_init ", ")"), ("(build 1 (lam (i : Integer) ", "))")]
-        .map(|(open, close)| format!("(def f Float () (let (x {}1.0{}) 1.0))", open.repeat(depth), close.repeat(depth)));
+    let of_values =
+        [("(tuple ", ")"), ("(Vec_init ", ")"), ("(build 1 (lam (i : Integer) ", "))")].map(|(open, close)| {
+            format!("(def f Float () (let (x {}1.0{}) 1.0))", open.repeat(depth), close.repeat(depth))
+        });
     of_types.chain(of_names).chain(of_values).collect()
 }
 
@@ -253,9 +256,12 @@ fn names_in_other_scopes_are_stable() {
     let table = "(sum (build (tuple 2 2) (lam (ij : (Tuple Integer Integer)) (get$1$2 ij))))";
     stable(&format!("(def f Integer (j : Integer) (add j {table}))\n(def g Integer () {table})"));
     // Names that end in numbers, as printing makes them.
-    stable("(def f Integer (a : Integer) (let (a_1_2 (add a 1)) (let (a_1 (mul a_1_2 a)) (let (a_ (neg a_1)) (add a_ a)))))");
+    stable(
+        "(def f Integer (a : Integer) (let (a_1_2 (add a 1)) (let (a_1 (mul a_1_2 a)) (let (a_ (neg a_1)) (add a_ a)))))",
+    );
     stable("(def f Integer () (let (v_1 (add 1 1)) (let (v (add v_1 1)) (let (v_7 (neg v)) (add v_7 v)))))");
-    let chosen = stable("(def f Integer (n : Integer) (sumbuild n (lam (row : Integer) (let (twice (add row row)) twice))))");
+    let chosen =
+        stable("(def f Integer (n : Integer) (sumbuild n (lam (row : Integer) (let (twice (add row row)) twice))))");
     assert!(chosen.contains("row") && chosen.contains("twice"), "{chosen}");
 }
 
@@ -302,4 +308,20 @@ fn products_of_sizes_are_checked() {
     let def = &program.defs[0];
     let value = Interpreter::new(&program).run(def, &arguments(def, &["5000000000".to_string()]).unwrap());
     assert_eq!(value.unwrap().to_json().to_string(), "5000000000");
+}
+
+/// Protects: the front end takes linear time in the size of a program (release builds check a
+/// million nodes in under 2 seconds).
+#[test]
+fn large_programs_check() {
+    const NODES: usize = 200_000;
+    let work = || {
+        let text = large(NODES);
+        let start = std::time::Instant::now();
+        let program = read("large.ks", &text).unwrap_or_else(|d| panic!("{}", d.message));
+        assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+        let nodes = program.defs.values().filter_map(|d| Some(program.terms.size(d.term()?))).sum::<u64>() as usize;
+        assert!((NODES * 9 / 10..NODES * 11 / 10).contains(&nodes), "{nodes} nodes");
+    };
+    std::thread::spawn(work).join().unwrap_or_else(|_| panic!("the thread ended early"));
 }

@@ -1,7 +1,7 @@
 //! Expressions: atoms, the core forms, and the table of all other forms.
 
-use super::{Elab, MAX_NESTING};
 use super::scope::Meaning;
+use super::{Elab, MAX_NESTING};
 use crate::diag::{Result, nearest};
 use crate::ir::read::{Atom, Form};
 use crate::ir::{Head, Id, Lit, Op, Scalar, Ty, deep};

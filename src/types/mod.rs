@@ -16,13 +16,13 @@ mod types;
 pub mod verify;
 
 use crate::diag::{Diagnostic, Result, Source};
+use crate::ir::names::Numbers;
 use crate::ir::read::Tree;
 use crate::ir::{Def, Fun, Id, Param, Program, Terms, Ty, read};
-use crate::ir::names::Numbers;
 use indexmap::IndexMap;
-use smallvec::SmallVec;
 use rustc_hash::FxHashMap;
 use scope::{Meaning, Pending};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Types and structured names may nest so deep: what looks at them recurses without asking for

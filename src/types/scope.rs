@@ -5,8 +5,8 @@
 
 use super::Elab;
 use crate::ir::names::Numbers;
-use smallvec::smallvec;
 use crate::ir::{Head, Id, Lit, Op, Ty, names};
+use smallvec::smallvec;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]

@@ -101,7 +101,6 @@ impl Check<'_> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
 mod tests {
     use super::*;
     use crate::ir::Op;

@@ -4,6 +4,9 @@
 //! interpreter says that.
 
 mod forms;
+mod large;
+
+pub use large::large;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
