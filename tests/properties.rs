@@ -234,6 +234,14 @@ fn texts_of_every_character_read_back() {
     }
 }
 
+/// Protects: a binding of a truth value is no pattern of two names.
+#[test]
+fn truth_values_are_bound_in_lists() {
+    let program = checked("(def f Integer () (let ((x true) (y (neg 7))) (if x y 0)))");
+    let value = Interpreter::new(&program).run(&program.defs[0], &[]).unwrap();
+    assert_eq!(value.to_json().to_string(), "-7");
+}
+
 /// Protects: declared derivatives print with the types that they were declared with.
 #[test]
 fn derivatives_read_back() {
@@ -251,6 +259,9 @@ fn derivatives_read_back() {
 fn names_in_other_scopes_are_stable() {
     let unnamed = "(let (u (Vec_init 2.0)) (sum (map (lam (y : Float) y) u)))";
     stable(&format!("(def f Float () (add (sumbuild 2 (lam (i : Integer) {unnamed})) {unnamed}))"));
+    let mapped = |v: &str| format!("(let (u (Vec_init {v})) (sum (map (lam (y : Float) y) u)))");
+    let looped = format!("(sum (build 2 (lam (i : Integer) {})))", mapped("1.0"));
+    stable(&format!("(def f Float (x : (Vec Float)) (add {looped} {}))", mapped("2.0")));
     let pair = "(fold (lam (p : (Tuple Float Float)) (get$1$2 p)) 0.0 (Vec_init 1.0))";
     stable(&format!("(def f Float (s : Float) (let (x s) (add {pair} x)))\n(def g Float () {pair})"));
     let table = "(sum (build (tuple 2 2) (lam (ij : (Tuple Integer Integer)) (get$1$2 ij))))";

@@ -6,6 +6,7 @@
 mod forms;
 mod large;
 
+#[allow(unused_imports, reason = "every test crate uses its own part")]
 pub use large::large;
 
 use rand::rngs::StdRng;
