@@ -3,17 +3,20 @@
 
 mod common;
 
-use common::generate::{Generated, Knobs, program};
+use common::generate::{Generated, Knobs, large, program};
 use common::{arguments, read};
 use daedal::diag::Kind;
 use daedal::eval::Interpreter;
-use daedal::ir::{Program, print};
+use daedal::ir::lit::intern;
+use daedal::ir::{Lit, Program, print};
 use daedal::types::verify::verify;
 use proptest::prelude::{ProptestConfig, any, proptest};
 use proptest::test_runner::RngSeed;
 
-/// How many random programs each law is tried on.
-const CASES: u32 = 2000;
+/// How many random programs each law is tried on; `DAEDAL_CASES` gives another number.
+fn cases() -> u32 {
+    std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2000)
+}
 
 /// Nesting that programs made by other programs may have.
 const DEEP: usize = 100_000;
@@ -54,7 +57,7 @@ fn evaluates(made: &Generated) -> bool {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: CASES,
+        cases: cases(),
         failure_persistence: None,
         rng_seed: RngSeed::Fixed(1),
         ..ProptestConfig::default()
@@ -63,12 +66,7 @@ proptest! {
     /// Protects: printing loses nothing, and prints the same again.
     #[test]
     fn printing_and_reading_are_inverse(seed in any::<u64>()) {
-        let made = program(seed, &PLAIN);
-        let first = checked(&made.text);
-        let printed = print::program(&first);
-        let second = checked(&printed);
-        assert_same(&first, &second, &format!("{}\n{printed}", made.text));
-        assert_eq!(printed, print::program(&second), "{}", made.text);
+        stable(&program(seed, &PLAIN).text);
     }
 
     /// Protects: names of local variables mean nothing, whatever they hide.
@@ -157,8 +155,184 @@ fn deep_brackets_are_refused() {
             let text = format!("(def f Integer () {}{})", open.repeat(DEEP), close.repeat(DEEP));
             assert!(read("deep.ks", &text).is_err());
         }
-        let ty = format!("(def f {}Float{} () 1.0)", "(Vec ".repeat(1000), ")".repeat(1000));
-        assert!(read("deep.ks", &ty).is_err());
+    };
+    std::thread::spawn(work).join().unwrap_or_else(|_| panic!("the thread ended early"));
+}
+
+/// Texts with `open` and `close` repeated around a middle, in every place where a type or a name of
+/// a function may stand.
+fn nested(depth: usize) -> Vec<String> {
+    let types =
+        [("(Vec ", "Float", ")"), ("Vec ", "Float", ""), ("(Tuple ", "Float", ")"), ("(Tensor 2 ", "Float", ")")]
+            .map(|(open, middle, close)| format!("{}{middle}{}", open.repeat(depth), close.repeat(depth)));
+    let brackets = ["("].map(|open| format!("{}Float{}", open.repeat(depth), ")".repeat(depth)));
+    let name = format!("{}f{}", "[rev ".repeat(depth), "]".repeat(depth));
+    let typed = format!("{}f{}", "[rev [".repeat(depth), " Float]]".repeat(depth));
+    let of_types = types.into_iter().chain(brackets).flat_map(|ty| {
+        [
+            format!("(edef f ({ty}) ({ty}))"),
+            format!("(edef f Float ({ty}))"),
+            format!("(def f Float (x : {ty}) 1.0)"),
+            format!("(def f Float () (sumbuild 1 (lam (x : {ty}) 1.0)))"),
+            format!("(def f Float (x : Float) x) (gdef rev [f ({ty})])"),
+        ]
+    });
+    let of_names = [name, typed].into_iter().flat_map(|name| {
+        [
+            format!("(edef {name} Float (Float))"),
+            format!("(def {name} Float (x : Float) x)"),
+            format!("(def g Float (x : Float) ({name} x))"),
+            format!("(gdef rev [{name} Float])"),
+        ]
+    });
+    let of_values =
+        [("(tuple ", ")"), ("(Vec_init ", ")"), ("(build 1 (lam (i : Integer) ", "))")].map(|(open, close)| {
+            format!("(def f Float () (let (x {}1.0{}) 1.0))", open.repeat(depth), close.repeat(depth))
+        });
+    of_types.chain(of_names).chain(of_values).collect()
+}
+
+/// Protects: types and names that nest without end are a limit with a place, and overflow no stack.
+#[test]
+fn deep_types_and_names_are_refused() {
+    let work = || {
+        for text in nested(DEEP) {
+            let start: String = text.chars().take(60).collect();
+            let Err(d) = read("deep.ks", &text) else { panic!("{start} is accepted") };
+            assert!(d.kind == Kind::Limit && d.message.contains("at most 200 deep"), "{start}: {}", d.message);
+            assert!(!d.places.is_empty(), "{start}");
+        }
+        for text in nested(150) {
+            let start: String = text.chars().take(60).collect();
+            assert!(read("deep.ks", &text).err().is_none_or(|d| d.kind != Kind::Limit), "{start}");
+        }
+    };
+    std::thread::spawn(work).join().unwrap_or_else(|_| panic!("the thread ended early"));
+}
+
+/// Prints a program, reads that, and gives the text; panics unless it prints the same again.
+fn stable(text: &str) -> String {
+    let first = checked(text);
+    let printed = print::program(&first);
+    let second = checked(&printed);
+    assert_same(&first, &second, &format!("{text}\n{printed}"));
+    assert_eq!(printed, print::program(&second), "{text}");
+    printed
+}
+
+/// Protects: text literals of every character read back, whatever stands behind it.
+#[test]
+fn texts_of_every_character_read_back() {
+    let all: Vec<char> = ('\0'..=char::MAX).collect();
+    for chunk in all.chunks(50_000) {
+        let text: String = chunk.iter().flat_map(|c| [*c, '7', 'a', '&']).collect();
+        let lit = Lit::Str(intern(&text));
+        let program = checked(&format!("(def f Integer () (print {lit}))"));
+        let body = program.defs[0].term().unwrap();
+        let found = program.terms.as_lit(program.terms.kids(body)[0]);
+        assert!(found == Some(lit), "a text from {:?} on changes", chunk[0]);
+    }
+}
+
+/// Protects: a binding of a truth value is no pattern of two names.
+#[test]
+fn truth_values_are_bound_in_lists() {
+    let program = checked("(def f Integer () (let ((x true) (y (neg 7))) (if x y 0)))");
+    let value = Interpreter::new(&program).run(&program.defs[0], &[]).unwrap();
+    assert_eq!(value.to_json().to_string(), "-7");
+}
+
+/// Protects: declared derivatives print with the types that they were declared with.
+#[test]
+fn derivatives_read_back() {
+    let text = "(def f Float ((x : Float) (y : (Vec Float))) x)\n(def g Float (x : Float) x)
+        (gdef rev [f (Tuple Float (Vec Float))])\n(gdef fwd [f (Tuple Float (Vec Float))])
+        (gdef CL [f (Tuple Float (Vec Float))])\n(gdef CL [g Float])\n(gdef rev [g Float])
+        (gdef fwd [[rev g] (Tuple Float Float)])";
+    let printed = stable(text);
+    assert!(printed.contains("(gdef fwd [[rev g] (Tuple Float Float)])"), "{printed}");
+    assert!(printed.contains("(gdef CL [f (Tuple Float (Vec Float))])"), "{printed}");
+}
+
+/// Protects: a term that stands under different names prints the same when it is read back.
+#[test]
+fn names_in_other_scopes_are_stable() {
+    let unnamed = "(let (u (Vec_init 2.0)) (sum (map (lam (y : Float) y) u)))";
+    stable(&format!("(def f Float () (add (sumbuild 2 (lam (i : Integer) {unnamed})) {unnamed}))"));
+    let mapped = |v: &str| format!("(let (u (Vec_init {v})) (sum (map (lam (y : Float) y) u)))");
+    let looped = format!("(sum (build 2 (lam (i : Integer) {})))", mapped("1.0"));
+    stable(&format!("(def f Float (x : (Vec Float)) (add {looped} {}))", mapped("2.0")));
+    let pair = "(fold (lam (p : (Tuple Float Float)) (get$1$2 p)) 0.0 (Vec_init 1.0))";
+    stable(&format!("(def f Float (s : Float) (let (x s) (add {pair} x)))\n(def g Float () {pair})"));
+    let table = "(sum (build (tuple 2 2) (lam (ij : (Tuple Integer Integer)) (get$1$2 ij))))";
+    stable(&format!("(def f Integer (j : Integer) (add j {table}))\n(def g Integer () {table})"));
+    // Names that end in numbers, as printing makes them.
+    stable(
+        "(def f Integer (a : Integer) (let (a_1_2 (add a 1)) (let (a_1 (mul a_1_2 a)) (let (a_ (neg a_1)) (add a_ a)))))",
+    );
+    stable("(def f Integer () (let (v_1 (add 1 1)) (let (v (add v_1 1)) (let (v_7 (neg v)) (add v_7 v)))))");
+    let chosen =
+        stable("(def f Integer (n : Integer) (sumbuild n (lam (row : Integer) (let (twice (add row row)) twice))))");
+    assert!(chosen.contains("row") && chosen.contains("twice"), "{chosen}");
+}
+
+/// Protects: a chain of binders without chosen names is named in linear time.
+#[test]
+fn long_chains_of_made_up_names_print() {
+    let lets: String = (1..DEEP).map(|_| "(let (v (add v 1))\n").collect();
+    let text = format!("(def f Integer (v : Integer) {lets} v{})", ")".repeat(DEEP - 1));
+    let work = move || {
+        let start = std::time::Instant::now();
+        let first = read("deep.ks", &text).unwrap_or_else(|d| panic!("{}", d.message));
+        let printed = print::program(&first);
+        let second = read("deep.ks", &printed).unwrap_or_else(|d| panic!("{}", d.message));
+        assert!(printed == print::program(&second), "a chain prints otherwise when it is read back");
+        assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+    };
+    std::thread::spawn(work).join().unwrap_or_else(|_| panic!("the thread ended early"));
+}
+
+/// Protects: sizes whose product cannot be counted or held end in a limit, not in an abort.
+#[test]
+fn products_of_sizes_are_checked() {
+    let fails = |body: &str, n: &str| {
+        let program = checked(&format!("(def f Float (n : Integer) {body})"));
+        let def = &program.defs[0];
+        let args = arguments(def, &[n.to_string()]).unwrap();
+        let Err(d) = Interpreter::new(&program).run(def, &args) else { panic!("{body} has a value at {n}") };
+        assert!(d.kind == Kind::Limit && !d.places.is_empty(), "{body} at {n}: {d}");
+    };
+    for n in ["5000000000", "9000000000000000000"] {
+        fails("(sumbuild (tuple n n) (lam ((i : Integer) (j : Integer)) 1.0))", n);
+        fails("(reduce max (tuple n n n) (lam ((i : Integer) (j : Integer) (k : Integer)) 1.0))", n);
+        fails("(sum (build (tuple n n) (lam ((i : Integer) (j : Integer)) 1.0)))", n);
+        fails("(sum (buildFromSparse n 1 (lam (i : Integer) (tuple i 1.0))))", n);
+        fails("(sum (buildFromSparse (tuple n n) 1 (lam (i : Integer) (tuple (tuple i i) 1.0))))", n);
+        fails("(sum (constVec n 1.0))", n);
+        fails("(sum (deltaVec n 0 1.0))", n);
+        fails("(index 0 (scan (lam ((s : Float) (i : Integer)) s) 1.0 n))", n);
+        fails("(sum (sumbuild 0 (lam (i : Integer) (build n (lam (j : Integer) 1.0)))))", n);
+    }
+    let program = checked(
+        "(def f Integer (n : Integer) (size$1 (build (tuple n n 0) (lam ((i : Integer) (j : Integer) (k : Integer)) 1))))",
+    );
+    let def = &program.defs[0];
+    let value = Interpreter::new(&program).run(def, &arguments(def, &["5000000000".to_string()]).unwrap());
+    assert_eq!(value.unwrap().to_json().to_string(), "5000000000");
+}
+
+/// Protects: the front end takes linear time in the size of a program (release builds check a
+/// million nodes in under 2 seconds).
+#[test]
+fn large_programs_check() {
+    const NODES: usize = 200_000;
+    let work = || {
+        let text = large(NODES);
+        let start = std::time::Instant::now();
+        let program = read("large.ks", &text).unwrap_or_else(|d| panic!("{}", d.message));
+        assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+        let nodes = program.defs.values().filter_map(|d| Some(program.terms.size(d.term()?))).sum::<u64>() as usize;
+        assert!((NODES * 9 / 10..NODES * 11 / 10).contains(&nodes), "{nodes} nodes");
     };
     std::thread::spawn(work).join().unwrap_or_else(|_| panic!("the thread ended early"));
 }

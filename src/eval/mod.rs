@@ -13,6 +13,9 @@ use crate::types::shape;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 
+/// A tensor may take so many bytes, what its elements refer to left out: 4 GiB.
+pub const MAX_TENSOR: usize = 1 << 32;
+
 /// Calls may nest so deep.
 pub const MAX_CALLS: usize = 100_000;
 
@@ -243,7 +246,7 @@ impl<'a> Interpreter<'a> {
             Head::Scan => {
                 let mut state = self.eval(kids[0], env)?;
                 let n = self.size(id, kids[1], env)?;
-                let mut data = vec![];
+                let mut data = self.room(id, &[n])?;
                 for k in 0..n {
                     state = self.step(id, kids[2], state, Value::Scalar(Lit::int(k as i64)), env)?;
                     data.push(state.clone());
@@ -351,11 +354,14 @@ impl<'a> Interpreter<'a> {
     /// All index tuples in order, the last one fastest, as variables of the body.
     fn indices(
         &self,
+        id: Id,
         dims: &[usize],
         env: &mut Vec<Value>,
         mut body: impl FnMut(&mut Vec<Value>, usize) -> Result<()>,
     ) -> Result<()> {
-        let total: usize = dims.iter().product();
+        let Some(total) = product(dims) else {
+            return Err(self.limit(id, format!("a loop over {} indices is too long", list(dims))));
+        };
         for at in 0..total {
             let mut rest = at;
             let from = env.len();
@@ -371,6 +377,21 @@ impl<'a> Interpreter<'a> {
         Ok(())
     }
 
+    fn limit(&self, id: Id, message: String) -> Box<Diagnostic> {
+        let mut d = self.fail(id, message);
+        d.kind = Kind::Limit;
+        d
+    }
+
+    /// Room for the elements of a tensor, where the machine and [`MAX_TENSOR`] leave it.
+    fn room(&self, id: Id, dims: &[usize]) -> Result<Vec<Value>> {
+        let mut data = vec![];
+        let fits = product(dims)
+            .filter(|n| *n <= MAX_TENSOR / size_of::<Value>())
+            .is_some_and(|n| data.try_reserve_exact(n).is_ok());
+        if fits { Ok(data) } else { Err(self.limit(id, format!("a tensor of size {} is too large", list(dims)))) }
+    }
+
     fn build(
         &self,
         id: Id,
@@ -378,14 +399,8 @@ impl<'a> Interpreter<'a> {
         env: &mut Vec<Value>,
         element: impl Fn(&Self, &mut Vec<Value>, usize) -> Result<Value>,
     ) -> Result<Value> {
-        let total = dims.iter().try_fold(1usize, |a, n| a.checked_mul(*n)).filter(|n| *n < 1 << 32);
-        let Some(total) = total else {
-            let mut d = self.fail(id, format!("a tensor of size {} is too large", list(&dims)));
-            d.kind = Kind::Limit;
-            return Err(d);
-        };
-        let mut data = Vec::with_capacity(total);
-        self.indices(&dims, env, |env, at| {
+        let mut data = self.room(id, &dims)?;
+        self.indices(id, &dims, env, |env, at| {
             data.push(element(self, env, at)?);
             Ok(())
         })?;
@@ -421,7 +436,7 @@ impl<'a> Interpreter<'a> {
             None if dims.contains(&0) => Some(self.zero(id, self.terms.ty(id), None, env)?),
             None => None,
         };
-        self.indices(&dims, env, |env, _| {
+        self.indices(id, &dims, env, |env, _| {
             let x = self.eval(kids[d], env)?;
             let old = acc.take().unwrap_or_else(|| zero_like(&x));
             acc = Some(self.lift(id, m.op(), &[old, x])?);
@@ -434,7 +449,7 @@ impl<'a> Interpreter<'a> {
         let kids = &self.terms.node(id).kids;
         let n = self.size(id, kids[0], env)?;
         let mut best: Option<(Lit, usize)> = None;
-        self.indices(&[n], env, |env, k| {
+        self.indices(id, &[n], env, |env, k| {
             let key = self.scalar(kids[1], env)?;
             let op = if m == Monoid::Min { Op::Lt } else { Op::Gt };
             let better = best.is_none_or(|(b, _)| op.eval(&[key, b]) == Ok(Lit::Bool(true)));
@@ -457,8 +472,9 @@ impl<'a> Interpreter<'a> {
             return Err(Diagnostic::bug("a scatter gives a tensor"));
         };
         let zero = self.zero(id, *elem, None, env)?;
-        let mut data = vec![zero; dims.iter().product()];
-        self.indices(&[n], env, |env, _| {
+        let mut data = self.room(id, &dims)?;
+        data.resize(product(&dims).unwrap_or(0), zero);
+        self.indices(id, &[n], env, |env, _| {
             let Value::Tuple(pair) = self.eval(kids[d + 1], env)? else {
                 return Err(Diagnostic::bug("a scatter takes pairs"));
             };
@@ -487,26 +503,36 @@ impl<'a> Interpreter<'a> {
             }
             TyKind::Tensor(..) if self.empty.contains_key(&id) && ty == self.terms.ty(id) => {
                 let dims: Vec<usize> = self.empty[&id].iter().map(|s| self.size(id, *s, env)).collect::<Result<_>>()?;
-                Ok(zeros(ty, &dims))
+                self.zeros(id, ty, &dims)
             }
             TyKind::String | TyKind::Tensor(..) | TyKind::Var(..) => {
                 Err(self.fail(id, "a sum over nothing has no shape here"))
             }
         }
     }
+
+    /// Zeros of a tensor type without tuples of tensors.
+    fn zeros(&self, id: Id, ty: Ty, dims: &[usize]) -> Result<Value> {
+        Ok(match ty.kind() {
+            TyKind::Tensor(rank, elem) => {
+                let (outer, inner) = dims.split_at(*rank);
+                let mut data = self.room(id, outer)?;
+                data.resize(product(outer).unwrap_or(0), self.zeros(id, *elem, inner)?);
+                Value::tensor(outer.to_vec(), data)
+            }
+            TyKind::Tuple(parts) => {
+                Value::tuple(parts.iter().map(|p| self.zeros(id, *p, dims)).collect::<Result<_>>()?)
+            }
+            TyKind::Scalar(s) => Value::Scalar(Lit::zero(*s)),
+            TyKind::String | TyKind::Var(..) => Value::Scalar(Lit::zero(Scalar::F64)),
+        })
+    }
 }
 
-/// Zeros of a tensor type without tuples of tensors.
-fn zeros(ty: Ty, dims: &[usize]) -> Value {
-    match ty.kind() {
-        TyKind::Tensor(rank, elem) => {
-            let n = dims[..*rank].iter().product();
-            Value::tensor(dims[..*rank].to_vec(), vec![zeros(*elem, &dims[*rank..]); n])
-        }
-        TyKind::Tuple(parts) => Value::tuple(parts.iter().map(|p| zeros(*p, dims)).collect()),
-        TyKind::Scalar(s) => Value::Scalar(Lit::zero(*s)),
-        TyKind::String | TyKind::Var(..) => Value::Scalar(Lit::zero(Scalar::F64)),
-    }
+/// The number of elements; nothing where it is too large to count.
+fn product(dims: &[usize]) -> Option<usize> {
+    // Sizes around a 0 make nothing, however large they are.
+    if dims.contains(&0) { Some(0) } else { dims.iter().try_fold(1usize, |a, n| a.checked_mul(*n)) }
 }
 
 /// The zero of the same type and shape.

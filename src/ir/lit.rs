@@ -2,7 +2,7 @@
 
 use super::ty::{Scalar, Ty};
 use std::collections::HashSet;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::{LazyLock, Mutex};
 
 /// A scalar value or a text.
@@ -138,7 +138,24 @@ impl fmt::Display for Lit {
             Lit::Int(Scalar::I64, v) => write!(f, "{v}"),
             Lit::Int(s, v) => write!(f, "(cast {} {v})", s.name()),
             Lit::Bool(b) => write!(f, "{b}"),
-            Lit::Str(s) => write!(f, "{s:?}"),
+            Lit::Str(s) => quoted(s, f),
         }
     }
+}
+
+/// A text in the escapes that the reader knows: other characters stand for themselves.
+fn quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_char('"')?;
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => write!(f, "\\{c}")?,
+            '\n' => f.write_str("\\n")?,
+            '\t' => f.write_str("\\t")?,
+            '\r' => f.write_str("\\r")?,
+            // `\u{…}` has an end of its own; `\0` would take the digits after it.
+            c if c.is_control() => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+            c => f.write_char(c)?,
+        }
+    }
+    f.write_char('"')
 }

@@ -4,6 +4,7 @@
 
 pub mod head;
 pub mod lit;
+pub mod names;
 pub mod op;
 pub mod print;
 pub mod program;

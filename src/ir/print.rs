@@ -1,9 +1,10 @@
 //! Terms and definitions become text that reads back to the same terms.
 //!
-//! Names come from the source where it gave some, else from a fixed list by the kind of binder, so
+//! Names come from the source where it chose some, else from a fixed list by the kind of binder, so
 //! that terms without remembered names print the same whatever they were once called.
 
-use super::head::{Head, Monoid};
+use super::head::{Head, Monoid, Signature};
+use super::names::{self, Numbers};
 use super::program::{Body, Def, Program};
 use super::term::{Id, Terms, deep};
 use super::ty::{Ty, TyKind};
@@ -25,7 +26,7 @@ pub fn def(terms: &Terms, def: &Def) -> String {
     let args = || sig.params.iter().map(ToString::to_string).collect::<Vec<_>>();
     match def.body {
         Body::External => format!("(edef {} {} ({}))", sig.name, sig.ret, args().join(" ")),
-        Body::Derivative => format!("(gdef {})", sig.name.trim_start_matches('[').trim_end_matches(']')),
+        Body::Derivative => derivative(sig),
         Body::Term(body) => {
             let params: Vec<String> = def
                 .params
@@ -47,6 +48,20 @@ pub fn def(terms: &Terms, def: &Def) -> String {
     }
 }
 
+/// `(gdef rev [f T])` from the name `[rev f]` and the types of the derivative.
+fn derivative(sig: &Signature) -> String {
+    let inner = sig.name.strip_prefix('[').and_then(|n| n.strip_suffix(']')).unwrap_or(&sig.name);
+    let (kind, of) = inner.split_once(' ').unwrap_or((inner, ""));
+    // The others take the argument of `f` as a whole, and a tangent beside it.
+    let arg = match (kind, sig.params.as_slice()) {
+        ("CL", [one]) => *one,
+        ("CL", many) => Ty::tuple(many),
+        (_, [arg, ..]) => *arg,
+        (_, []) => Ty::tuple([]),
+    };
+    format!("(gdef {kind} [{of} {arg}])")
+}
+
 /// Prints a term whose free variables are `names`, outermost first.
 pub fn term(terms: &Terms, id: Id, names: &[String]) -> String {
     let mut printer = Printer::new(terms);
@@ -61,6 +76,7 @@ struct Printer<'a> {
     terms: &'a Terms,
     scope: Vec<String>,
     used: FxHashMap<String, usize>,
+    numbers: Numbers,
     /// Text for the size of an axis of a parameter: (level, axis) to name.
     sizes: FxHashMap<(usize, usize), String>,
     out: String,
@@ -69,8 +85,8 @@ struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     fn new(terms: &'a Terms) -> Printer<'a> {
-        let (scope, used, sizes) = Default::default();
-        Printer { terms, scope, used, sizes, out: String::new(), column: 0 }
+        let (scope, used, numbers, sizes) = Default::default();
+        Printer { terms, scope, used, numbers, sizes, out: String::new(), column: 0 }
     }
 
     fn for_def(terms: &'a Terms, def: &Def) -> Printer<'a> {
@@ -98,7 +114,10 @@ impl<'a> Printer<'a> {
         if let Some(name) = self.scope.pop() {
             match self.used.get_mut(&name) {
                 Some(n) if *n > 1 => *n -= 1,
-                _ => drop(self.used.remove(&name)),
+                _ => {
+                    self.used.remove(&name);
+                    self.numbers.left(&name);
+                }
             }
         }
     }
@@ -115,27 +134,13 @@ impl<'a> Printer<'a> {
         self.column = indent;
     }
 
-    /// A name for variable `k` of the `n` that `id` binds: remembered or by kind, and new in scope.
-    fn fresh(&self, id: Id, k: usize, ty: Ty) -> String {
+    /// A name for variable `k` of those that `id` binds: remembered or by kind, and new in scope.
+    fn fresh(&mut self, id: Id, k: usize) -> String {
         let free = |n: &str| !self.used.contains_key(n);
-        let hint = self.terms.names(id).and_then(|names| names.get(k));
-        let base = match (hint, self.terms.head(id)) {
-            (Some(name), _) => match name.rsplit_once('_') {
-                Some((base, n)) if !base.is_empty() && n.bytes().all(|b| b.is_ascii_digit()) => base,
-                _ => name,
-            },
-            (None, Head::Let) => "v",
-            (None, Head::Fold) => ["s", "x"][k],
-            (None, Head::Scan) => ["s", "i"][k],
-            (None, _) => match ["i", "j", "k", "l", "m", "p", "q"].iter().find(|n| free(n)) {
-                Some(name) if ty == Ty::int() => name,
-                _ => "i",
-            },
-        };
-        if free(base) {
-            return base.to_string();
+        match self.terms.chosen(id).and_then(|names| names.get(k)) {
+            Some(name) => self.numbers.free(names::base(name), free),
+            None => self.numbers.generated(self.terms.head(id), k, free),
         }
-        (1..).map(|n| format!("{base}_{n}")).find(|n| free(n)).unwrap_or_default()
     }
 
     /// The term on one line, if that is at most `room` characters.
@@ -162,12 +167,15 @@ impl<'a> Printer<'a> {
                 Part::Text(t) => self.out.push_str(&t),
                 Part::Break => self.out.push(' '),
                 Part::Term(kid) => self.line(kid, room),
-                Part::Enter(k, ty, of) => {
-                    let name = self.fresh(of, k, ty);
+                Part::Enter(k, of) => {
+                    let name = self.fresh(of, k);
                     self.out.push_str(&name);
                     self.enter(name);
                 }
-                Part::Again(k, ty, of) => self.enter(self.fresh(of, k, ty)),
+                Part::Again(k, of) => {
+                    let name = self.fresh(of, k);
+                    self.enter(name);
+                }
                 Part::Leave => self.leave(),
             }
         }
@@ -187,12 +195,15 @@ impl<'a> Printer<'a> {
                 Part::Text(t) => self.push(&t),
                 Part::Break => self.newline(indent + 2),
                 Part::Term(kid) => deep(|| self.term(kid, indent + 2)),
-                Part::Enter(k, ty, of) => {
-                    let name = self.fresh(of, k, ty);
+                Part::Enter(k, of) => {
+                    let name = self.fresh(of, k);
                     self.push(&name);
                     self.enter(name);
                 }
-                Part::Again(k, ty, of) => self.enter(self.fresh(of, k, ty)),
+                Part::Again(k, of) => {
+                    let name = self.fresh(of, k);
+                    self.enter(name);
+                }
                 Part::Leave => self.leave(),
             }
         }
@@ -207,7 +218,7 @@ impl<'a> Printer<'a> {
             if self.scope.len() > from {
                 self.newline(indent + 6);
             }
-            let name = self.fresh(id, 0, self.terms.ty(value));
+            let name = self.fresh(id, 0);
             // `((a b) (c d))` would read as one pattern, so such a binding gets a form of its own.
             let alone = self.scope.len() == from && self.terms.kids(value).len() <= 1;
             self.push(&if alone { format!("{name} ") } else { format!("({name} ") });
@@ -237,12 +248,12 @@ impl<'a> Printer<'a> {
             Head::Var(i, _) => text(self.variable(i)),
             Head::Let => vec![
                 Part::Text("(let (".into()),
-                Part::Enter(0, self.terms.ty(kids[0]), id),
+                Part::Enter(0, id),
                 Part::Leave,
                 Part::Text(" ".into()),
                 Part::Term(kids[0]),
                 Part::Text(") ".into()),
-                Part::Again(0, self.terms.ty(kids[0]), id),
+                Part::Again(0, id),
                 Part::Term(kids[1]),
                 Part::Leave,
                 Part::Text(")".into()),
@@ -371,7 +382,7 @@ impl<'a> Printer<'a> {
         out.push(Part::Text(if bound.len() == 1 { "(lam " } else { "(lam (" }.into()));
         for (k, ty) in bound.iter().enumerate() {
             out.push(Part::Text(if k == 0 { "(" } else { " (" }.into()));
-            out.push(Part::Enter(k, *ty, id));
+            out.push(Part::Enter(k, id));
             out.push(Part::Text(format!(" : {ty})")));
         }
         out.push(Part::Text(if bound.len() == 1 { "" } else { ")" }.into()));
@@ -389,8 +400,8 @@ enum Part {
     Break,
     Term(Id),
     /// Prints a name for variable k of a binder and brings it into scope.
-    Enter(usize, Ty, Id),
+    Enter(usize, Id),
     /// Brings the name into scope that was printed before.
-    Again(usize, Ty, Id),
+    Again(usize, Id),
     Leave,
 }

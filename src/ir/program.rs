@@ -18,6 +18,9 @@ pub struct Param {
     pub sizes: Vec<String>,
 }
 
+/// An axis of a parameter: which parameter, and which of its axes, through nested tensors.
+pub type Axis = (usize, usize);
+
 /// Where a definition's meaning comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Body {
@@ -56,9 +59,9 @@ impl Def {
         }
     }
 
-    /// Pairs of (parameter, axis) whose sizes share a name: they must agree at each call.
-    pub fn equal_sizes(&self) -> Vec<((usize, usize), (usize, usize), &str)> {
-        let mut first: IndexMap<&str, (usize, usize)> = IndexMap::new();
+    /// Pairs of axes whose sizes share a name: they must agree at each call.
+    pub fn equal_sizes(&self) -> Vec<(Axis, Axis, &str)> {
+        let mut first: IndexMap<&str, Axis> = IndexMap::new();
         let mut out = vec![];
         for (p, param) in self.params.iter().enumerate() {
             for (axis, name) in param.sizes.iter().enumerate() {

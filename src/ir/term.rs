@@ -113,12 +113,20 @@ impl Free {
     }
 }
 
+/// What the source calls the variables that a node binds.
+#[derive(Clone)]
+struct Names {
+    each: Vec<String>,
+    /// Whether the source chose them: they are not those that printing would have made up there.
+    chosen: bool,
+}
+
 /// The arena of terms.
 #[derive(Clone, Default)]
 pub struct Terms {
     nodes: IndexSet<Node, FxBuildHasher>,
     info: Vec<Info>,
-    names: FxHashMap<Id, Vec<String>>,
+    names: FxHashMap<Id, Names>,
     spans: FxHashMap<Id, SmallVec<[Span; 1]>>,
 }
 
@@ -234,14 +242,24 @@ impl Terms {
         }
     }
 
-    /// Remembers what the source calls the variables that a node binds; the first to speak wins.
-    pub fn name(&mut self, id: Id, names: Vec<String>) {
-        self.names.entry(id).or_insert(names);
+    /// Remembers what the source calls the variables that a node binds, one name each; `chosen`
+    /// says that printing would have called them otherwise. The first to choose wins.
+    pub fn name(&mut self, id: Id, each: Vec<String>, chosen: bool) {
+        match self.names.get_mut(&id) {
+            Some(known) if known.chosen || !chosen => {}
+            Some(known) => *known = Names { each, chosen },
+            None => drop(self.names.insert(id, Names { each, chosen })),
+        }
     }
 
     /// What the source calls the variables that a node binds.
     pub fn names(&self, id: Id) -> Option<&[String]> {
-        self.names.get(&id).map(Vec::as_slice)
+        self.names.get(&id).map(|n| n.each.as_slice())
+    }
+
+    /// The names of the variables that a node binds, where the source chose them.
+    pub fn chosen(&self, id: Id) -> Option<&[String]> {
+        self.names.get(&id).filter(|n| n.chosen).map(|n| n.each.as_slice())
     }
 
     /// Remembers that a term stands at a place of the source.
@@ -318,7 +336,7 @@ impl Terms {
             return;
         }
         if let Some(names) = self.names.get(&from).cloned() {
-            self.name(to, names);
+            self.name(to, names.each, names.chosen);
         }
         for span in self.spans.get(&from).cloned().unwrap_or_default() {
             self.mark(to, span);
@@ -348,8 +366,8 @@ impl Terms {
         for old in from.reachable(id) {
             let Node { head, kids } = from.node(old);
             let new = self.put(*head, kids.iter().map(|k| map[k]).collect::<Vec<_>>());
-            if let Some(names) = from.names(old) {
-                self.name(new, names.to_vec());
+            if let Some(Names { each, chosen }) = from.names.get(&old).cloned() {
+                self.name(new, each, chosen);
             }
             for span in from.spans(old) {
                 self.mark(new, *span);

@@ -3,7 +3,7 @@
 //! Sizes are no part of a type; they are terms (see `types/shape.rs`).
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{LazyLock, Mutex};
@@ -140,25 +140,41 @@ impl Range {
 
 /// An interned type.
 #[derive(Clone, Copy)]
-pub struct Ty(&'static TyKind);
+pub struct Ty(&'static Known);
 
-static TYPES: LazyLock<Mutex<HashSet<&'static TyKind>>> = LazyLock::new(Mutex::default);
+/// What is known of a type.
+struct Known {
+    kind: TyKind,
+    depth: usize,
+}
+
+static TYPES: LazyLock<Mutex<HashMap<&'static TyKind, Ty>>> = LazyLock::new(Mutex::default);
 
 impl Ty {
     /// Interns a type. Types live as long as the program runs; there are few.
     pub fn new(kind: TyKind) -> Ty {
         let mut types = TYPES.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(found) = types.get(&kind) {
-            return Ty(found);
+            return *found;
         }
-        let leaked: &'static TyKind = Box::leak(Box::new(kind));
-        types.insert(leaked);
+        let depth = match &kind {
+            TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => 0,
+            TyKind::Tuple(parts) => 1 + parts.iter().map(|p| p.depth()).max().unwrap_or(0),
+            TyKind::Tensor(_, elem) => 1 + elem.depth(),
+        };
+        let leaked: &'static Known = Box::leak(Box::new(Known { kind, depth }));
+        types.insert(&leaked.kind, Ty(leaked));
         Ty(leaked)
     }
 
     /// What it is made of.
     pub fn kind(self) -> &'static TyKind {
-        self.0
+        &self.0.kind
+    }
+
+    /// How deep tuples and tensors are nested in it.
+    pub fn depth(self) -> usize {
+        self.0.depth
     }
 
     /// A scalar type.
@@ -205,7 +221,7 @@ impl Ty {
 
     /// The scalar type, where it is one.
     pub fn as_scalar(self) -> Option<Scalar> {
-        match self.0 {
+        match self.kind() {
             TyKind::Scalar(s) => Some(*s),
             TyKind::String | TyKind::Tuple(_) | TyKind::Tensor(..) | TyKind::Var(..) => None,
         }
@@ -213,7 +229,7 @@ impl Ty {
 
     /// Rank and element type, where it is a tensor.
     pub fn as_tensor(self) -> Option<(usize, Ty)> {
-        match self.0 {
+        match self.kind() {
             TyKind::Tensor(r, e) => Some((*r, *e)),
             TyKind::Scalar(_) | TyKind::String | TyKind::Tuple(_) | TyKind::Var(..) => None,
         }
@@ -221,7 +237,7 @@ impl Ty {
 
     /// The components, where it is a tuple.
     pub fn as_tuple(self) -> Option<&'static [Ty]> {
-        match self.0 {
+        match self.kind() {
             TyKind::Tuple(parts) => Some(parts),
             TyKind::Scalar(_) | TyKind::String | TyKind::Tensor(..) | TyKind::Var(..) => None,
         }
@@ -234,7 +250,7 @@ impl Ty {
 
     /// Whether values of the type form a vector space: floats, and tuples and tensors of them.
     pub fn is_linear(self) -> bool {
-        match self.0 {
+        match self.kind() {
             TyKind::Scalar(s) => s.is_float(),
             TyKind::String => false,
             TyKind::Tuple(parts) => parts.iter().all(|p| p.is_linear()),
@@ -245,7 +261,7 @@ impl Ty {
 
     /// Whether the type has an element that adds nothing: numbers, and tuples and tensors of them.
     pub fn is_additive(self) -> bool {
-        match self.0 {
+        match self.kind() {
             TyKind::Scalar(s) => *s != Bool,
             TyKind::String => false,
             TyKind::Tuple(parts) => parts.iter().all(|p| p.is_additive()),
@@ -256,12 +272,12 @@ impl Ty {
 
     /// Whether it is a type variable that ranges over scalar numbers.
     pub fn is_number_variable(self) -> bool {
-        matches!(self.0, TyKind::Var(Range::Number | Range::Int | Range::Float, _))
+        matches!(self.kind(), TyKind::Var(Range::Number | Range::Int | Range::Float, _))
     }
 
     /// Whether a tensor stands anywhere in the type.
     pub fn has_tensor(self) -> bool {
-        match self.0 {
+        match self.kind() {
             TyKind::Scalar(_) | TyKind::String => false,
             TyKind::Tuple(parts) => parts.iter().any(|p| p.has_tensor()),
             TyKind::Tensor(..) => true,
@@ -271,7 +287,7 @@ impl Ty {
 
     /// The type of tangents: floats stay, integers, truth values and text become the unit.
     pub fn tangent(self) -> Ty {
-        match self.0 {
+        match self.kind() {
             TyKind::Scalar(s) if s.is_float() => self,
             TyKind::Scalar(_) | TyKind::String => Ty::tuple([]),
             TyKind::Tuple(parts) => Ty::tuple(parts.iter().map(|p| p.tangent()).collect::<Vec<_>>()),
@@ -304,13 +320,13 @@ impl PartialOrd for Ty {
 // Addresses differ from run to run, so the order is the order of the contents.
 impl Ord for Ty {
     fn cmp(&self, other: &Ty) -> Ordering {
-        if self == other { Ordering::Equal } else { self.0.cmp(other.0) }
+        if self == other { Ordering::Equal } else { self.kind().cmp(other.kind()) }
     }
 }
 
 impl fmt::Display for Ty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
+        match self.kind() {
             TyKind::Scalar(s) => f.write_str(s.name()),
             TyKind::String => f.write_str("String"),
             TyKind::Tuple(parts) => {

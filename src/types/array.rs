@@ -345,6 +345,7 @@ impl Elab<'_> {
             let mut kids = self.all_now(size);
             kids.push(self.now(count));
             let from = self.depth();
+            let names = self.remembered(Head::Scatter(size.len()), &lam, 1);
             let body = self.binder(&lam, &[Ty::int()])?;
             let Some(parts) = self.terms.ty(body).as_tuple().filter(|p| p.len() == sizes.len()) else {
                 let label = format!("expected a tuple of {} pairs of index and value", sizes.len());
@@ -354,7 +355,7 @@ impl Elab<'_> {
             debug_assert_eq!(from, self.depth());
             let places = vec![lam.body; kids.len()];
             let id = self.node(at, Head::Scatter(size.len()), &kids, &places)?;
-            self.terms.name(id, lam.names());
+            self.remember(id, names);
             out.push(id);
         }
         let id = self.terms.put(Head::Tuple, out);

@@ -161,7 +161,15 @@ impl Elab<'_> {
         self.scope.truncate(from + 1);
         let row = self.node(at, Head::Reduce(Monoid::Add, 1), &[size, body], &[])?;
         self.scope.truncate(from);
-        self.node(at, Head::Build(1), &[rows, row], &[])
+        let product = self.node(at, Head::Build(1), &[rows, row], &[])?;
+        // Without rows there is no column to count: the inner size of an empty tensor is 0.
+        let (mat, entries) = (self.now(m), self.sizes(v, 1)[0]);
+        let columns = self.terms.put(Head::Size(1), [mat]);
+        let zero = self.int(0);
+        let none = self.op(Op::Eq, &[rows, zero]);
+        let fits = self.op(Op::Eq, &[columns, entries]);
+        let fits = self.op(Op::Or, &[none, fits]);
+        self.node(at, Head::Assert, &[fits, product], &[])
     }
 
     fn no_such_call(&self, head: usize, name: &str, tys: &[Ty]) -> Box<Diagnostic> {

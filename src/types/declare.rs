@@ -52,6 +52,7 @@ impl Elab<'_> {
         let body = self.expr(kids[4])?;
         self.scope.clear();
         self.names.clear();
+        self.numbers.clear();
         if self.terms.ty(body) != ret {
             let label = format!("expected {ret}, found {}", self.terms.ty(body));
             let message = format!("the body of `{name}` has another type than declared");
@@ -183,9 +184,9 @@ impl Elab<'_> {
                         Form::Bracket(inner) if inner.len() == 2 && self.is_annotation(inner[1]) => {
                             let (base, ty) = (inner[0], inner[1]);
                             self.ty(ty)?;
-                            self.fun_name(base)?
+                            self.nest(at, |e| e.fun_name(base))?
                         }
-                        Form::Bracket(_) | Form::List(_) | Form::Atom(_) => self.fun_name(*of)?,
+                        Form::Bracket(_) | Form::List(_) | Form::Atom(_) => self.nest(at, |e| e.fun_name(*of))?,
                     };
                     Ok(format!("[{derivative} {of}]"))
                 }

@@ -1,7 +1,7 @@
 //! Expressions: atoms, the core forms, and the table of all other forms.
 
-use super::Elab;
 use super::scope::Meaning;
+use super::{Elab, MAX_NESTING};
 use crate::diag::{Result, nearest};
 use crate::ir::read::{Atom, Form};
 use crate::ir::{Head, Id, Lit, Op, Scalar, Ty, deep};
@@ -155,6 +155,7 @@ impl Elab<'_> {
     /// Adds a node that stands at a place; `places` are the forms of its children.
     pub(super) fn node(&mut self, at: usize, head: Head, kids: &[Id], places: &[usize]) -> Result<Id> {
         match self.terms.add(head, kids.iter().copied()) {
+            Ok(id) if self.terms.ty(id).depth() > MAX_NESTING => Err(self.too_deep(at)),
             Ok(id) => {
                 if !matches!(head, Head::Let | Head::If | Head::Tuple | Head::Get(..) | Head::Size(_)) {
                     self.terms.mark(id, self.tree.at(at).span);
@@ -205,8 +206,15 @@ impl Elab<'_> {
             Some([p, v]) if e.tree.name(*p).is_some() || is_names(e, *p) => Some((*p, *v)),
             _ => None,
         };
+        // No pattern holds `true`, so `((x true) (y e))` is a list of bindings.
+        let truth = |at: usize| matches!(self.tree.name(at), Some("true" | "false"));
+        let binds_truth = |at: usize| match self.tree.list(at) {
+            Some([x, v]) => !truth(*x) && truth(*v),
+            _ => false,
+        };
+        let bindings = kids.len() == 2 && binds_truth(kids[0]) && pair(self, kids[1]).is_some();
         // `((a b) (c d))` is one pattern, whatever it looks like.
-        if kids.len() == 2 && (self.tree.name(kids[0]).is_some() || is_names(self, kids[0])) {
+        if kids.len() == 2 && !bindings && (self.tree.name(kids[0]).is_some() || is_names(self, kids[0])) {
             return Ok(vec![(kids[0], kids[1])]);
         }
         let all: Option<Vec<_>> = kids.iter().map(|k| pair(self, *k)).collect();
@@ -217,6 +225,9 @@ impl Elab<'_> {
     }
 
     fn bind_pattern(&mut self, pattern: usize, value: usize, names: &mut Vec<String>) -> Result<()> {
+        for part in self.tree.list(pattern).unwrap_or(&[pattern]) {
+            self.may_name(*part)?;
+        }
         let id = self.expr(value)?;
         if let Some(name) = self.tree.name(pattern).map(str::to_string) {
             self.open(id, Some(name.clone()));

@@ -24,11 +24,15 @@ impl Lambda {
         }
     }
 
-    /// The names, for remembering.
-    pub fn names(&self) -> Vec<String> {
-        self.params.iter().map(|(n, _)| n.clone()).collect()
+    /// The names of `n` variables, for remembering; nothing where a name stands for several
+    /// variables or for a part of one.
+    fn names(&self, n: usize) -> Option<Vec<String>> {
+        (self.params.len() == n).then(|| self.params.iter().map(|(n, _)| n.clone()).collect())
     }
 }
+
+/// The names of a binder's variables, to be remembered when its node is made.
+pub struct Remembered(Option<(Vec<String>, bool)>);
 
 impl Elab<'_> {
     /// Reads `(lam (x : T) e)` or `(lam ((x : T) (y : U)) e)`.
@@ -112,12 +116,29 @@ impl Elab<'_> {
     pub(super) fn looped(&mut self, at: usize, head: Head, mut kids: Vec<Id>, lam: &Lambda) -> Result<Id> {
         let mut tys: Vec<Ty> = kids.iter().map(|k| self.terms.ty(*k)).collect();
         tys.push(Ty::int());
-        let body = self.binder(lam, &head.bound_tys(&tys))?;
+        let bound = head.bound_tys(&tys);
+        let names = self.remembered(head, lam, bound.len());
+        let body = self.binder(lam, &bound)?;
         kids.push(body);
         let mut places = vec![at; kids.len()];
         places[kids.len() - 1] = lam.body;
         let id = self.node(at, head, &kids, &places)?;
-        self.terms.name(id, lam.names());
+        self.remember(id, names);
         Ok(id)
+    }
+
+    /// What to remember of the names of a lambda that binds `n` variables, before it does so.
+    pub(super) fn remembered(&mut self, head: Head, lam: &Lambda, n: usize) -> Remembered {
+        Remembered(lam.names(n).map(|names| {
+            let chosen = self.chosen(head, &names);
+            (names, chosen)
+        }))
+    }
+
+    /// Remembers the names of a binder.
+    pub(super) fn remember(&mut self, id: Id, names: Remembered) {
+        if let Some((names, chosen)) = names.0 {
+            self.terms.name(id, names, chosen);
+        }
     }
 }

@@ -16,12 +16,18 @@ mod types;
 pub mod verify;
 
 use crate::diag::{Diagnostic, Result, Source};
+use crate::ir::names::Numbers;
 use crate::ir::read::Tree;
 use crate::ir::{Def, Fun, Id, Param, Program, Terms, Ty, read};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 use scope::{Meaning, Pending};
+use smallvec::SmallVec;
 use std::sync::Arc;
+
+/// Types and structured names may nest so deep: what looks at them recurses without asking for
+/// more stack.
+pub const MAX_NESTING: usize = 200;
 
 /// The state of reading one text.
 pub struct Elab<'a> {
@@ -30,7 +36,10 @@ pub struct Elab<'a> {
     defs: IndexMap<Fun, Def>,
     by_name: FxHashMap<String, Vec<Fun>>,
     scope: Vec<Ty>,
-    names: FxHashMap<String, Vec<Meaning>>,
+    names: FxHashMap<String, SmallVec<[Meaning; 1]>>,
+    numbers: Numbers,
+    /// How deep the type or structured name that is being read is nested.
+    nested: usize,
     pending: Vec<Pending>,
     /// Whether type variables are allowed: in rules.
     generic: bool,
@@ -89,9 +98,27 @@ impl<'a> Elab<'a> {
             by_name: FxHashMap::default(),
             scope: vec![],
             names: FxHashMap::default(),
+            numbers: Numbers::default(),
+            nested: 0,
             pending: vec![],
             generic: false,
         }
+    }
+
+    /// Reads a part of a type or of a structured name, unless that is nested too deep.
+    fn nest<R>(&mut self, at: usize, read: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        if self.nested >= MAX_NESTING {
+            return Err(self.too_deep(at));
+        }
+        self.nested += 1;
+        let out = read(self);
+        self.nested -= 1;
+        out
+    }
+
+    fn too_deep(&self, at: usize) -> Box<Diagnostic> {
+        let message = format!("types and names are nested at most {MAX_NESTING} deep");
+        Diagnostic::limit(message).at(self.tree.at(at).span, "this is deeper")
     }
 
     fn error(&self, at: usize, message: &str, label: &str) -> Box<Diagnostic> {

@@ -4,7 +4,9 @@
 //! [`Elab::now`] moves it to where it is used.
 
 use super::Elab;
-use crate::ir::{Head, Id, Lit, Op, Ty};
+use crate::ir::names::Numbers;
+use crate::ir::{Head, Id, Lit, Op, Ty, names};
+use smallvec::smallvec;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -29,7 +31,8 @@ pub struct Val {
 /// A let that waits for its body.
 pub struct Pending {
     value: Id,
-    name: Option<String>,
+    /// Its name in the source, and whether that was chosen (see [`Elab::chosen`]).
+    name: Option<(String, bool)>,
 }
 
 impl Elab<'_> {
@@ -61,7 +64,10 @@ impl Elab<'_> {
 
     /// Brings a name into scope.
     pub fn define(&mut self, name: &str, meaning: Meaning) {
-        self.names.entry(name.to_string()).or_default().push(meaning);
+        match self.names.get_mut(name) {
+            Some(stack) => stack.push(meaning),
+            None => drop(self.names.insert(name.to_string(), smallvec![meaning])),
+        }
     }
 
     /// Takes a name out of scope.
@@ -70,6 +76,7 @@ impl Elab<'_> {
             stack.pop();
             if stack.is_empty() {
                 self.names.remove(name);
+                self.numbers.left(name);
             }
         }
     }
@@ -100,8 +107,30 @@ impl Elab<'_> {
     /// Opens a let; [`Elab::close`] puts it around a body.
     pub fn open(&mut self, value: Id, name: Option<String>) {
         let ty = self.terms.ty(value);
+        let name = name.map(|n| {
+            let chosen = self.chosen(Head::Let, std::slice::from_ref(&n));
+            (n, chosen)
+        });
         self.pending.push(Pending { value, name });
         self.scope.push(ty);
+    }
+
+    /// Whether these names, about to come into scope, differ from what printing would make up.
+    pub fn chosen(&mut self, head: Head, each: &[String]) -> bool {
+        // Most names are like none of those, which is seen without a search.
+        let alike = |(k, name): (usize, &String)| names::bases(head, k).contains(&names::base(name));
+        if !each.iter().enumerate().all(alike) {
+            return true;
+        }
+        (0..each.len()).any(|k| {
+            let free = |n: &str| !self.names.contains_key(n) && !each[..k].iter().any(|m| m == n);
+            // Names that are not yet in scope must leave no trace in the numbers.
+            let made = match k {
+                0 => self.numbers.generated(head, k, free),
+                _ => Numbers::default().generated(head, k, free),
+            };
+            made != each[k]
+        })
     }
 
     /// How many lets are open.
@@ -114,8 +143,8 @@ impl Elab<'_> {
         while self.pending.len() > mark {
             if let Some(p) = self.pending.pop() {
                 body = self.terms.put(Head::Let, [p.value, body]);
-                if let Some(name) = p.name {
-                    self.terms.name(body, vec![name]);
+                if let Some((name, chosen)) = p.name {
+                    self.terms.name(body, vec![name], chosen);
                 }
                 self.scope.pop();
             }

@@ -13,7 +13,12 @@ impl Elab<'_> {
     pub fn ty(&mut self, at: usize) -> Result<Ty> {
         match &self.tree.at(at).form {
             Form::List(kids) => match kids.as_slice() {
-                [one] if self.tree.list(*one).is_some() => self.ty(*one),
+                [one] if self.tree.list(*one).is_some() => self.nest(at, |e| e.ty(*one)),
+                // Only the types that it is made of make a type deep, but brackets alone nest as well.
+                [first, ..] if self.tree.list(*first).is_some() => {
+                    self.nest(at, |e| e.ty(*first))?;
+                    Err(self.error(kids[1], "the type ends before this", "unexpected"))
+                }
                 kids => {
                     let (ty, used) = self.ty_words(kids, at)?;
                     if used < kids.len() {
@@ -41,11 +46,11 @@ impl Elab<'_> {
         match name {
             "String" => Ok((Ty::string(), 1)),
             "Tuple" => {
-                let parts = words[1..].iter().map(|w| self.ty(*w)).collect::<Result<Vec<_>>>()?;
+                let parts = self.nest(first, |e| words[1..].iter().map(|w| e.ty(*w)).collect::<Result<Vec<_>>>())?;
                 Ok((Ty::tuple(parts), words.len()))
             }
             "Vec" => {
-                let (elem, used) = self.ty_words(&words[1..], at)?;
+                let (elem, used) = self.nest(first, |e| e.ty_words(&words[1..], at))?;
                 Ok((Ty::tensor(1, elem), used + 1))
             }
             "Tensor" => {
@@ -55,7 +60,7 @@ impl Elab<'_> {
                     return Err(self.error(at, "expected the rank of a tensor", "a number from 1 to 8"));
                 };
                 let rank = *rank as usize;
-                let (elem, used) = self.ty_words(&words[2..], at)?;
+                let (elem, used) = self.nest(first, |e| e.ty_words(&words[2..], at))?;
                 Ok((Ty::tensor(rank, elem), used + 2))
             }
             "LM" => Err(self.error(first, "linear map types (`LM`) are not supported", "here")),
@@ -125,6 +130,7 @@ impl Elab<'_> {
         if self.tree.name(*colon) != Some(":") || rest.is_empty() {
             return Err(shape(self));
         }
+        self.may_name(*name)?;
         let (ty, used) = self.ty_words(rest, at)?;
         let sizes = match &rest[used..] {
             [] => vec![],
@@ -136,12 +142,26 @@ impl Elab<'_> {
         Ok(Param { name: text, ty, sizes })
     }
 
+    /// Refuses a name that already means a value wherever it stands.
+    pub(super) fn may_name(&self, at: usize) -> Result<()> {
+        match self.tree.name(at) {
+            Some(name @ ("true" | "false")) => {
+                let message = format!("`{name}` is a value of Bool, so nothing else can have that name");
+                Err(self.error(at, &message, "choose another name"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn size_names(&mut self, at: usize, ty: Ty) -> Result<Vec<String>> {
         let each = self.tree.list(at).map_or_else(|| vec![at], <[usize]>::to_vec);
         let mut names = vec![];
         for k in each {
             match self.tree.name(k) {
-                Some(n) => names.push(n.to_string()),
+                Some(n) => {
+                    self.may_name(k)?;
+                    names.push(n.to_string());
+                }
                 None => return Err(self.error(k, "expected the name of a size", "here")),
             }
         }

@@ -4,6 +4,10 @@
 //! interpreter says that.
 
 mod forms;
+mod large;
+
+#[allow(unused_imports, reason = "every test crate uses its own part")]
+pub use large::large;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

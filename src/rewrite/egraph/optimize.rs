@@ -205,8 +205,7 @@ impl Search<'_, '_, '_> {
             model.own(head, &shape) > model.binding()
         };
         let id = elaborate(&mut terms, flat.id, &params, &flat.total, &costs);
-        let mut scope = params.clone();
-        crate::types::verify::closed(&terms, id, &mut scope, &mut Default::default()).ok()?;
+        crate::types::verify::closed(&terms, id, &params).ok()?;
         let cost = self.costing.term(id, self.def, &terms);
         if self.best.as_ref().is_none_or(|b| cost < b.cost - 1e-9) {
             self.best = Some(Best { flat, terms, id, cost });
