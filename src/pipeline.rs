@@ -94,10 +94,26 @@ pub fn optimize(program: &Program, options: &Options<'_>) -> Result<Outcome> {
     for source in &options.rules {
         library.extend(source)?;
     }
+    optimize_with(program, &prepare(&library, options.float)?, options)
+}
+
+/// The rules of a library that keep what a level asks for, ready to be searched for.
+///
+/// # Errors
+/// A rule that cannot be searched for.
+pub fn prepare(library: &Library, float: Level) -> Result<Vec<Compiled<'_>>> {
     let mut compiled = vec![];
-    for rule in library.rules.iter().filter(|r| r.level <= options.float) {
+    for rule in library.rules.iter().filter(|r| r.level <= float) {
         compiled.extend(compile(rule)?);
     }
+    Ok(compiled)
+}
+
+/// Optimizes a program with rules that were prepared before.
+///
+/// # Errors
+/// As [`optimize`].
+pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Options<'_>) -> Result<Outcome> {
     let chosen = chosen(program, &options.defs)?;
     let recursive = recursive(program);
     let results: Vec<(Option<Found>, &Def, f64)> = chosen
@@ -107,7 +123,7 @@ pub fn optimize(program: &Program, options: &Options<'_>) -> Result<Outcome> {
             let from = (options.clock)();
             let found = match recursive.contains(&def.fun) {
                 true => None,
-                false => one(program, def, &recursive, &compiled, options),
+                false => one(program, def, &recursive, compiled, options),
             };
             (found, def, (options.clock)() - from)
         })

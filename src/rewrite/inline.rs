@@ -45,7 +45,7 @@ pub fn site(terms: &mut Terms, id: Id, extents: &[Option<Id>]) -> Option<Site> {
         let level = depth - 1 - i;
         ranges.push(lowered(terms, extents[level]?, level)?);
     }
-    let place = |i: usize| used.iter().position(|u| *u == i).unwrap_or(i + used.len() - depth);
+    let place = |i: usize| used.iter().position(|u| *u == i).unwrap_or_else(|| i + used.len() - depth);
     let term = match used.len() == depth {
         true => id,
         false => terms.map_free(id, 0, &mut |t, i, ty, under| t.var((place(i as usize) + under) as u32, ty)),

@@ -515,8 +515,8 @@ impl<'a> Builder<'a> {
     fn copied(&mut self, terms: &mut Terms, node: &ENode, head: Head, ids: &[TermId]) -> Option<TermId> {
         let Head::Build(d) = head else { return None };
         let (read, kids) = (terms.head(ids[d]), terms.kids(ids[d]).to_vec());
-        let in_order = (0..d).all(|k| matches!(terms.head(kids[k]), Head::Var(i, _) if i as usize == d - 1 - k));
-        if read != Head::Index(d) || !in_order {
+        let in_order = |k: usize| matches!(terms.head(kids[k]), Head::Var(i, _) if i as usize == d - 1 - k);
+        if read != Head::Index(d) || !(0..d).all(in_order) {
             return None;
         }
         // The sizes of the tensor that is read are known by its class.

@@ -3,7 +3,7 @@
 //! A metavariable is matched as a class at the depth where it stands on the left. On the right its
 //! variables are moved from there to where it stands ([`super::apply`]).
 
-use super::language::{ENode, Label};
+use super::language::ENode;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Terms, Ty};
 use crate::rules::{Meta, Rule};
