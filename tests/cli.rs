@@ -197,3 +197,152 @@ fn a_broken_pipe_is_quiet() {
     let o = child.wait_with_output().unwrap();
     assert!(o.status.success() && o.stderr.is_empty(), "{}", String::from_utf8_lossy(&o.stderr));
 }
+
+/// Protects: each way in which a file of rules can be wrong has its message and its place, before anything is written.
+#[test]
+fn wrong_rules_are_told() {
+    let dir = dir();
+    let d = dir.path();
+    std::fs::write(d.join("out.ks"), "old").unwrap();
+    for (text, message) in [
+        ("(rule \"r\" ((a : Float) (b : Float)) (add a 0.0) (add a b))", "the metavariable `b` is unbound"),
+        ("(rule \"r\" ((a : Float) (b : Float)) (add a 1.0) a :when (nonzero b))", "the metavariable `b` is unbound"),
+        ("(rule \"r\" (a : Float) (div a a) 1.0 :when (nonzer a))", "did you mean `nonzero`?"),
+        ("(rule \"r\" (a : Float) (div a a) 1.0 :when (nonzero a a))", "wrong number of arguments of `nonzero`"),
+        ("(rule \"r\" (a : Float) (div a a) 1.0 :when (nonzero 3))", "a condition speaks of metavariables"),
+        ("(rule \"r\" (a : Float) (div a a) 1.0 :when nonzero)", "expected a condition"),
+        ("(rule \"r\" (a : Float) (div a a) 1.0 :when)", "an attribute without a value"),
+        ("(rule \"r\" (a : Float) (div a a) 1.0 :unless (nonzero a))", "expected `:level`, `:when` or `:phase`"),
+        ("(rule \"r\" (a : Float) (div a a) 1.0 :level bits)", "expected `exact` or `real`"),
+        ("(rule \"r\" (a : Float) (div a a) 1.0 :phase 10)", "a number from 1 to 9"),
+        ("(rule \"r\" (a : Float) (div a a) 1)", "expected Float, found Integer"),
+        ("(rule \"r\" (a : ?F) (div a a) 1.0)", "expected ?F, found Float"),
+        ("(rule \"r\" (a : ?Q) (div a a) a)", "a type variable starts with ?T"),
+        ("(rule \"r\" (a : Float) (frob a) a)", "unknown function `frob`"),
+        ("(rule \"r\" (a : Float) a (add a 0.0))", "the left side matches every term"),
+        (
+            "(rule \"r\" ((n : Integer) (b : (Lam Integer Float)))
+               (build n (lam (i : Integer) (b (add i 1)))) (build n (lam (i : Integer) (b i))))",
+            "on the left a metavariable may be applied to bound variables only",
+        ),
+        ("(rule \"add-zero\" (a : Float) (add a 0.0) a)", "the first is in rules/arith.rules"),
+        ("(rule \"r\" (a : Float) (div a a) a) (rule \"r\" (a : Float) (sub a a) a)", "two rules are called `r`"),
+        ("(rule r (a : Float) (div a a) 1.0)", "expected the name of the rule"),
+        ("(rule \"r\" (a : Float) (div a a))", "parts are missing"),
+        ("(rule \"r\" (a : Float) (div a a) 1.0", "this bracket is never closed"),
+        ("div", "expected a rule"),
+    ] {
+        std::fs::write(d.join("r.rules"), text).unwrap();
+        for args in [
+            &["optimize", "p.ks", "--rules", "r.rules", "-o", "out.ks"][..],
+            &["emit", "p.ks", "--optimize", "--rules", "r.rules"],
+            &["rules", "list", "r.rules"],
+        ] {
+            let said = bad(d, 1, args);
+            assert!(said.contains(message) && said.contains("r.rules:"), "{args:?} {text}: {said}");
+            assert_eq!(said.matches("error").count(), 1, "{said}");
+        }
+    }
+    std::fs::write(d.join("latin.rules"), b"; \xe9").unwrap();
+    for (file, message) in [("none.rules", "no such file"), (".", "is a directory"), ("latin.rules", "offset 2")] {
+        for args in [&["optimize", "p.ks", "-o", "out.ks", "--rules", file][..], &["rules", "list", file]] {
+            let said = bad(d, 1, args);
+            assert!(said.contains(message), "{args:?}: {said}");
+        }
+    }
+    assert_eq!(std::fs::read_to_string(d.join("out.ks")).unwrap(), "old");
+}
+
+/// Protects: what `optimize` and `emit` refuse, they refuse before they work, and old outputs stay.
+#[test]
+fn wrong_calls_of_the_optimizer_are_told() {
+    let dir = dir();
+    let d = dir.path();
+    std::fs::write(d.join("out.ks"), "old").unwrap();
+    std::fs::write(d.join("fixed.ks"), "old").unwrap();
+    let mut fixed = std::fs::metadata(d.join("fixed.ks")).unwrap().permissions();
+    fixed.set_readonly(true);
+    std::fs::set_permissions(d.join("fixed.ks"), fixed).unwrap();
+    std::fs::write(d.join("wrong.ks"), "(def f Float () 1)").unwrap();
+    for (args, text) in [
+        (&["optimize", "p.ks", "-o", "fixed.ks"][..], "`fixed.ks` cannot be written: it is read-only"),
+        (&["optimize", "p.ks", "-o", "none/x.ks"], "its directory does not exist"),
+        (&["optimize", "p.ks", "-o", "."], "it is a directory"),
+        (&["optimize", "wrong.ks", "-o", "out.ks"], "expected Float, found Integer"),
+        (&["optimize", "p.ks", "-o", "out.ks", "--def", "scle"], "did you mean `scale`?"),
+        (&["optimize", "p.ks", "-o", "out.ks", "--size", "n"], "such as `n=1000`"),
+        (&["optimize", "p.ks", "-o", "out.ks", "--size", "n=-1"], "such as `n=1000`"),
+        (&["optimize", "p.ks", "-o", "out.ks", "--size", "len=3"], "no definition of `p.ks` names a size `len`"),
+        (&["optimize", "p.ks", "-o", "out.ks", "--cost", "best"], "possible values: knossos, analytic"),
+        (&["emit", "p.ks", "--target", "cpp"], "`--target cpp` shows one definition"),
+        (&["emit", "p.ks", "scle", "--target", "nest"], "did you mean `scale`?"),
+        (&["emit", "p.ks", "scale", "--cost", "analytic"], "--optimize"),
+        (&["run", "p.ks", "pair", "3", "--time", "0"], "0 is not in 1.."),
+    ] {
+        let said = bad(d, 1, args);
+        assert!(said.contains(text), "{args:?}: {said}");
+    }
+    assert_eq!(std::fs::read_to_string(d.join("out.ks")).unwrap(), "old");
+    assert_eq!(std::fs::read_to_string(d.join("fixed.ks")).unwrap(), "old");
+    assert_eq!(std::fs::read_dir(d).unwrap().count(), 4, "something is left over");
+}
+
+/// Protects: the optimizer's output is a program, and its reports are what people and machines are promised.
+#[test]
+fn optimize_reports() {
+    let dir = dir();
+    let d = dir.path();
+    std::fs::write(d.join("r.rules"), "(rule \"twice\" (k : Integer) (to_float k) (to_float k))").unwrap();
+    let twice = "(def twice (Vec Float) ((a : Float) (x : (Vec Float) n)) (scale a (scale a x)))";
+    std::fs::write(d.join("t.ks"), format!("{PROGRAM}{twice}")).unwrap();
+    let args = ["optimize", "t.ks", "--def", "twice", "--rules", "r.rules", "--size", "n=50", "-o", "fast.ks"];
+    let table = good(d, &args);
+    let lines: Vec<Vec<&str>> = table.lines().map(|l| l.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["def", "before", "after", "ratio", "seconds"]);
+    assert_eq!((lines.len(), lines[1][0], lines[2][0]), (3, "twice", "total"));
+    let number = |w: &str| w.parse::<f64>().unwrap();
+    assert!(number(lines[1][2]) < number(lines[1][1]), "{table}");
+    let call = ["eval", "fast.ks", "twice", "3", "[1,2]"];
+    assert_eq!(good(d, &call), "[9.0,18.0]\n");
+    let more = good(d, &[&args[..], &["--verbose"]].concat());
+    assert!(more.contains("\ntwice: rules that fired\n") && more.contains("1  index-of-build\n"), "{more}");
+    let json: serde_json::Value = serde_json::from_str(&good(d, &[&args[..], &["--json"]].concat())).unwrap();
+    assert_eq!((&json["cost_model"], &json["defs"][0]["name"]), (&"knossos".into(), &"twice".into()));
+    let row = &json["defs"][0];
+    assert!(row["cost_after"].as_f64() < row["cost_before"].as_f64(), "{json}");
+    assert!(row["engine"].is_string() && row["steps"].is_u64() && row["seconds"].is_f64(), "{json}");
+    assert!(row["fired"]["index-of-build"].as_u64() >= Some(1), "{json}");
+    let text = good(d, &["emit", "t.ks", "twice", "--optimize"]);
+    assert_eq!(text.matches("build").count(), 1, "{text}");
+    let json = good(d, &["rules", "list", "r.rules", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let last = json["rules"].as_array().unwrap().last().unwrap();
+    assert_eq!((&last["name"], &last["level"], &last["phase"]), (&"twice".into(), &"real".into(), &1.into()));
+}
+
+/// Protects: native runs say how long they took, and a missing compiler is told as the user's error.
+#[test]
+fn native_runs_report() {
+    let dir = dir();
+    let d = dir.path();
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli");
+    let run = |more: &[&str], cxx: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_daedal"));
+        command.current_dir(d).env("DAEDAL_CACHE", &cache).args(["run", "p.ks", "scale", "2", "[1,2]"]).args(more);
+        command.envs(cxx.map(|c| ("CXX", c))).output().unwrap()
+    };
+    assert_eq!(out(&run(&[], None)), "[2.0,4.0]\n");
+    let timed = out(&run(&["--time", "3"], None));
+    let (first, rest) = timed.split_once('\n').unwrap();
+    assert!(first.starts_with("min ") && first.contains(" s, median ") && first.ends_with(" bytes"), "{timed}");
+    assert_eq!(rest, "[2.0,4.0]\n");
+    let json: serde_json::Value = serde_json::from_str(&out(&run(&["--time", "3", "--json"], None))).unwrap();
+    assert!(json["min_seconds"].as_f64() <= json["median_seconds"].as_f64() && json["peak_bytes"].is_u64(), "{json}");
+    assert_eq!(json["value"], serde_json::json!([2.0, 4.0]));
+    std::fs::write(d.join("old.json"), "old").unwrap();
+    let o = run(&["-o", "old.json"], Some("/nonexistent/c++"));
+    let said = String::from_utf8_lossy(&o.stderr);
+    assert_eq!(o.status.code(), Some(1), "{said}");
+    assert!(said.contains("`/nonexistent/c++` cannot be run") && said.contains("hint: install g++"), "{said}");
+    assert_eq!(std::fs::read_to_string(d.join("old.json")).unwrap(), "old");
+}

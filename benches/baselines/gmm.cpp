@@ -1,14 +1,34 @@
 // The GMM objective of programs/apps/gmm.ks as a person would write it: plain loops, no temporaries
-// but one row, invariants out of the loops. Prints the least and the median time and the value.
+// but one row, invariants out of the loops. Prints the least and the median time, the value, and the
+// most heap memory at once.
 //
-// Compile with the flags of src/run/toolchain.rs without `-shared -fPIC`.
+// benches/kernels.rs compiles it with the flags of src/run/toolchain.rs without `-shared -fPIC`.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <malloc.h>
+#include <new>
 #include <vector>
+
+static int64_t live = 0, peak = 0;
+
+void* operator new(size_t n) {
+  void* p = std::malloc(n);
+  if (!p) throw std::bad_alloc();
+  live += malloc_usable_size(p);
+  peak = std::max(peak, live);
+  return p;
+}
+
+void operator delete(void* p) noexcept {
+  live -= malloc_usable_size(p);
+  std::free(p);
+}
+
+void operator delete(void* p, size_t) noexcept { operator delete(p); }
 
 static double ranhash(int64_t x) {
   uint64_t v = (uint64_t)x * 3935559000370003845u + 2691343689449507681u;
@@ -98,5 +118,6 @@ int main(int argc, char** argv) {
     ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - from).count());
   }
   std::sort(ms.begin(), ms.end());
-  std::printf("min %.4f ms, median %.4f ms, value %.17g\n", ms[0], ms[ms.size() / 2], value);
+  std::printf("min %.4f ms, median %.4f ms, value %.17g, peak %lld bytes\n", ms[0], ms[ms.size() / 2], value,
+              (long long)peak);
 }

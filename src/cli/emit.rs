@@ -1,5 +1,6 @@
 //! `daedal emit`: a program at one of its levels becomes text.
 
+use super::optimize::Cost;
 use super::{World, input, lowered};
 use crate::diag::Result;
 use crate::ir::print;
@@ -14,16 +15,23 @@ pub struct Emit {
     /// One definition; all of them where none is given
     def: Option<String>,
     /// The level
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, default_value_t)]
     target: Target,
-    /// Optimize before
+    /// Optimize before, as `daedal optimize` does
     #[arg(long)]
     optimize: bool,
+    /// What the optimizer makes small
+    #[arg(long, value_enum, requires = "optimize", default_value_t)]
+    cost: Cost,
+    /// A file of further rules for the optimizer; may be given more than once
+    #[arg(long, value_name = "FILE", requires = "optimize")]
+    rules: Vec<PathBuf>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum)]
 enum Target {
     /// The language itself, in its plain spelling
+    #[default]
     Ks,
     /// Loops
     Nest,
@@ -40,7 +48,7 @@ impl Emit {
             input::definition(&program, name)?;
         }
         if self.optimize {
-            program = lowered::optimized(&program)?;
+            program = lowered::optimized(&program, self.cost.model(), &self.rules)?;
         }
         let def = self.def.as_ref().map(|name| input::definition(&program, name)).transpose()?;
         let text = match (def, self.target) {

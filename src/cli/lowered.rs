@@ -1,10 +1,13 @@
 //! The levels of `daedal emit` below the language: a definition becomes loops or C++ text.
 
 use crate::codegen;
+use crate::cost::Model;
+use crate::data;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Program};
 use crate::nest;
 use crate::pipeline;
+use std::path::PathBuf;
 
 /// The loop nest of a definition.
 pub fn nest(program: &Program, def: &Def) -> Result<String> {
@@ -16,9 +19,11 @@ pub fn cpp(program: &Program, def: &Def) -> Result<String> {
     Ok(codegen::cpp(&nest::lower(program, def)?))
 }
 
-/// The program after optimization with the choices that `optimize` makes by itself.
-pub fn optimized(program: &Program) -> Result<Program> {
-    Ok(pipeline::optimize(program, &pipeline::Options::standard())?.program)
+/// The program after optimization, with the choices that `optimize` makes by itself but for these.
+pub fn optimized(program: &Program, cost: Model, rules: &[PathBuf]) -> Result<Program> {
+    let rules = rules.iter().map(|f| data::source(f)).collect::<Result<_>>()?;
+    let options = pipeline::Options { cost, rules, ..pipeline::Options::standard() };
+    Ok(pipeline::optimize(program, &options)?.program)
 }
 
 /// Refuses a level that has a text for one definition only.

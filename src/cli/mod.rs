@@ -16,9 +16,16 @@ use clap::{Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+const AFTER_HELP: &str = "\
+Exit codes: 0 done, 1 an error of the input, 2 a limit, 70 a bug of daedal.
+
+For example:
+  daedal optimize programs/blas.ks -o fast.ks
+  daedal run fast.ks axpy 2.0 [1,2,3] [10,20,30]";
+
 /// Makes array programs fast: checks, runs, optimizes and compiles `.ks` programs.
 #[derive(Parser, Debug)]
-#[command(name = "daedal", version, about, max_term_width = 100)]
+#[command(name = "daedal", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -3,13 +3,14 @@
 use super::{World, input};
 use crate::cost;
 use crate::data::{self, Output};
-use crate::diag::Result;
-use crate::ir::print;
+use crate::diag::{Diagnostic, Result, nearest};
+use crate::ir::{Program, Ty, print};
 use crate::pipeline::{self, Outcome, Row};
 use crate::rules;
 use crate::run;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -25,7 +26,7 @@ pub struct Optimize {
     #[arg(long, value_enum, default_value_t = Engine::Egraph)]
     engine: Engine,
     /// What is made small
-    #[arg(long, value_enum, default_value_t = Cost::Knossos)]
+    #[arg(long, value_enum, default_value_t)]
     cost: Cost,
     /// A file of further rules; may be given more than once
     #[arg(long, value_name = "FILE")]
@@ -33,7 +34,7 @@ pub struct Optimize {
     /// Keep the bits of floats, or their values but for rounding
     #[arg(long, value_enum, default_value_t = Float::Real)]
     float: Float,
-    /// An estimate of a size, for cost models; may be given more than once
+    /// An estimate of a named size or integer parameter, for cost models; may be given more than once
     #[arg(long = "size", value_name = "NAME=N", value_parser = size)]
     sizes: Vec<(String, u64)>,
     /// The greatest number of nodes that the search may make
@@ -42,6 +43,9 @@ pub struct Optimize {
     /// Write the optimized program to a file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Show for each definition which rules fired in its search, and how often
+    #[arg(short, long)]
+    verbose: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -54,26 +58,21 @@ enum Engine {
 }
 
 /// Names of cost models.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Default, Debug, ValueEnum)]
 pub enum Cost {
     /// The published model: fixed costs of operations, sizes guessed
+    #[default]
     Knossos,
     /// Time from operations, memory and sizes
     Analytic,
 }
 
 impl Cost {
-    fn model(self) -> cost::Model {
+    /// The model of the name.
+    pub fn model(self) -> cost::Model {
         match self {
             Cost::Knossos => cost::Model::Knossos,
             Cost::Analytic => cost::Model::Analytic,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Cost::Knossos => "knossos",
-            Cost::Analytic => "analytic",
         }
     }
 }
@@ -109,6 +108,7 @@ impl Optimize {
         for name in &self.defs {
             input::definition(&program, name)?;
         }
+        known_sizes(&program, &self.sizes)?;
         let place = self.output.as_deref().map(Output::at).transpose()?;
         let terminal = world.terminal;
         let progress = move |text: &str| show(terminal, text);
@@ -131,7 +131,10 @@ impl Optimize {
         }
         match self.json {
             true => world.say(&self.object(&outcome).to_string()),
-            false => table(&outcome.rows).iter().try_for_each(|line| world.say(line)),
+            false => {
+                let fired = if self.verbose { fired(&outcome.rows) } else { vec![] };
+                table(&outcome.rows).iter().chain(&fired).try_for_each(|line| world.say(line))
+            }
         }
     }
 
@@ -143,10 +146,26 @@ impl Optimize {
                 "cost_after": r.cost_after,
                 "engine": r.engine,
                 "steps": r.steps,
+                "fired": r.fired.iter().cloned().collect::<BTreeMap<String, usize>>(),
                 "seconds": r.seconds,
             })
         };
-        json!({ "defs": outcome.rows.iter().map(row).collect::<Vec<Json>>(), "cost_model": self.cost.name() })
+        json!({ "defs": outcome.rows.iter().map(row).collect::<Vec<Json>>(), "cost_model": self.cost.model().name() })
+    }
+}
+
+/// Refuses an estimate of something that no definition names: it would change nothing.
+fn known_sizes(program: &Program, sizes: &[(String, u64)]) -> Result<()> {
+    let params = || program.defs.values().flat_map(|d| &d.params);
+    let integers = params().filter(|p| p.ty == Ty::int()).map(|p| p.name.as_str());
+    let known: Vec<&str> = params().flat_map(|p| &p.sizes).map(String::as_str).chain(integers).collect();
+    match sizes.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let d = Diagnostic::user(format!("no definition of `{}` names a size `{name}`", program.source.name));
+            let d = d.hint(nearest(name, known));
+            Err(d.note("a size has a name where a parameter gives it one, as `n` in `(x : (Vec Float) n)`"))
+        }
     }
 }
 
@@ -169,5 +188,17 @@ fn table(rows: &[Row]) -> Vec<String> {
         vec![format!("{:width$}  {:>14}  {:>14}  {:>8}  {:>8}", "def", "before", "after", "ratio", "seconds")];
     out.extend(rows.iter().map(|r| line(&r.name, r.cost_before, r.cost_after, r.seconds)));
     out.push(line("total", total(|r| r.cost_before), total(|r| r.cost_after), total(|r| r.seconds)));
+    out
+}
+
+/// A paragraph for each definition whose search found something.
+fn fired(rows: &[Row]) -> Vec<String> {
+    let mut out = vec![];
+    for row in rows.iter().filter(|r| !r.fired.is_empty()) {
+        out.extend([String::new(), format!("{}: rules that fired", row.name)]);
+        let mut rules: Vec<&(String, usize)> = row.fired.iter().collect();
+        rules.sort_by_key(|(name, n)| (std::cmp::Reverse(*n), name));
+        out.extend(rules.iter().map(|(name, n)| format!("{n:>7}  {name}")));
+    }
     out
 }

@@ -3,6 +3,7 @@
 use super::World;
 use crate::data;
 use crate::diag::Result;
+use crate::rewrite::egraph::pattern::compile;
 use crate::rules::{Level, Library, Rule};
 use clap::{Args, Subcommand};
 use serde_json::{Value as Json, json};
@@ -35,6 +36,8 @@ impl Rules {
         for file in files {
             library.extend(&data::source(file)?)?;
         }
+        // A rule that the engine refuses is told here already.
+        library.rules.iter().try_for_each(|r| compile(r).map(drop))?;
         if *json {
             let rules: Vec<Json> = library.rules.iter().map(object).collect();
             return world.say(&json!({ "rules": rules }).to_string());
