@@ -218,17 +218,24 @@ impl Analysis<ENode> for Facts {
         if a.ty != b.ty {
             self.mismatch.get_or_insert((a.ty, b.ty));
         }
+        let (fewer, more) = (b.free.within(a.free), a.free.within(b.free));
         if b.key() < a.key() {
             (a.free, a.size, a.best) = (b.free, b.size, b.best.clone());
         }
-        a.konst = a.konst.or(b.konst);
-        if a.tightened < TIGHTEN && a.range.meet(b.range) != a.range {
-            a.range = a.range.meet(b.range);
-            a.tightened += 1;
+        // What holds of a member holds where its variables have values, which is nowhere in a loop that
+        // does not run. So facts go with the variables of the representative.
+        if fewer && more {
+            if a.tightened < TIGHTEN && a.range.meet(b.range) != a.range {
+                a.range = a.range.meet(b.range);
+                a.tightened += 1;
+            }
+            a.total |= b.total;
+            a.strict |= b.strict;
+            a.defined |= b.defined;
+        } else if a.free == b.free {
+            (a.range, a.total, a.strict, a.defined) = (b.range, b.total, b.strict, b.defined);
         }
-        a.total |= b.total;
-        a.strict |= b.strict;
-        a.defined |= b.defined;
+        a.konst = a.konst.or(b.konst);
         for (x, y) in a.dims.iter_mut().zip(&b.dims) {
             *x = x.or(*y);
         }

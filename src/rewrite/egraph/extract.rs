@@ -11,6 +11,9 @@ use crate::cost::{self, Model, Shape};
 use crate::ir::{Head, Id as TermId, Terms, Ty, deep};
 use egg::{Id, Language};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// A member for each class that may be needed.
 pub type Choice = FxHashMap<Id, ENode>;
@@ -24,15 +27,19 @@ pub struct Candidates<'a> {
     order: Vec<Id>,
     /// The tensors worth keeping.
     pub families: Vec<Vec<Id>>,
+    /// Own cost, trips and level of each member, in the order of `nodes`.
+    costs: FxHashMap<Id, Vec<(f64, f64, Option<usize>)>>,
+    /// Choices by the tensors that are kept.
+    trees: RefCell<FxHashMap<BTreeSet<Id>, Rc<Choice>>>,
 }
 
 /// So many families of tensors are considered at most.
-pub const MAX_FAMILIES: usize = 40;
+pub const MAX_FAMILIES: usize = 20;
 
 /// Tensors that are made of something and read somewhere: those worth keeping. Tensors that differ
 /// only in how deep they stand in loops are one family.
 pub fn families(g: &mut Graph) -> Vec<Vec<Id>> {
-    let mut read = std::collections::BTreeSet::new();
+    let mut read = BTreeSet::new();
     for node in g.classes().flat_map(|c| &c.nodes) {
         if let (Label::Head(Head::Index(_)), Some(tensor)) = (node.label, node.kids.last()) {
             read.insert(g.find(*tensor));
@@ -40,7 +47,7 @@ pub fn families(g: &mut Graph) -> Vec<Vec<Id>> {
     }
     let made = |n: &ENode| !matches!(n.label, Label::Param(..) | Label::Unknown | Label::Head(Head::Index(_)));
     read.retain(|id| g[*id].nodes.iter().all(made));
-    let mut groups: std::collections::BTreeMap<Id, Vec<Id>> = Default::default();
+    let mut groups: BTreeMap<Id, Vec<Id>> = Default::default();
     for id in read {
         let normal = renumbered(g, id).unwrap_or(id);
         groups.entry(g.find(normal)).or_default().push(id);
@@ -91,6 +98,9 @@ fn variables(g: &Graph, id: Id, under: usize, out: &mut FxHashMap<usize, (Ty, Id
         deep(|| variables(g, *kid, under + binds, out, seen));
     }
 }
+
+/// The greedy search over shared parts gives up after so many steps.
+const MAX_STEPS: usize = 60_000;
 
 /// Costs by where they are paid: outside all loops, and in the loop of each free variable.
 #[derive(Clone, Default, Debug)]
@@ -156,7 +166,15 @@ impl<'a> Candidates<'a> {
             nodes.insert(class.id, allowed);
         }
         order.sort();
-        Candidates { g, model, nodes, order, families }
+        let (costs, trees) = Default::default();
+        let mut out = Candidates { g, model, nodes, order, families, costs, trees };
+        let cost = |id: &Id, n: &ENode| {
+            let (own, trips) = out.own(*id, n);
+            (own, trips, free_of(g, n).innermost())
+        };
+        let costs = out.nodes.iter().map(|(id, each)| (*id, each.iter().map(|n| cost(id, n)).collect())).collect();
+        out.costs = costs;
+        out
     }
 
     /// The number of scalars of a class.
@@ -209,13 +227,22 @@ impl<'a> Candidates<'a> {
     }
 
     /// The cheapest choice where every use pays for itself, but for tensors that are kept anyway.
-    pub fn tree(&self, kept: &std::collections::BTreeSet<Id>) -> Choice {
+    pub fn tree(&self, kept: &BTreeSet<Id>) -> Rc<Choice> {
+        if let Some(known) = self.trees.borrow().get(kept) {
+            return known.clone();
+        }
+        let choice = Rc::new(self.grow(kept));
+        self.trees.borrow_mut().insert(kept.clone(), choice.clone());
+        choice
+    }
+
+    fn grow(&self, kept: &BTreeSet<Id>) -> Choice {
         let mut best: FxHashMap<Id, (f64, Split, ENode)> = FxHashMap::default();
         loop {
             let mut changed = false;
             for id in &self.order {
-                for node in &self.nodes[id] {
-                    let Some(split) = self.tree_cost(*id, node, &best, kept) else { continue };
+                for (node, cost) in self.nodes[id].iter().zip(&self.costs[id]) {
+                    let Some(split) = self.tree_cost(*cost, node, &best, kept) else { continue };
                     let weight = split.weight();
                     if best.get(id).is_none_or(|(w, _, _)| weight < *w - 1e-9) {
                         best.insert(*id, (weight, split, node.clone()));
@@ -231,13 +258,11 @@ impl<'a> Candidates<'a> {
 
     fn tree_cost(
         &self,
-        class: Id,
+        (own, trips, level): (f64, f64, Option<usize>),
         node: &ENode,
         best: &FxHashMap<Id, (f64, Split, ENode)>,
-        kept: &std::collections::BTreeSet<Id>,
+        kept: &BTreeSet<Id>,
     ) -> Option<Split> {
-        let (own, trips) = self.own(class, node);
-        let level = free_of(self.g, node).innermost();
         let mut out = Split::default();
         out.pay(level, own);
         let Some(head) = node.head().filter(|h| !matches!(h, Head::Var(..))) else { return Some(out) };
@@ -280,7 +305,7 @@ impl<'a> Candidates<'a> {
                 }
             }
         }
-        let mut queue: std::collections::BTreeSet<(Id, usize)> = std::collections::BTreeSet::new();
+        let mut queue: BTreeSet<(Id, usize)> = BTreeSet::new();
         for id in &self.order {
             let leaf = |(k, n): (usize, &ENode)| extracted_kids(n).is_empty().then_some((*id, k));
             queue.extend(self.nodes[id].iter().enumerate().filter_map(leaf));
@@ -288,11 +313,11 @@ impl<'a> Candidates<'a> {
         let mut steps = 0usize;
         while let Some((id, k)) = queue.pop_first() {
             steps += 1;
-            if steps > 400_000 {
+            if steps > MAX_STEPS {
                 break;
             }
             let node = &self.nodes[&id][k];
-            let Some(parts) = self.dag_cost(id, node, &best) else { continue };
+            let Some(parts) = self.dag_cost(id, node, self.costs[&id][k], &best) else { continue };
             let weight = parts.weight();
             if best.get(&id).is_none_or(|(w, _, _)| weight < *w - 1e-9) {
                 best.insert(id, (weight, parts, node.clone()));
@@ -302,9 +327,13 @@ impl<'a> Candidates<'a> {
         best.into_iter().map(|(id, (_, _, node))| (id, node)).collect()
     }
 
-    fn dag_cost(&self, class: Id, node: &ENode, best: &FxHashMap<Id, (f64, Parts, ENode)>) -> Option<Parts> {
-        let (mut own, trips) = self.own(class, node);
-        let level = free_of(self.g, node).innermost();
+    fn dag_cost(
+        &self,
+        class: Id,
+        node: &ENode,
+        (mut own, trips, level): (f64, f64, Option<usize>),
+        best: &FxHashMap<Id, (f64, Parts, ENode)>,
+    ) -> Option<Parts> {
         let mut out = Parts::default();
         if let Some(head) = node.head().filter(|h| !matches!(h, Head::Var(..))) {
             let n = node.kids.len();
@@ -402,27 +431,27 @@ pub fn free_of(g: &Graph, node: &ENode) -> crate::ir::Free {
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The choice outside the definitions of kept tensors.
-    pub top: Choice,
+    pub top: Rc<Choice>,
     /// The kept tensors with the choices of their definitions.
-    kept: std::collections::BTreeMap<Id, Choice>,
+    kept: BTreeMap<Id, Rc<Choice>>,
 }
 
 impl Plan {
     /// A choice that keeps nothing.
-    pub fn plain(top: Choice) -> Plan {
+    pub fn plain(top: Rc<Choice>) -> Plan {
         Plan { top, kept: Default::default() }
     }
 
     /// A plan that keeps all tensors.
     pub fn keep_all(all: &Candidates<'_>) -> Plan {
-        let none = Plan { top: Choice::default(), kept: Default::default() };
+        let none = Plan { top: Rc::default(), kept: BTreeMap::new() };
         let every: Vec<Id> = all.families.iter().take(MAX_FAMILIES).flatten().copied().collect();
         none.toggled(all, &every)
     }
 
     /// The plan with a family of tensors kept that was not, or the other way round.
     pub fn toggled(&self, all: &Candidates<'_>, family: &[Id]) -> Plan {
-        let mut tensors: std::collections::BTreeSet<Id> = self.kept.keys().copied().collect();
+        let mut tensors: BTreeSet<Id> = self.kept.keys().copied().collect();
         let keep = family.iter().any(|t| !tensors.contains(t));
         for tensor in family {
             if keep {
@@ -473,7 +502,7 @@ impl<'a> Builder<'a> {
         if defines {
             self.defining.push(id);
         }
-        let choice = self.defining.last().map_or(&self.plan.top, |t| &self.plan.kept[t]);
+        let choice = self.defining.last().map_or(&self.plan.top, |t| &self.plan.kept[t]).clone();
         let node = choice.get(&id);
         let strict = self.g[id].data.strict;
         let out = node.and_then(|node| deep(|| self.node(terms, node, depth, strict)));
@@ -520,7 +549,7 @@ impl<'a> Builder<'a> {
             return None;
         }
         // The sizes of the tensor that is read are known by its class.
-        let choice = self.defining.last().map_or(&self.plan.top, |t| &self.plan.kept[t]);
+        let choice = self.defining.last().map_or(&self.plan.top, |t| &self.plan.kept[t]).clone();
         let body = choice.get(&self.g.find(node.kids[d]))?;
         let dims = &self.g[*body.kids.last()?].data.dims;
         let same =

@@ -11,6 +11,7 @@ use crate::ir::{Def, Head, Id, Terms, Ty, deep};
 use crate::rewrite::inline::{Flat, bound_extents, site};
 use crate::rewrite::tabulate::{self, Known};
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// How to search.
 pub struct Settings<'a> {
@@ -97,7 +98,7 @@ impl Search<'_, '_, '_> {
         let candidates = Candidates::new(g, self.settings.model, families);
         let mut plans = vec![Plan::plain(candidates.tree(&Default::default()))];
         if refine {
-            plans.push(Plan::plain(candidates.dag()));
+            plans.push(Plan::plain(Rc::new(candidates.dag())));
         }
         let mut best: Option<(f64, Plan)> = None;
         for plan in plans {
@@ -151,10 +152,10 @@ impl Search<'_, '_, '_> {
                         return;
                     }
                     trials -= 1;
-                    let old = plan.top.insert(class, node.clone());
+                    let old = Rc::make_mut(&mut plan.top).insert(class, node.clone());
                     match self.try_plan(g, root, &plan) {
                         Some(new) if new < cost - 1e-9 => cost = new,
-                        _ => drop(old.map(|o| plan.top.insert(class, o))),
+                        _ => drop(old.map(|o| Rc::make_mut(&mut plan.top).insert(class, o))),
                     }
                 }
             }
