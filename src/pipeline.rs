@@ -165,14 +165,21 @@ fn one(
 /// Puts the better bodies into the program, checks it, and reads it again from its text.
 fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options: &Options<'_>) -> Result<Outcome> {
     let mut old = Costing::new(program, options.cost, &options.sizes);
+    // Definitions come after what they call, so a call may be better than what was found without it.
+    let mut work = program.clone();
     let mut rows = vec![];
     let mut better: FxHashMap<Fun, Found> = FxHashMap::default();
     for (found, def, seconds) in results {
         let cost_before = old.def(def)?;
+        let cost_kept = Costing::new(&work, options.cost, &options.sizes).def(def)?;
         let mut fired: BTreeMap<String, usize> = BTreeMap::new();
-        if let Some(found) = found.filter(|f| f.cost < cost_before - 1e-9) {
+        if let Some(found) = found.filter(|f| f.cost < cost_kept - 1e-9) {
             for (name, n) in found.reports.iter().flat_map(|r| &r.fired) {
                 *fired.entry(name.clone()).or_default() += n;
+            }
+            let body = work.terms.import(&found.terms, found.id);
+            if let Some(d) = work.defs.get_mut(&def.fun) {
+                d.body = Body::Term(body);
             }
             better.insert(def.fun, found);
         }
