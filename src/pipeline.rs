@@ -158,7 +158,8 @@ fn one(
     let mut costing = Costing::new(program, options.cost, &options.sizes);
     let limits = Limits { nodes: options.max_nodes, rounds: 30, matches: 500 };
     let (model, sizes) = (options.cost, options.sizes.as_slice());
-    let settings = Settings { rules, model, sizes, limits, flatten: &flatten, restarts: 4, trials: 300 };
+    let level = options.float;
+    let settings = Settings { rules, level, model, sizes, limits, flatten: &flatten, restarts: 4, trials: 300 };
     saturate(def, start, &mut costing, &settings)
 }
 

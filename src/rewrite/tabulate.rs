@@ -25,19 +25,27 @@ struct Bound {
     extent: Option<Id>,
 }
 
+/// What to turn into reads of a table.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Target {
+    site: Site,
+    /// Whether the table is there already: a vector of these terms that is made anyway.
+    made: bool,
+}
+
 /// The terms that tables could hold, larger ones first.
-pub fn candidates(known: &mut Known) -> Vec<Site> {
+pub fn candidates(known: &mut Known) -> Vec<Target> {
     let id = known.id;
     let mut walk = Walk { known, scope: vec![], target: None, found: vec![], seen: FxHashSet::default(), frames: 0 };
     walk.collect(id, 0);
     let mut found = walk.found;
-    found.sort_by_key(|site| std::cmp::Reverse((known.terms.size(site.0), site.0)));
+    found.sort_by_key(|t| (t.made, std::cmp::Reverse((known.terms.size(t.site.0), t.site.0))));
     found.dedup();
     found
 }
 
 /// The term with a table for `target` wherever that stands in a loop which it does not depend on.
-pub fn tabulated(known: &Known, target: &Site) -> Known {
+pub fn tabulated(known: &Known, target: &Target) -> Known {
     let mut out = known.clone();
     let id = out.id;
     let mut walk = Walk {
@@ -56,8 +64,8 @@ pub fn tabulated(known: &Known, target: &Site) -> Known {
 struct Walk<'a> {
     known: &'a mut Known,
     scope: Vec<Bound>,
-    target: Option<Site>,
-    found: Vec<Site>,
+    target: Option<Target>,
+    found: Vec<Target>,
     seen: FxHashSet<(Id, usize)>,
     frames: usize,
 }
@@ -71,12 +79,19 @@ impl Walk<'_> {
         if self.table(id).is_some()
             && let Some(site) = self.site(id)
         {
-            self.found.push(site);
+            self.found.push(Target { site, made: false });
         }
         let Node { head, kids } = self.known.terms.node(id).clone();
         for (k, kid) in kids.iter().enumerate() {
             let depth = self.scope.len();
             let inner = self.enter(head, &kids, k, frame);
+            if head == Head::Build(1)
+                && k == 1
+                && self.row(*kid).is_some()
+                && let Some(site) = self.site(*kid)
+            {
+                self.found.push(Target { site, made: true });
+            }
             deep(|| self.collect(*kid, inner));
             self.scope.truncate(depth);
         }
@@ -129,6 +144,18 @@ impl Walk<'_> {
         Some(dims)
     }
 
+    /// The one variable of a vector of such terms that a loop around this place could have.
+    fn row(&mut self, id: Id) -> Option<Vec<(usize, Id)>> {
+        let free = self.known.terms.free(id);
+        let scalar = self.known.terms.ty(id).as_scalar().is_some();
+        if !scalar || !free.has(0) || self.known.total.get(&id) != Some(&true) || !self.works(id) {
+            return None;
+        }
+        let extent = self.scope.last()?.extent?;
+        let here = self.known.terms.shift(extent, 1);
+        self.is_size(extent).then(|| vec![(0, here)])
+    }
+
     /// The term apart from where it stands.
     fn site(&mut self, id: Id) -> Option<Site> {
         let extents: Vec<Option<Id>> = self.scope.iter().map(|b| b.extent).collect();
@@ -161,8 +188,10 @@ impl Walk<'_> {
         if let Some(done) = memo.get(&(id, frame)) {
             return *done;
         }
-        if let Some(dims) = self.table(id)
-            && self.site(id) == self.target
+        let made = self.target.as_ref().is_some_and(|t| t.made);
+        let dims = if made { self.row(id) } else { self.table(id) };
+        if let Some(dims) = dims
+            && self.site(id) == self.target.as_ref().map(|t| t.site.clone())
         {
             let out = self.read(id, &dims);
             memo.insert((id, frame), out);
@@ -173,7 +202,9 @@ impl Walk<'_> {
         for (k, kid) in kids.iter().enumerate() {
             let depth = self.scope.len();
             let inner = self.enter(head, &kids, k, frame);
-            new.push(deep(|| self.replace(*kid, inner, memo)));
+            // The table itself stays what it is.
+            let table = made && head == Head::Build(1) && k == 1 && self.row(*kid).is_some();
+            new.push(if table { *kid } else { deep(|| self.replace(*kid, inner, memo)) });
             self.scope.truncate(depth);
         }
         let out = self.known.terms.put(head, new);

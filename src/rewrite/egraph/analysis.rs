@@ -4,7 +4,7 @@ use super::Graph;
 use super::facts::{node_defined, node_dims, node_range, node_total};
 use super::language::{ENode, Label};
 use crate::cost::ASSUMED;
-use crate::ir::{Free, Head, Lit, Ty};
+use crate::ir::{Free, Head, Lit, Op, Scalar, Ty};
 use egg::{Analysis, DidMerge, Id};
 
 /// Bounds of a number.
@@ -135,8 +135,12 @@ impl Step {
 pub struct Facts {
     /// The rewrites that were done: what was matched may fail where what was made does not.
     pub steps: Vec<Step>,
-    /// Set where a rule united classes of different types: a bug that ends the search.
-    pub mismatch: Option<(Ty, Ty)>,
+    /// Whether rules keep the bits, so that operations on literals may round as they do at run time.
+    /// Where rules hold over the reals, a rounded literal would equal another one that it is not, and
+    /// soon everything would equal everything.
+    pub rounds: bool,
+    /// Set where classes of different types or values were united: what follows is worth nothing.
+    pub contradiction: Option<String>,
 }
 
 /// Bounds are made tighter so often.
@@ -166,7 +170,7 @@ impl Fact {
             free,
             size,
             best: node.clone(),
-            konst: constant(node, &kids),
+            konst: constant(node, &kids, g.analysis.rounds),
             range: node_range(g, node, ty),
             tightened: 0,
             total,
@@ -182,16 +186,46 @@ impl Fact {
     }
 }
 
-/// The value of a scalar operation on known values. Infinities and NaNs have no literal.
-fn constant(node: &ENode, kids: &[&Fact]) -> Option<Lit> {
+/// The value of a scalar operation on known values, exact over the reals unless it may round.
+/// Infinities and NaNs have no literal.
+fn constant(node: &ENode, kids: &[&Fact], rounds: bool) -> Option<Lit> {
     let args = || kids.iter().map(|k| k.konst).collect::<Option<Vec<_>>>();
     let value = match node.head()? {
         Head::Const(l) => l,
-        Head::Op(op) => op.eval(&args()?).ok()?,
-        Head::Cast(s) => args()?.first()?.cast(s)?,
+        Head::Op(op) => {
+            let args = args()?;
+            op.eval(&args).ok().filter(|v| rounds || is_exact(op, &args, *v))?
+        }
+        Head::Cast(s) => {
+            let from = *args()?.first()?;
+            from.cast(s).filter(|v| rounds || v.to_f64() == from.to_f64() && (from.as_f64().is_none() || s != Scalar::Bool))?
+        }
         _ => return None,
     };
     value.as_f64().is_none_or(f64::is_finite).then_some(value)
+}
+
+/// Whether a result over floats has no rounding error. The error of a sum, and the remainder of a
+/// product, a quotient or a root, are floats themselves and can be computed.
+fn is_exact(op: Op, args: &[Lit], value: Lit) -> bool {
+    let floats: Option<Vec<f64>> = args.iter().map(|a| a.as_f64()).collect();
+    let Some(r) = value.as_f64() else { return true };
+    let Some(x) = floats else { return matches!(op, Op::ToFloat | Op::BoolToFloat | Op::RanHash | Op::Select) };
+    match (op, x.as_slice()) {
+        (Op::Add, [a, b]) => sum_is_exact(*a, *b, r),
+        (Op::Sub, [a, b]) => sum_is_exact(*a, -*b, r),
+        (Op::Mul, [a, b]) => a.mul_add(*b, -r) == 0.0 && (r != 0.0 || *a == 0.0 || *b == 0.0),
+        (Op::Div, [a, b]) => r.mul_add(*b, -*a) == 0.0 && (r != 0.0 || *a == 0.0),
+        (Op::Sqrt, [a]) => r.mul_add(r, -*a) == 0.0,
+        (Op::Neg | Op::Abs | Op::Floor | Op::Ceil, _) | (Op::Min | Op::Max, _) => true,
+        _ => false,
+    }
+}
+
+/// Knuth's two-sum: the error of a rounded sum, exactly.
+fn sum_is_exact(a: f64, b: f64, sum: f64) -> bool {
+    let part = sum - a;
+    (a - (sum - part)) + (b - part) == 0.0
 }
 
 fn estimate(node: &ENode, kids: &[&Fact]) -> f64 {
@@ -216,7 +250,13 @@ impl Analysis<ENode> for Facts {
     fn merge(&mut self, a: &mut Fact, mut b: Fact) -> DidMerge {
         let before = a.clone();
         if a.ty != b.ty {
-            self.mismatch.get_or_insert((a.ty, b.ty));
+            self.contradiction.get_or_insert_with(|| format!("{} is {}", a.ty, b.ty));
+        }
+        if let (Some(x), Some(y)) = (a.konst, b.konst)
+            && x != y
+            && x.as_f64() != y.as_f64().or(Some(f64::NAN))
+        {
+            self.contradiction.get_or_insert_with(|| format!("{x} is {y}"));
         }
         let (fewer, more) = (b.free.within(a.free), a.free.within(b.free));
         if b.key() < a.key() {

@@ -8,7 +8,7 @@ use super::Graph;
 use super::facts::node_total;
 use super::language::{ENode, Label};
 use crate::cost::{self, Model, Shape};
-use crate::ir::{Head, Id as TermId, Terms, Ty, deep};
+use crate::ir::{Head, Id as TermId, Lit, Terms, Ty, deep};
 use egg::{Id, Language};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
@@ -532,6 +532,11 @@ impl<'a> Builder<'a> {
         if let Some(tensor) = self.copied(terms, node, head, &ids) {
             return Some(tensor);
         }
+        if let Some(lit) = folded(terms, head, &ids) {
+            let id = terms.lit(lit);
+            self.total.insert(id, true);
+            return Some(id);
+        }
         let total = strict || node_total(self.g, node) && ids.iter().all(|k| self.total.get(k) == Some(&true));
         let id = terms.add(head, ids).ok()?;
         // One term may come from classes that know different things of it.
@@ -564,4 +569,15 @@ impl<'a> Builder<'a> {
         }
         Some(out)
     }
+}
+
+/// The value of an operation on literals: the same bits as at run time.
+fn folded(terms: &Terms, head: Head, ids: &[TermId]) -> Option<Lit> {
+    let args = || ids.iter().map(|k| terms.as_lit(*k)).collect::<Option<Vec<_>>>();
+    let value = match head {
+        Head::Op(op) => op.eval(&args()?).ok()?,
+        Head::Cast(s) => args()?.first()?.cast(s)?,
+        _ => return None,
+    };
+    value.as_f64().is_none_or(f64::is_finite).then_some(value)
 }

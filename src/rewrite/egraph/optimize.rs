@@ -9,6 +9,7 @@ use super::saturate::{Limits, Report, extents, graph, saturate};
 use crate::cost::{Costing, Model, Shape};
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
 use crate::rewrite::inline::{Flat, bound_extents, site};
+use crate::rules::Level;
 use crate::rewrite::tabulate::{self, Known};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -17,6 +18,8 @@ use std::rc::Rc;
 pub struct Settings<'a> {
     /// The rules.
     pub rules: &'a [Compiled<'a>],
+    /// What the rules keep.
+    pub level: Level,
     /// The cost model.
     pub model: Model,
     /// Estimated sizes by name.
@@ -49,13 +52,13 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
     let mut flat = start;
     let mut reports = vec![];
     for _ in 0..settings.restarts.max(1) {
-        let mut g = graph();
+        let mut g = graph(settings.level);
         let root = Import::new(&mut g, def, settings, &flat).run();
         g.rebuild();
         let before = search.best.as_ref().map(|b| b.cost);
         search.try_all(&mut g, root, false);
         reports.push(saturate(&mut g, settings.rules, &settings.limits));
-        if g.analysis.mismatch.is_some() {
+        if g.analysis.contradiction.is_some() {
             break;
         }
         search.try_all(&mut g, root, true);

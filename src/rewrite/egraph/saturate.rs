@@ -89,7 +89,7 @@ fn rounds(g: &mut Graph, rules: &[&Compiled<'_>], limits: &Limits, report: &mut 
                 g.rebuild();
             }
         }
-        if g.analysis.mismatch.is_some() || !changed && !skipped {
+        if g.analysis.contradiction.is_some() || !changed && !skipped {
             return !changed;
         }
     }
@@ -392,7 +392,7 @@ fn simpler(g: &Graph, node: &ENode) -> Option<Made> {
     }
 }
 
-/// An empty e-graph.
-pub fn graph() -> Graph {
-    Graph::new(Facts::default())
+/// An empty e-graph for rules of a level.
+pub fn graph(level: Level) -> Graph {
+    Graph::new(Facts { rounds: level == Level::Exact, ..Facts::default() })
 }
