@@ -37,7 +37,8 @@ fn finite(v: &Value) -> bool {
 /// Compares the original with the optimized program on one call. A failure may vanish, never appear.
 fn compare(before: &Program, after: &Program, name: &str, args: &[Value], float: Level) -> Result<(), String> {
     let (one, two) = (Interpreter::new(before), Interpreter::new(after));
-    let def = |p: &Program| p.defs.values().find(|d| d.name() == name && d.params.len() == args.len()).cloned().unwrap();
+    let def =
+        |p: &Program| p.defs.values().find(|d| d.name() == name && d.params.len() == args.len()).cloned().unwrap();
     let find = |p: &Program, like: &Def| p.defs.values().find(|d| d.fun == like.fun).cloned().unwrap();
     let def = before
         .named(name)
@@ -50,7 +51,9 @@ fn compare(before: &Program, after: &Program, name: &str, args: &[Value], float:
     let good = match float {
         Level::Exact => agree(&want, &have, 0.0),
         // Where the reals have no value, no rule promises one.
-        Level::Real => !finite(&want) || agree(&want, &have, 1e-9) || near(&want, &have, one.magnitude().max(two.magnitude())),
+        Level::Real => {
+            !finite(&want) || agree(&want, &have, 1e-9) || near(&want, &have, one.magnitude().max(two.magnitude()))
+        }
     };
     if good { Ok(()) } else { Err(format!("`{name}`: expected {}, found {}", want.to_json(), have.to_json())) }
 }
@@ -74,7 +77,8 @@ fn near(a: &Value, b: &Value, scale: f64) -> bool {
 /// interpreted and native.
 #[test]
 fn the_corpus_means_the_same_after_optimization() {
-    let tools = Toolchain::discover(None, Some(std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("optimized")));
+    let tools =
+        Toolchain::discover(None, Some(std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("optimized")));
     let modes = [(Model::Knossos, Level::Real), (Model::Analytic, Level::Real), (Model::Analytic, Level::Exact)];
     let mut failed = vec![];
     for case in corpus() {
@@ -89,7 +93,9 @@ fn the_corpus_means_the_same_after_optimization() {
             for run in &case.runs {
                 let Some((def, args)) = call(&case.program, run) else { continue };
                 let place = format!("{}:{} ({cost:?}, {float})", case.name, run.line);
-                failed.extend(compare(&case.program, &after, def.name(), &args, float).err().map(|e| format!("{place} {e}")));
+                failed.extend(
+                    compare(&case.program, &after, def.name(), &args, float).err().map(|e| format!("{place} {e}")),
+                );
                 let at = defs.iter().position(|d| d.fun == def.fun);
                 if let Some(Ok(native)) = at.and_then(|k| native.get(k)) {
                     let (want, have) = (interpreter.run(defs[at.unwrap()], &args), native.call(&args));
@@ -111,7 +117,8 @@ fn the_corpus_means_the_same_after_optimization() {
 /// The number of tensors that a definition makes, by nodes.
 fn tensors(program: &Program, def: &Def) -> usize {
     let terms = &program.terms;
-    let makes = |h: Head| matches!(h, Head::Build(_) | Head::ConstVec(_) | Head::DeltaVec(_) | Head::VecInit | Head::Op(_));
+    let makes =
+        |h: Head| matches!(h, Head::Build(_) | Head::ConstVec(_) | Head::DeltaVec(_) | Head::VecInit | Head::Op(_));
     let body = def.term().unwrap();
     terms.reachable(body).into_iter().filter(|id| terms.ty(*id).as_tensor().is_some() && makes(terms.head(*id))).count()
 }
@@ -149,13 +156,18 @@ fn random_programs(seeds: std::ops::Range<u64>, float: Level, knobs: Knobs) -> u
     let outcome = |seed: u64| -> Result<bool, String> {
         let made = generate::program(seed, &knobs);
         let before = common::read("random.ks", &made.text).map_err(|d| d.to_string())?;
-        let cost = if seed % 2 == 0 { Model::Knossos } else { Model::Analytic };
+        let cost = if seed.is_multiple_of(2) { Model::Knossos } else { Model::Analytic };
         let options = Options { max_nodes: 600, ..options(cost, float) };
         let after = optimize_with(&before, &rules, &options).map_err(|d| format!("seed {seed}: {d}\n{}", made.text))?;
         let main = before.named("main")[0].clone();
         let args = arguments(&main, &made.args).map_err(|e| format!("seed {seed}: {e}"))?;
         compare(&before, &after.program, "main", &args, float).map_err(|e| {
-            format!("seed {seed} ({cost:?}): {e}\n{}\n{}\nargs {:?}", made.text, daedal::ir::print::program(&after.program), made.args)
+            format!(
+                "seed {seed} ({cost:?}): {e}\n{}\n{}\nargs {:?}",
+                made.text,
+                daedal::ir::print::program(&after.program),
+                made.args
+            )
         })?;
         Ok(after.rows.iter().any(|r| r.cost_after < r.cost_before))
     };

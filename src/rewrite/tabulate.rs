@@ -39,7 +39,7 @@ pub fn candidates(known: &mut Known) -> Vec<Target> {
     let mut walk = Walk { known, scope: vec![], target: None, found: vec![], seen: FxHashSet::default(), frames: 0 };
     walk.collect(id, 0);
     let mut found = walk.found;
-    found.sort_by_key(|t| (t.made, std::cmp::Reverse((known.terms.size(t.site.0), t.site.0))));
+    found.sort_by_key(|t| (!t.made, std::cmp::Reverse((known.terms.size(t.site.0), t.site.0))));
     found.dedup();
     found
 }

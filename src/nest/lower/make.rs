@@ -7,8 +7,8 @@ use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar};
 use crate::nest::Stmt;
 use crate::types::shape;
 
-/// Tensors have fewer elements than this.
-const MAX_ELEMENTS: i64 = 1 << 32;
+/// Tensors have fewer elements than this: as many as the interpreter can hold.
+const MAX_ELEMENTS: i64 = (crate::eval::MAX_TENSOR / size_of::<crate::eval::Value>()) as i64 + 1;
 
 type Dest<'v> = Option<&'v Val>;
 
@@ -50,7 +50,7 @@ impl Lower<'_> {
     }
 
     /// Fails where a tensor would have too many elements.
-    fn check_large(&mut self, dims: &[Expr]) -> Result<()> {
+    fn check_large(&mut self, id: Id, dims: &[Expr]) -> Result<()> {
         let total = product(dims);
         let bounded = self.f.blocks.iter().any(|b| b.small.contains(&total));
         if bounded || total.as_int().is_some_and(|n| n < MAX_ELEMENTS) {
@@ -66,8 +66,7 @@ impl Lower<'_> {
                 compare(Op::Lt, product.unwrap_or(most.clone()), most)
             }
         };
-        let site = self.site(Failing::TooLarge(dims.len()), vec![]);
-        self.push(Stmt::Check(ok, site, dims.to_vec()));
+        self.check(ok, Failing::TooLarge(dims.len()), id, dims.to_vec());
         self.block()?.small.insert(total);
         Ok(())
     }
@@ -121,7 +120,7 @@ impl Lower<'_> {
     fn build(&mut self, id: Id, d: usize, dest: Dest, mode: Mode) -> Result<Val> {
         let kids = self.terms.kids(id);
         let dims = self.sizes(id, &kids[..d])?;
-        self.check_large(&dims)?;
+        self.check_large(id, &dims)?;
         let (shape, varies) = self.element_shape(d, product(&dims), kids[d])?;
         // Where only the first element says what the shape is, a destination that is given has
         // that shape already; its own sizes are the ones to compare with.
@@ -347,7 +346,7 @@ impl Lower<'_> {
         let dims = self.sizes(id, &kids[..d])?;
         let value = self.value(kids[d])?;
         let value = self.name_val(value, "v");
-        self.check_large(&dims)?;
+        self.check_large(id, &dims)?;
         let shape = self.shape_of(&value);
         let dest = self.place(id, dest, &dims, shape)?;
         let (_, elem) = self.parts(&dest)?;
@@ -368,7 +367,7 @@ impl Lower<'_> {
             indices.push(self.atom(e, "at"));
         }
         let value = self.value(kids[2 * d])?;
-        self.check_large(&dims)?;
+        self.check_large(id, &dims)?;
         let shape = self.shape_of(&value);
         let dest = self.place(id, dest, &dims, shape)?;
         let (_, elem) = self.parts(&dest)?;

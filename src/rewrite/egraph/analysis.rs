@@ -55,12 +55,12 @@ impl Range {
     }
 
     /// Of the negated value.
-    pub fn neg(self) -> Range {
+    pub fn negated(self) -> Range {
         Range { lo: -self.hi, hi: -self.lo, nonzero: self.nonzero }
     }
 
     /// Of a sum.
-    pub fn add(self, o: Range) -> Range {
+    pub fn plus(self, o: Range) -> Range {
         let (lo, hi) = (self.lo + o.lo, self.hi + o.hi);
         // The sum of two nonnegative numbers is 0 only where both are.
         let both = self.lo >= 0.0 && o.lo >= 0.0 || self.hi <= 0.0 && o.hi <= 0.0;
@@ -68,7 +68,7 @@ impl Range {
     }
 
     /// Of a product.
-    pub fn mul(self, o: Range) -> Range {
+    pub fn times(self, o: Range) -> Range {
         let corner = |a: f64, b: f64| if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
         let corners = [corner(self.lo, o.lo), corner(self.lo, o.hi), corner(self.hi, o.lo), corner(self.hi, o.hi)];
         let lo = corners.iter().copied().fold(f64::INFINITY, f64::min);
@@ -198,7 +198,8 @@ fn constant(node: &ENode, kids: &[&Fact], rounds: bool) -> Option<Lit> {
         }
         Head::Cast(s) => {
             let from = *args()?.first()?;
-            from.cast(s).filter(|v| rounds || v.to_f64() == from.to_f64() && (from.as_f64().is_none() || s != Scalar::Bool))?
+            from.cast(s)
+                .filter(|v| rounds || v.to_f64() == from.to_f64() && (from.as_f64().is_none() || s != Scalar::Bool))?
         }
         _ => return None,
     };

@@ -167,14 +167,14 @@ pub fn node_range(g: &Graph, node: &ENode, ty: Ty) -> Range {
 fn operation(op: Op, r: &[Range], node: &ENode, float: bool) -> Range {
     let same = |a: usize, b: usize| node.kids[a] == node.kids[b];
     match op {
-        Op::Add => r[0].add(r[1]),
-        Op::Sub => r[0].add(r[1].neg()),
+        Op::Add => r[0].plus(r[1]),
+        Op::Sub => r[0].plus(r[1].negated()),
         Op::Mul if same(0, 1) => {
             let top = r[0].lo.abs().max(r[0].hi.abs());
             Range { lo: 0.0, hi: top * top, nonzero: r[0].nonzero }
         }
-        Op::Mul => r[0].mul(r[1]),
-        Op::Neg => r[0].neg(),
+        Op::Mul => r[0].times(r[1]),
+        Op::Neg => r[0].negated(),
         Op::Div if r[0].lo >= 0.0 && r[1].lo >= 0.0 && r[1].nonzero => {
             Range { lo: 0.0, hi: f64::INFINITY, nonzero: r[0].nonzero && float }
         }

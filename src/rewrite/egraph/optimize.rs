@@ -9,8 +9,8 @@ use super::saturate::{Limits, Report, extents, graph, saturate};
 use crate::cost::{Costing, Model, Shape};
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
 use crate::rewrite::inline::{Flat, bound_extents, site};
-use crate::rules::Level;
 use crate::rewrite::tabulate::{self, Known};
+use crate::rules::Level;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 

@@ -163,7 +163,7 @@ fn kept(side: &Template, meta: Meta, place: &Place, depth: usize) -> bool {
         }
         Template::Var(..) => false,
         Template::Node(head, kids) => kids.iter().enumerate().any(|(k, kid)| {
-            let skipped = *head == Head::If && k > 0 || *head == Head::Assert && k > 0;
+            let skipped = matches!(head, Head::If | Head::Assert) && k > 0;
             !skipped && kept(kid, meta, place, depth + head.binds(k, kids.len()))
         }),
     }
