@@ -14,7 +14,7 @@ use daedal::run::{Native, Toolchain};
 use rayon::prelude::*;
 
 fn options(cost: Model, float: Level) -> Options<'static> {
-    Options { cost, float, ..Options::standard() }
+    Options { cost, float, max_nodes: 3000, ..Options::standard() }
 }
 
 fn optimized(case: &Case, cost: Model, float: Level) -> Program {
@@ -79,7 +79,7 @@ fn near(a: &Value, b: &Value, scale: f64) -> bool {
 fn the_corpus_means_the_same_after_optimization() {
     let tools =
         Toolchain::discover(None, Some(std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("optimized")));
-    let modes = [(Model::Knossos, Level::Real), (Model::Analytic, Level::Real), (Model::Analytic, Level::Exact)];
+    let modes = [(Model::Analytic, Level::Real), (Model::Knossos, Level::Exact)];
     let mut failed = vec![];
     for case in corpus() {
         for (cost, float) in modes {
@@ -130,7 +130,8 @@ fn promised_costs_and_fusions_are_reached() {
     for case in corpus() {
         for bound in &case.costs {
             let model = Model::named(&bound.model).unwrap();
-            let rows = optimize(&case.program, &options(model, Level::Real)).unwrap().rows;
+            let only = Options { defs: vec![bound.def.clone()], ..options(model, Level::Real) };
+            let rows = optimize(&case.program, &only).unwrap().rows;
             let row = rows.iter().find(|r| r.name == bound.def).unwrap();
             checked += 1;
             if row.cost_after > bound.most + 1e-9 {
@@ -138,7 +139,8 @@ fn promised_costs_and_fusions_are_reached() {
             }
         }
         for bound in &case.builds {
-            let after = optimized(&case, Model::Knossos, Level::Real);
+            let only = Options { defs: vec![bound.def.clone()], ..options(Model::Knossos, Level::Real) };
+            let after = optimize(&case.program, &only).unwrap().program;
             let found = tensors(&after, after.named(&bound.def)[0]);
             checked += 1;
             if found as f64 > bound.most {
