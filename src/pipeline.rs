@@ -163,7 +163,9 @@ fn one(
     saturate(def, start, &mut costing, &settings)
 }
 
-/// Puts the better bodies into the program, checks it, and reads it again from its text.
+/// Puts the better bodies into the program, checks it, and reads it again from its text. What was
+/// asked for has no names from the source, so that programs that differ only in names come out the
+/// same.
 fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options: &Options<'_>) -> Result<Outcome> {
     let mut old = Costing::new(program, options.cost, &options.sizes);
     // Definitions come after what they call, so a call may be better than what was found without it.
@@ -189,7 +191,18 @@ fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options
         let (name, cost_after) = (def.name().to_string(), cost_before);
         rows.push(Row { name, cost_before, cost_after, engine: "egraph", steps, seconds, fired });
     }
-    let text: Vec<String> = program.defs.values().map(|d| printed(program, d, better.get(&d.fun))).collect();
+    let wanted: FxHashSet<Fun> = chosen(program, &options.defs)?.iter().map(|d| d.fun).collect();
+    work = program.clone();
+    work.terms.forget_names();
+    let text: Vec<String> = program
+        .defs
+        .values()
+        .map(|d| match better.get(&d.fun) {
+            Some(f) => print::def(&f.terms, &Def { body: Body::Term(f.id), ..d.clone() }) + "\n",
+            None if wanted.contains(&d.fun) => print::def(&work.terms, d) + "\n",
+            None => print::def(&program.terms, d) + "\n",
+        })
+        .collect();
     let source = Source::new(format!("{} (optimized)", program.source.name), text.join("\n"));
     let program = types::program(&source)
         .map_err(|d| Diagnostic::bug("the optimized program does not read back").note(d.render()))?;
@@ -203,14 +216,4 @@ fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options
         }
     }
     Ok(Outcome { program, rows })
-}
-
-/// A definition's text. What was found has no names from the source, so that programs that differ
-/// only in names come out the same.
-fn printed(program: &Program, def: &Def, found: Option<&Found>) -> String {
-    let text = match found {
-        Some(f) => print::def(&f.terms, &Def { body: Body::Term(f.id), ..def.clone() }),
-        None => print::def(&program.terms, def),
-    };
-    text + "\n"
 }

@@ -360,6 +360,11 @@ impl Terms {
         })
     }
 
+    /// Forgets what the source calls variables.
+    pub fn forget_names(&mut self) {
+        self.names.clear();
+    }
+
     /// Copies a term of another arena, its names and places included.
     pub fn import(&mut self, from: &Terms, id: Id) -> Id {
         let mut map: FxHashMap<Id, Id> = FxHashMap::default();
