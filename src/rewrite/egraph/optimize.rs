@@ -74,6 +74,9 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
     Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports })
 }
 
+/// All choices are tried where they are no more than this.
+const MAX_EXACT: usize = 500;
+
 /// So many tables are made at most.
 const MAX_TABLES: usize = 8;
 /// So many terms are tried for each table.
@@ -111,6 +114,9 @@ impl Search<'_, '_, '_> {
                 best = Some((cost, plan));
             }
         }
+        if refine && self.exact(g, root, &candidates) {
+            return;
+        }
         if let Some((cost, plan)) = best.filter(|_| refine) {
             let mut found = self.keep(g, root, &candidates, cost, plan);
             let all = Plan::keep_all(&candidates);
@@ -120,6 +126,47 @@ impl Search<'_, '_, '_> {
             }
             self.change(g, root, &candidates, found.0, found.1);
         }
+    }
+
+    /// Tries every choice, where they are few and no tensor could be kept; whether it did.
+    fn exact(&mut self, g: &Graph, root: egg::Id, all: &Candidates<'_>) -> bool {
+        let (mut seen, mut todo) = (std::collections::BTreeSet::new(), vec![g.find(root)]);
+        let mut choices = 1usize;
+        while let Some(id) = todo.pop() {
+            if seen.insert(id) {
+                choices = choices.saturating_mul(all.nodes[&id].len().max(1));
+                todo.extend(all.nodes[&id].iter().flat_map(|n| extracted_kids(n).iter().copied()));
+            }
+        }
+        if choices > MAX_EXACT || !all.families.is_empty() {
+            return false;
+        }
+        self.enumerate(g, root, all, &mut Choice::default(), vec![g.find(root)]);
+        true
+    }
+
+    /// Tries every completion of a choice; `open` are the classes that it still needs.
+    fn enumerate(
+        &mut self,
+        g: &Graph,
+        root: egg::Id,
+        all: &Candidates<'_>,
+        choice: &mut Choice,
+        mut open: Vec<egg::Id>,
+    ) {
+        while open.last().is_some_and(|id| choice.contains_key(id)) {
+            open.pop();
+        }
+        let Some(class) = open.pop() else {
+            self.try_plan(g, root, &Plan::plain(Rc::new(choice.clone())));
+            return;
+        };
+        for node in &all.nodes[&class] {
+            choice.insert(class, node.clone());
+            let next = open.iter().chain(extracted_kids(node)).copied().collect();
+            deep(|| self.enumerate(g, root, all, choice, next));
+        }
+        choice.remove(&class);
     }
 
     /// Keeps tensors one by one for as long as that helps.
