@@ -183,7 +183,7 @@ fn random_programs(seeds: std::ops::Range<u64>, float: Level, knobs: Knobs) -> u
 #[test]
 fn random_programs_mean_the_same_at_exact() {
     let knobs = Knobs { budget: 24, dyadic: false, failing: true, renamed: false };
-    let cheaper = random_programs(0..5000, Level::Exact, knobs);
+    let cheaper = random_programs(0..10_000, Level::Exact, knobs);
     assert!(cheaper > 500, "only {cheaper} programs got cheaper");
 }
 
@@ -191,7 +191,7 @@ fn random_programs_mean_the_same_at_exact() {
 #[test]
 fn random_programs_mean_the_same_at_real() {
     let knobs = Knobs { budget: 24, dyadic: true, failing: true, renamed: false };
-    let cheaper = random_programs(5000..10_000, Level::Real, knobs);
+    let cheaper = random_programs(0..10_000, Level::Real, knobs);
     assert!(cheaper > 500, "only {cheaper} programs got cheaper");
 }
 
