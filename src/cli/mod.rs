@@ -2,6 +2,7 @@
 //!
 //! One file a subcommand. It must not read the environment or end the process: that is `main.rs`.
 
+mod bench;
 mod check;
 mod emit;
 mod eval;
@@ -39,6 +40,7 @@ enum Command {
     Optimize(optimize::Optimize),
     Emit(emit::Emit),
     Rules(rules::Rules),
+    Bench(bench::Bench),
 }
 
 /// What a command may know of the world around it.
@@ -65,6 +67,7 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
         Command::Optimize(c) => c.run(world),
         Command::Emit(c) => c.run(world),
         Command::Rules(c) => c.run(world),
+        Command::Bench(c) => c.run(world),
     }
 }
 

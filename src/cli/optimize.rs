@@ -170,7 +170,7 @@ fn known_sizes(program: &Program, sizes: &[(String, u64)]) -> Result<()> {
 }
 
 /// Shows how far the work is, on one line that the next text replaces.
-fn show(terminal: bool, text: &str) {
+pub fn show(terminal: bool, text: &str) {
     if terminal {
         // Progress that cannot be shown is not worth an error.
         let _ = write!(io::stderr(), "\r\x1b[K{text}");

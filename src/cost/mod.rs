@@ -8,7 +8,7 @@ pub use estimate::Est;
 
 use crate::diag::{Diagnostic, Result};
 use crate::ir::op::Class;
-use crate::ir::{Def, Fun, Head, Id, Op, Program, Terms, Ty, TyKind, deep};
+use crate::ir::{Def, Fun, Head, Id, Lit, Op, Program, Terms, Ty, TyKind, deep};
 use rustc_hash::FxHashMap;
 
 /// The size that is assumed where none is known (Knossos, `costs.py`: 16 for every dimension).
@@ -131,7 +131,7 @@ fn analytic(head: Head, s: &Shape<'_>) -> f64 {
     }
 }
 
-/// The cost of an `edef` beyond the call (Knossos: a constant `cost$f`, 7 where there is none).
+/// The cost of an `edef` beyond the call, where no constant `cost$f` says otherwise (Knossos).
 const EXTERNAL: f64 = 7.0;
 
 /// Recursive calls are charged so often, then as external ones.
@@ -191,13 +191,21 @@ impl<'a> Costing<'a> {
         }
         let body = self.program.defs.get(&fun).filter(|d| d.term().is_some());
         let Some(def) = body.filter(|_| self.open.iter().filter(|f| **f == fun).count() < MAX_DEPTH) else {
-            return EXTERNAL;
+            return self.external(fun);
         };
         let cost = deep(|| self.def(def)).unwrap_or(EXTERNAL);
         if self.open.is_empty() || !self.open.contains(&fun) {
             self.calls.insert(fun, cost);
         }
         cost
+    }
+
+    /// The value of the constant `cost$f` of a function `f` without a body, where the program has one.
+    fn external(&self, fun: Fun) -> f64 {
+        let name = format!("cost${}", fun.sig().name);
+        let stated = self.program.defs.values().find(|d| d.params.is_empty() && d.fun.sig().name == name);
+        let value = stated.and_then(Def::term).and_then(|body| self.program.terms.as_lit(body)).and_then(Lit::as_f64);
+        value.filter(|v| v.is_finite() && *v >= 0.0).unwrap_or(EXTERNAL)
     }
 
     fn walk(&mut self, terms: &Terms, id: Id, env: &mut Vec<Est>) -> (f64, Est) {

@@ -57,6 +57,9 @@ fn rounds(g: &mut Graph, rules: &[&Compiled<'_>], limits: &Limits, report: &mut 
         report.rounds += 1;
         let mut changed = simplify(g);
         let mut skipped = false;
+        // All rules are searched for before any is applied, so that those at the end of the list see
+        // the same terms as those at its beginning.
+        let mut found = vec![];
         for (k, rule) in rules.iter().enumerate() {
             if resting[k].0 > round {
                 skipped = true;
@@ -68,8 +71,11 @@ fn rounds(g: &mut Graph, rules: &[&Compiled<'_>], limits: &Limits, report: &mut 
             if total > limit {
                 resting[k] = (round + 2 + (1 << resting[k].1), resting[k].1 + 1);
                 skipped = true;
-                continue;
+            } else if total > 0 {
+                found.push((*rule, matches));
             }
+        }
+        for (rule, matches) in found {
             let mut fired = 0;
             for m in &matches {
                 for subst in &m.substs {
@@ -84,10 +90,8 @@ fn rounds(g: &mut Graph, rules: &[&Compiled<'_>], limits: &Limits, report: &mut 
                 *report.fired.entry(rule.rule.name.clone()).or_default() += fired;
                 changed = true;
             }
-            if total > 0 {
-                // Even a match that came to nothing may have added nodes on its way.
-                g.rebuild();
-            }
+            // Even a match that came to nothing may have added nodes on its way.
+            g.rebuild();
         }
         if g.analysis.contradiction.is_some() || !changed && !skipped {
             return !changed;

@@ -1,0 +1,44 @@
+//! `daedal bench`: the pages it writes are what it prints.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn bench(args: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Command::new(env!("CARGO_BIN_EXE_daedal")).current_dir(root).arg("bench").args(args).output().unwrap()
+}
+
+/// Protects: the costs that `docs/results.md` claims, and that none is above the best published.
+#[test]
+fn the_page_of_results_holds_what_the_suite_gives() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("results.md");
+    let written = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/results.md")).unwrap();
+    std::fs::write(&page, &written).unwrap();
+    let out = bench(&["costs", "--json", "--write", page.to_str().unwrap()]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert_eq!(
+        std::fs::read_to_string(&page).unwrap(),
+        written,
+        "write it again: daedal bench costs --write docs/results.md"
+    );
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert!(rows.len() >= 10);
+    for row in rows {
+        assert!(row["after"].as_f64().unwrap() <= row["published"].as_f64().unwrap() + 1e-9, "{row}");
+    }
+}
+
+/// Protects: a page without the section is left as it is, and the message says what is missing.
+#[test]
+fn a_page_without_the_section_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("page.md");
+    std::fs::write(&page, "nothing\n").unwrap();
+    let out = bench(&["costs", "--write", page.to_str().unwrap()]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("has no line `<!-- costs: begin -->`"));
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "nothing\n");
+}
