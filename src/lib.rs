@@ -17,5 +17,6 @@ pub mod rewrite;
 pub mod nest;
 pub mod codegen;
 pub mod run;
+pub mod report;
 pub mod pipeline;
 pub mod cli;

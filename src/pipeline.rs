@@ -72,6 +72,8 @@ pub struct Row {
     pub seconds: f64,
     /// Rules that fired and how often.
     pub fired: Vec<(String, usize)>,
+    /// Nodes of the e-graph at the start and after each round, for each time the search started.
+    pub growth: Vec<Vec<usize>>,
 }
 
 /// An optimized program.
@@ -176,10 +178,12 @@ fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options
         let cost_before = old.def(def)?;
         let cost_kept = Costing::new(&work, options.cost, &options.sizes).def(def)?;
         let mut fired: BTreeMap<String, usize> = BTreeMap::new();
+        let mut growth = vec![];
         if let Some(found) = found.filter(|f| f.cost < cost_kept - 1e-9) {
             for (name, n) in found.reports.iter().flat_map(|r| &r.fired) {
                 *fired.entry(name.clone()).or_default() += n;
             }
+            growth = found.reports.iter().map(|r| r.growth.clone()).collect();
             let body = work.terms.import(&found.terms, found.id);
             if let Some(d) = work.defs.get_mut(&def.fun) {
                 d.body = Body::Term(body);
@@ -189,7 +193,7 @@ fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options
         let steps = fired.values().sum();
         let fired = fired.into_iter().collect();
         let (name, cost_after) = (def.name().to_string(), cost_before);
-        rows.push(Row { name, cost_before, cost_after, engine: "egraph", steps, seconds, fired });
+        rows.push(Row { name, cost_before, cost_after, engine: "egraph", steps, seconds, fired, growth });
     }
     let wanted: FxHashSet<Fun> = chosen(program, &options.defs)?.iter().map(|d| d.fun).collect();
     work = program.clone();

@@ -11,6 +11,7 @@ mod lowered;
 mod optimize;
 mod rules;
 mod run;
+mod story;
 
 use crate::diag::{Diagnostic, Result};
 use clap::{Parser, Subcommand};

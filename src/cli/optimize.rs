@@ -1,11 +1,12 @@
 //! `daedal optimize`: a program becomes a faster one, and a table of what each definition costs.
 
-use super::{World, input};
+use super::{World, input, story};
 use crate::cost;
 use crate::data::{self, Output};
 use crate::diag::{Diagnostic, Result, nearest};
 use crate::ir::{Program, Ty, print};
 use crate::pipeline::{self, Outcome, Row};
+use crate::report;
 use crate::rules;
 use crate::run;
 use clap::{Args, ValueEnum};
@@ -43,6 +44,9 @@ pub struct Optimize {
     /// Write the optimized program to a file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write a page with plots and the programs side by side
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
     /// Show for each definition which rules fired in its search, and how often
     #[arg(short, long)]
     verbose: bool,
@@ -110,6 +114,7 @@ impl Optimize {
         }
         known_sizes(&program, &self.sizes)?;
         let place = self.output.as_deref().map(Output::at).transpose()?;
+        let page = self.report.as_deref().map(Output::at).transpose()?;
         let terminal = world.terminal;
         let progress = move |text: &str| show(terminal, text);
         let Engine::Egraph = self.engine;
@@ -129,6 +134,9 @@ impl Optimize {
         if let Some(place) = place {
             place.bytes(print::program(&outcome.program).as_bytes())?;
         }
+        if let Some(page) = page {
+            page.bytes(self.page(&program, &outcome)?.as_bytes())?;
+        }
         match self.json {
             true => world.say(&self.object(&outcome).to_string()),
             false => {
@@ -136,6 +144,12 @@ impl Optimize {
                 table(&outcome.rows).iter().chain(&fired).try_for_each(|line| world.say(line))
             }
         }
+    }
+
+    fn page(&self, program: &Program, outcome: &Outcome) -> Result<String> {
+        let (model, level) = (self.cost.model().name().to_string(), self.float.level().to_string());
+        let about = report::About { file: program.source.name.clone(), model, level };
+        report::page(&about, &story::stories(program, outcome))
     }
 
     fn object(&self, outcome: &Outcome) -> Json {

@@ -34,15 +34,18 @@ pub struct Report {
     pub saturated: bool,
     /// Rounds that ran.
     pub rounds: usize,
+    /// Nodes at the start, and after each round.
+    pub growth: Vec<usize>,
 }
 
 /// Applies rules, phase by phase, within limits.
 pub fn saturate(g: &mut Graph, rules: &[Compiled<'_>], limits: &Limits) -> Report {
-    let mut report = Report::default();
+    let mut report = Report { growth: vec![g.total_size()], ..Report::default() };
     let last = rules.iter().map(|r| r.rule.phase).max().unwrap_or(1);
     for phase in 1..=last {
         let active: Vec<&Compiled<'_>> = rules.iter().filter(|r| r.rule.phase <= phase).collect();
         report.saturated = rounds(g, &active, limits, &mut report);
+        report.growth.push(g.total_size());
         if g.total_size() >= limits.nodes {
             break;
         }
@@ -54,6 +57,9 @@ fn rounds(g: &mut Graph, rules: &[&Compiled<'_>], limits: &Limits, report: &mut 
     // A rule with too many matches rests for a while, each time longer (egg's backoff).
     let mut resting = vec![(0usize, 0u32); rules.len()];
     for round in 0..limits.rounds {
+        if report.rounds > 0 {
+            report.growth.push(g.total_size());
+        }
         report.rounds += 1;
         let mut changed = simplify(g);
         let mut skipped = false;
