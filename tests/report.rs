@@ -28,7 +28,7 @@ fn the_page_stands_alone() {
         assert!(!page.contains(alien), "the page loads something: {alien}");
     }
     for part in
-        ["<h2 id=\"d2\">softmax</h2>", "as written", "optimized", "class=\"hoisted\"", "<svg", "sum-as-sumbuild"]
+        ["<h2 id=\"d2\">softmax</h2>", "as written", "optimized", "class=\"hoisted\"", "<svg", "index-of-build"]
     {
         assert!(page.contains(part), "the page lacks {part}");
     }
