@@ -13,6 +13,7 @@ pub mod eval;
 pub mod data;
 pub mod rules;
 pub mod cost;
+pub mod search;
 pub mod rewrite;
 pub mod nest;
 pub mod codegen;

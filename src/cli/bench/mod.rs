@@ -1,0 +1,95 @@
+//! `daedal bench SUITE`: published comparisons are run again, and become a table.
+//!
+//! A suite is a function from nothing to a table. With `--write` the table replaces that suite's
+//! section of a page, which stands between two comments.
+
+mod costs;
+mod trees;
+
+use super::{World, optimize::show};
+use crate::data::{self, Output};
+use crate::diag::{Diagnostic, Result};
+use crate::run;
+use clap::{Args, ValueEnum};
+use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
+
+/// What a suite found.
+pub struct Table {
+    /// As Markdown.
+    lines: Vec<String>,
+    /// As objects.
+    rows: Vec<Json>,
+}
+
+/// Rerun a published comparison; prints its table
+#[derive(Args, Debug)]
+pub struct Bench {
+    /// What to compare
+    #[arg(value_enum)]
+    suite: Suite,
+    /// Write the table into its section of a page, such as docs/results.md
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Suite {
+    /// Costs of linear algebra under the published cost model, beside the best that were published
+    Costs,
+    /// Search of random trees, beside the published study of memory-bounded best-first beam search
+    Mb2fbs,
+}
+
+impl Suite {
+    fn name(self) -> &'static str {
+        match self {
+            Suite::Costs => "costs",
+            Suite::Mb2fbs => "mb2fbs",
+        }
+    }
+}
+
+impl Bench {
+    /// Carries it out.
+    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
+        let from = run::seconds();
+        let table = match self.suite {
+            Suite::Costs => costs::table(world.terminal)?,
+            Suite::Mb2fbs => trees::table(world.terminal)?,
+        };
+        show(world.terminal, "");
+        let seconds = run::seconds() - from;
+        if let Some(path) = &self.write {
+            self.page(path, &table.lines)?;
+        }
+        if self.json {
+            let object = json!({ "suite": self.suite.name(), "rows": table.rows, "seconds": seconds });
+            return world.say(&object.to_string());
+        }
+        table.lines.iter().try_for_each(|line| world.say(line))?;
+        world.say(&format!("\n{} rows in {seconds:.1} s", table.rows.len()))
+    }
+
+    /// Replaces the section of the suite in a page.
+    fn page(&self, path: &Path, lines: &[String]) -> Result<()> {
+        let source = data::source(path)?;
+        let (begin, end) =
+            (format!("<!-- {}: begin -->", self.suite.name()), format!("<!-- {}: end -->", self.suite.name()));
+        let place = |mark: &str| {
+            source.text.find(mark).ok_or_else(|| {
+                Diagnostic::user(format!("`{}` has no line `{mark}`", source.name))
+                    .note("a section of the page stands between two such comments, and is replaced")
+            })
+        };
+        let (from, to) = (place(&begin)? + begin.len(), place(&end)?);
+        if to < from {
+            return Err(Diagnostic::user(format!("in `{}` the section ends before it begins", source.name)));
+        }
+        let text = format!("{}\n{}\n{}", &source.text[..from], lines.join("\n"), &source.text[to..]);
+        Output::at(path)?.bytes(text.as_bytes())
+    }
+}
