@@ -5,9 +5,10 @@
 use crate::cost::{Costing, Model};
 use crate::diag::{Diagnostic, Result, Source, nearest};
 use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty, print};
+use crate::rewrite::agent;
 use crate::rewrite::egraph::optimize::{Found, Settings, optimize as saturate};
 use crate::rewrite::egraph::pattern::{Compiled, compile};
-use crate::rewrite::egraph::saturate::Limits;
+use crate::rewrite::egraph::saturate::{Limits, Report};
 use crate::rewrite::inline::{flatten, recursive};
 use crate::rules::{Level, Library};
 use crate::types;
@@ -28,16 +29,50 @@ pub struct Options<'a> {
     pub sizes: Vec<(String, u64)>,
     /// Rule files beside the shipped ones.
     pub rules: Vec<Arc<Source>>,
+    /// How rewrites are searched.
+    pub engine: Engine,
     /// E-nodes at most.
     pub max_nodes: usize,
+    /// States that a search of terms evaluates at most.
+    pub budget: usize,
+    /// Rewrites from the input that a search of terms makes at most.
+    pub depth: usize,
+    /// Where chance begins.
+    pub seed: u64,
     /// Told what is being done.
     pub progress: &'a (dyn Fn(&str) + Sync),
     /// Seconds since some time, for the report; nothing else depends on it.
     pub clock: &'a (dyn Fn() -> f64 + Sync),
 }
 
+/// How rewrites are searched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Engine {
+    /// Equality saturation.
+    Egraph,
+    /// A search of terms, one rewrite after another.
+    Agent(agent::Engine),
+    /// Equality saturation; then A* goes on from its result and from the input.
+    Auto,
+}
+
+impl Engine {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Egraph => "egraph",
+            Engine::Agent(engine) => engine.name(),
+            Engine::Auto => "auto",
+        }
+    }
+}
+
 /// The node limit where none is asked for.
 pub const MAX_NODES: usize = 10_000;
+/// The number of evaluations where none is asked for.
+pub const BUDGET: usize = 5_000;
+/// The number of rewrites in a row where none is asked for.
+pub const DEPTH: usize = 60;
 
 impl Options<'_> {
     /// The choices made where none are asked for.
@@ -48,7 +83,11 @@ impl Options<'_> {
             float: Level::Real,
             sizes: vec![],
             rules: vec![],
+            engine: Engine::Egraph,
             max_nodes: MAX_NODES,
+            budget: BUDGET,
+            depth: DEPTH,
+            seed: 0,
             progress: &|_| {},
             clock: &|| 0.0,
         }
@@ -151,6 +190,30 @@ fn one(
     rules: &[Compiled<'_>],
     options: &Options<'_>,
 ) -> Option<Found> {
+    let input = || Some((&program.terms, def.term()?));
+    match options.engine {
+        Engine::Egraph => saturated(program, def, recursive, rules, options),
+        Engine::Agent(engine) => walked(program, def, input()?, rules, options, (engine, options.budget)),
+        Engine::Auto => {
+            let first = saturated(program, def, recursive, rules, options);
+            let half = (agent::Engine::Astar, (options.budget / 2).max(1));
+            let on = first.as_ref().and_then(|f| walked(program, def, (&f.terms, f.id), rules, options, half));
+            let anew = walked(program, def, input()?, rules, options, half);
+            let all = [first, on, anew].into_iter().flatten();
+            // The first of equal ones.
+            all.reduce(|best, other| if other.cost < best.cost - 1e-9 { other } else { best })
+        }
+    }
+}
+
+/// Equality saturation of one definition.
+fn saturated(
+    program: &Program,
+    def: &Def,
+    recursive: &FxHashSet<Fun>,
+    rules: &[Compiled<'_>],
+    options: &Options<'_>,
+) -> Option<Found> {
     let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
     let flatten = |terms: &Terms, id: Id| flatten(program, recursive, terms, id, &params);
     let start = flatten(&program.terms, def.term()?)?;
@@ -163,6 +226,26 @@ fn one(
     let level = options.float;
     let settings = Settings { rules, level, model, sizes, limits, flatten: &flatten, restarts: 4, trials: 300 };
     saturate(def, start, &mut costing, &settings)
+}
+
+/// A search of the terms of one definition, from a term of it.
+fn walked(
+    program: &Program,
+    def: &Def,
+    from: (&Terms, Id),
+    rules: &[Compiled<'_>],
+    options: &Options<'_>,
+    (engine, budget): (agent::Engine, usize),
+) -> Option<Found> {
+    let mut costing = Costing::new(program, options.cost, &options.sizes);
+    let (level, model, depth, seed) = (options.float, options.cost, options.depth, options.seed);
+    let settings = agent::optimize::Settings { engine, rules, level, model, budget, depth, seed };
+    let best = agent::optimize(program, def, from, &mut costing, &settings)?;
+    let mut report = Report::default();
+    for step in best.steps {
+        *report.fired.entry(step.name).or_default() += 1;
+    }
+    Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports: vec![report] })
 }
 
 /// Puts the better bodies into the program, checks it, and reads it again from its text. What was
@@ -183,7 +266,7 @@ fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options
             for (name, n) in found.reports.iter().flat_map(|r| &r.fired) {
                 *fired.entry(name.clone()).or_default() += n;
             }
-            growth = found.reports.iter().map(|r| r.growth.clone()).collect();
+            growth = found.reports.iter().map(|r| r.growth.clone()).filter(|g| !g.is_empty()).collect();
             let body = work.terms.import(&found.terms, found.id);
             if let Some(d) = work.defs.get_mut(&def.fun) {
                 d.body = Body::Term(body);
@@ -193,7 +276,7 @@ fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options
         let steps = fired.values().sum();
         let fired = fired.into_iter().collect();
         let (name, cost_after) = (def.name().to_string(), cost_before);
-        rows.push(Row { name, cost_before, cost_after, engine: "egraph", steps, seconds, fired, growth });
+        rows.push(Row { name, cost_before, cost_after, engine: options.engine.name(), steps, seconds, fired, growth });
     }
     let wanted: FxHashSet<Fun> = chosen(program, &options.defs)?.iter().map(|d| d.fun).collect();
     work = program.clone();

@@ -7,9 +7,10 @@ use crate::diag::{Diagnostic, Result, nearest};
 use crate::ir::{Program, Ty, print};
 use crate::pipeline::{self, Outcome, Row};
 use crate::report;
+use crate::rewrite::agent;
 use crate::rules;
 use crate::run;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -41,6 +42,15 @@ pub struct Optimize {
     /// The greatest number of nodes that the search may make
     #[arg(long, value_name = "N", default_value_t = pipeline::MAX_NODES)]
     max_nodes: usize,
+    /// The greatest number of terms that a search evaluates
+    #[arg(long, value_name = "N", default_value_t = pipeline::BUDGET as u64, value_parser = value_parser!(u64).range(1..))]
+    budget: u64,
+    /// The greatest number of rewrites in a row that a search makes
+    #[arg(long, value_name = "N", default_value_t = pipeline::DEPTH as u64, value_parser = value_parser!(u64).range(1..))]
+    depth: u64,
+    /// Where the chance of `random` and `mcts` begins
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
     /// Write the optimized program to a file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -59,6 +69,36 @@ pub struct Optimize {
 enum Engine {
     /// Equality saturation
     Egraph,
+    /// Equality saturation, then A* from its result and from the input
+    Auto,
+    /// The term first from which least is expected
+    Astar,
+    /// Monte Carlo tree search
+    Mcts,
+    /// The best 32 terms of each number of rewrites
+    Beam,
+    /// Memory-bounded best-first beam search
+    Mb2fbs,
+    /// The best rewrite each time
+    Greedy,
+    /// Any rewrite each time
+    Random,
+}
+
+impl Engine {
+    fn engine(self) -> pipeline::Engine {
+        use agent::Engine as Agent;
+        match self {
+            Engine::Egraph => pipeline::Engine::Egraph,
+            Engine::Auto => pipeline::Engine::Auto,
+            Engine::Astar => pipeline::Engine::Agent(Agent::Astar),
+            Engine::Mcts => pipeline::Engine::Agent(Agent::Mcts),
+            Engine::Beam => pipeline::Engine::Agent(Agent::Beam),
+            Engine::Mb2fbs => pipeline::Engine::Agent(Agent::Mb2fbs),
+            Engine::Greedy => pipeline::Engine::Agent(Agent::Greedy),
+            Engine::Random => pipeline::Engine::Agent(Agent::Random),
+        }
+    }
 }
 
 /// Names of cost models.
@@ -117,14 +157,17 @@ impl Optimize {
         let page = self.report.as_deref().map(Output::at).transpose()?;
         let terminal = world.terminal;
         let progress = move |text: &str| show(terminal, text);
-        let Engine::Egraph = self.engine;
         let options = pipeline::Options {
             defs: self.defs.clone(),
             cost: self.cost.model(),
             float: self.float.level(),
             sizes: self.sizes.clone(),
             rules: self.rules.iter().map(|f| data::source(f)).collect::<Result<_>>()?,
+            engine: self.engine.engine(),
             max_nodes: self.max_nodes,
+            budget: self.budget as usize,
+            depth: self.depth as usize,
+            seed: self.seed,
             progress: &progress,
             clock: &run::seconds,
         };

@@ -185,7 +185,9 @@ impl<'a> Costing<'a> {
             .collect()
     }
 
-    fn call(&mut self, fun: Fun) -> f64 {
+    /// The cost of a call beyond the call itself: that of the body, or the one stated for an external
+    /// function.
+    pub fn call(&mut self, fun: Fun) -> f64 {
         if let Some(known) = self.calls.get(&fun) {
             return *known;
         }

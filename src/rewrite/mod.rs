@@ -1,4 +1,4 @@
-//! Terms are rewritten by rules. One engine so far: equality saturation.
+//! Terms are rewritten by rules: equality saturation, and searches for sequences of rewrites.
 //!
 //! A definition's body becomes let-free, is explored in an e-graph, extracted, and its shared and
 //! loop-invariant parts are bound by lets again.
@@ -6,3 +6,4 @@
 pub mod egraph;
 pub mod inline;
 pub mod tabulate;
+pub mod agent;

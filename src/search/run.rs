@@ -9,6 +9,9 @@ pub struct Trail<M> {
     before: Option<Rc<Trail<M>>>,
 }
 
+/// The way to a state; nothing for the root.
+type Way<S> = Option<Rc<Trail<<S as Space>::Move>>>;
+
 /// A state with what is known of it.
 pub struct Node<S: Space> {
     /// The state.
@@ -19,7 +22,7 @@ pub struct Node<S: Space> {
     pub value: f64,
     /// Moves from the root.
     pub depth: usize,
-    trail: Option<Rc<Trail<S::Move>>>,
+    trail: Way<S>,
 }
 
 impl<S: Space> Clone for Node<S> {
@@ -83,7 +86,7 @@ impl<'a, S: Space, C: Cost<S>> Run<'a, S, C> {
         next
     }
 
-    fn evaluated(&mut self, made: Vec<(S::State, Option<Rc<Trail<S::Move>>>)>) -> Vec<Node<S>> {
+    fn evaluated(&mut self, made: Vec<(S::State, Way<S>)>) -> Vec<Node<S>> {
         let left = self.limits.evaluations.saturating_sub(self.tally.evaluations);
         let (states, trails): (Vec<_>, Vec<_>) = made.into_iter().take(left).unzip();
         if states.is_empty() {

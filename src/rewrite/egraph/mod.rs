@@ -6,6 +6,7 @@
 pub mod language;
 pub mod analysis;
 pub mod facts;
+pub mod types;
 pub mod pattern;
 pub mod apply;
 pub mod saturate;

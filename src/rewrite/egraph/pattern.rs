@@ -48,6 +48,16 @@ pub struct Compiled<'a> {
     pub places: FxHashMap<Meta, Place>,
 }
 
+impl Compiled<'_> {
+    /// The head that the left side begins with.
+    pub fn root(&self) -> Option<Head> {
+        match self.sides.0 {
+            Template::Node(head, _) => Some(head),
+            Template::Meta(..) | Template::Var(..) => None,
+        }
+    }
+}
+
 /// Compiles a rule. Nothing for a rule about `let`: in a let-free graph it holds by construction.
 ///
 /// # Errors

@@ -9,10 +9,12 @@ use super::apply::{Move, moved, shifted};
 use super::facts::{in_range, same_dims};
 use super::language::{ENode, Label};
 use super::pattern::{Compiled, Template};
-use crate::ir::{Head, Lit, Op, Ty, TyKind};
+use super::types::{bind, instance};
+use crate::ir::{Head, Lit, Op, Ty};
 use crate::rules::{Condition, Level, Meta};
 use egg::{Id, Searcher, Subst};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Limits of one search.
 #[derive(Clone, Copy, Debug)]
@@ -140,6 +142,22 @@ fn fire(g: &mut Graph, rule: &Compiled<'_>, class: Id, subst: &Subst) -> bool {
     changed || g.number_of_classes() > before
 }
 
+/// Whether a condition of a rule of a level is known to hold of classes.
+pub fn holds(g: &Graph, level: Level, condition: Condition, classes: &[Id]) -> bool {
+    let fact = &g[classes[0]].data;
+    // Bounds are over the reals; bits are known of literals and integers only.
+    let exact = level == Level::Real || fact.konst.is_some() || !fact.ty.is_linear();
+    match condition {
+        Condition::Nonzero => exact && fact.range.nonzero,
+        Condition::Positive => exact && fact.range.lo > 0.0 || exact && fact.range.lo >= 0.0 && fact.range.nonzero,
+        Condition::Nonnegative => exact && fact.range.lo >= 0.0,
+        Condition::Total => fact.total,
+        Condition::Defined => fact.defined,
+        Condition::InRange => in_range(g, classes[0], classes[1]),
+        Condition::SameSize => same_dims(g, classes[0], classes[1]),
+    }
+}
+
 impl Match<'_> {
     fn class(&self, meta: Meta) -> Id {
         self.subst[self.rule.places[&meta].var]
@@ -165,18 +183,8 @@ impl Match<'_> {
     }
 
     fn holds(&self, g: &Graph, condition: Condition, metas: &[Meta]) -> bool {
-        let fact = &g[self.class(metas[0])].data;
-        // Bounds are over the reals; bits are known of literals and integers only.
-        let exact = self.rule.rule.level == Level::Real || fact.konst.is_some() || !fact.ty.is_linear();
-        match condition {
-            Condition::Nonzero => exact && fact.range.nonzero,
-            Condition::Positive => exact && fact.range.lo > 0.0 || exact && fact.range.lo >= 0.0 && fact.range.nonzero,
-            Condition::Nonnegative => exact && fact.range.lo >= 0.0,
-            Condition::Total => fact.total,
-            Condition::Defined => fact.defined,
-            Condition::InRange => in_range(g, self.class(metas[0]), self.class(metas[1])),
-            Condition::SameSize => same_dims(g, self.class(metas[0]), self.class(metas[1])),
-        }
+        let classes: SmallVec<[Id; 2]> = metas.iter().map(|m| self.class(*m)).collect();
+        holds(g, self.rule.rule.level, condition, &classes)
     }
 
     /// Finds the left side again, for the scopes of its metavariables and its root's node.
@@ -313,25 +321,6 @@ pub fn extents(g: &mut Graph, head: Head, kids: &[Id]) -> Vec<Id> {
         Head::Scan => vec![unknown, closed(g, kids[1])],
         Head::Fold => vec![unknown, unknown],
         _ => vec![unknown],
-    }
-}
-
-/// Fits a type of a rule to an actual one.
-fn bind(pattern: Ty, actual: Ty, types: &mut FxHashMap<&'static str, Ty>) -> bool {
-    match (pattern.kind(), actual.kind()) {
-        (TyKind::Var(range, name), _) => range.holds(actual) && *types.entry(name).or_insert(actual) == actual,
-        (TyKind::Tensor(r, a), TyKind::Tensor(s, b)) => r == s && bind(*a, *b, types),
-        (TyKind::Tuple(a), TyKind::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(x, y)| bind(*x, *y, types)),
-        _ => pattern == actual,
-    }
-}
-
-fn instance(ty: Ty, types: &FxHashMap<&'static str, Ty>) -> Option<Ty> {
-    match ty.kind() {
-        TyKind::Var(_, name) => types.get(name).copied(),
-        TyKind::Tensor(r, e) => Some(Ty::tensor(*r, instance(*e, types)?)),
-        TyKind::Tuple(parts) => Some(Ty::tuple(parts.iter().map(|p| instance(*p, types)).collect::<Option<Vec<_>>>()?)),
-        TyKind::Scalar(_) | TyKind::String => Some(ty),
     }
 }
 
