@@ -188,6 +188,16 @@ fn passes_improve() {
     }
 }
 
+/// Protects: a tree search that has tried everything ends, with the best there is.
+#[test]
+fn a_small_tree_is_searched_to_the_end() {
+    for seed in 0..20 {
+        let tree = Tree { branching: 3, depth: 3, delta: 2.0, seed };
+        let found = mcts(&tree, &mut PathCost, &Limits::of(usize::MAX), &Mcts::published(3, seed));
+        assert_eq!(found.best.map(|(_, c)| c), Some(tree.optimum()));
+    }
+}
+
 /// A space in which several ways lead to one state: points of a grid, each with a cost of its own.
 struct Grid {
     seed: u64,

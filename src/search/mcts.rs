@@ -34,6 +34,8 @@ struct Visited<S: Space> {
     gain: f64,
     /// Children, once the state was visited; nothing before.
     children: Option<Vec<usize>>,
+    /// Whether all trajectories through this state have been tried.
+    closed: bool,
 }
 
 /// Searches until the evaluations are spent, or the whole tree is visited.
@@ -42,9 +44,8 @@ pub fn mcts<S: Space, C: Cost<S>>(space: &S, cost: &mut C, limits: &Limits<'_>, 
     let (mut run, root) = Run::begin(space, cost, limits);
     let Some(root) = root else { return run.end() };
     let from = root.cost;
-    let mut tree = vec![Visited { node: root, visits: 0.0, gain: 0.0, children: None }];
-    while !run.over() {
-        let before = run.tally.evaluations;
+    let mut tree = vec![Visited { node: root, visits: 0.0, gain: 0.0, children: None, closed: false }];
+    while !run.over() && !tree[0].closed {
         let path = select(&mut run, &mut tree, settings);
         let leaf = path[path.len() - 1];
         let left = settings.depth.saturating_sub(path.len() - 1);
@@ -55,19 +56,13 @@ pub fn mcts<S: Space, C: Cost<S>>(space: &S, cost: &mut C, limits: &Limits<'_>, 
             least = least.min(tree[*at].node.cost);
             tree[*at].visits += 1.0;
             tree[*at].gain += from - least;
+            // Below a state that ends a trajectory nothing is left to try, nor below one whose children are closed.
+            let ends = space.terminal(&tree[*at].node.state) || tree[*at].node.depth >= settings.depth;
+            tree[*at].closed = ends || tree[*at].children.as_ref().is_some_and(|c| c.iter().all(|k| tree[*k].closed));
         }
         run.tally.held = tree.len();
-        if run.tally.evaluations == before && exhausted(&tree, settings.depth, space) {
-            break;
-        }
     }
     run.end()
-}
-
-/// Whether every state that a trajectory can reach is in the tree, with its children.
-fn exhausted<S: Space>(tree: &[Visited<S>], depth: usize, space: &S) -> bool {
-    let done = |v: &Visited<S>| v.children.is_some() || space.terminal(&v.node.state) || v.node.depth >= depth;
-    tree.iter().all(done)
 }
 
 /// Goes down the tree to a state that was not visited before, or that ends a trajectory.
@@ -82,7 +77,13 @@ fn select<S: Space, C: Cost<S>>(run: &mut Run<'_, S, C>, tree: &mut Vec<Visited<
             let node = tree[at].node.clone();
             let made = run.expand(&node);
             let first = tree.len();
-            tree.extend(made.into_iter().map(|node| Visited { node, visits: 0.0, gain: 0.0, children: None }));
+            tree.extend(made.into_iter().map(|node| Visited {
+                node,
+                visits: 0.0,
+                gain: 0.0,
+                children: None,
+                closed: false,
+            }));
             tree[at].children = Some((first..tree.len()).collect());
         }
         let total = tree[at].visits;
@@ -93,7 +94,8 @@ fn select<S: Space, C: Cost<S>>(run: &mut Run<'_, S, C>, tree: &mut Vec<Visited<
         };
         let children = tree[at].children.as_deref().unwrap_or_default();
         // The last of equal children would win in `max_by`; the first shall.
-        let best = children.iter().copied().rev().max_by(|a, b| score(*a).total_cmp(&score(*b)));
+        let best =
+            children.iter().copied().rev().filter(|k| !tree[*k].closed).max_by(|a, b| score(*a).total_cmp(&score(*b)));
         match best {
             Some(child) => path.push(child),
             None => return path,
