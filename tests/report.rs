@@ -27,8 +27,7 @@ fn the_page_stands_alone() {
     for alien in ["<script", "<link", "<img", "src=", "@import", "url("] {
         assert!(!page.contains(alien), "the page loads something: {alien}");
     }
-    for part in
-        ["<h2 id=\"d2\">softmax</h2>", "as written", "optimized", "class=\"hoisted\"", "<svg", "index-of-build"]
+    for part in ["<h2 id=\"d2\">softmax</h2>", "as written", "optimized", "class=\"hoisted\"", "<svg", "index-of-build"]
     {
         assert!(page.contains(part), "the page lacks {part}");
     }
