@@ -62,7 +62,7 @@ type Libraries = BTreeMap<&'static str, Vec<Arc<Library>>>;
 
 fn turn(mut step: impl FnMut()) -> Vec<f64> {
     let (start, mut out) = (Instant::now(), vec![]);
-    while out.len() < 3 || start.elapsed().as_secs_f64() < TURN {
+    while out.len() < 5 || start.elapsed().as_secs_f64() < TURN {
         let from = Instant::now();
         step();
         out.push(from.elapsed().as_secs_f64());
