@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// How baselines are compiled; each is measured both ways, and the faster counts.
 pub const WAYS: [(&str, &[&str]); 2] = [("fast-math", &["-ffast-math"]), ("strict", &[])];
 
-const FLAGS: &[&str] = &["-std=c++17", "-O3", "-march=native", "-mprefer-vector-width=512", "-fPIC", "-w"];
+const FLAGS: &[&str] =
+    &["-std=c++17", "-O3", "-march=native", "-mprefer-vector-width=512", "-fPIC", "-w", "-Wno-psabi"];
 
 type Entry = unsafe extern "C" fn(*const i64, *const *const c_void, *const *mut c_void);
 
