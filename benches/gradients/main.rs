@@ -1,0 +1,226 @@
+//! How fast gradients are: hand-written C++, and beside it what Daedal makes of the objective.
+//!
+//! `cargo bench --bench gradients [-- NAME…]` compiles the baselines of `benches/baselines/` with and
+//! without `-ffast-math`, checks each (`check.rs`), and times it on the data of `workloads.rs`, one thread.
+//! Everything takes turns, so that a slow moment of the machine hits all; the table has the least time
+//! and in brackets the middle one. With `--daedal` the optimized objectives are timed too. Needs g++, or
+//! what CXX names.
+#![allow(clippy::unwrap_used, reason = "a benchmark that meets what it does not expect should stop there")]
+
+mod baseline;
+mod check;
+mod data;
+mod workloads;
+
+use baseline::Call;
+use daedal::pipeline::{self, Options};
+use daedal::run::{Native, Toolchain};
+use libloading::Library;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+use workloads::Workload;
+
+/// How often everything has its turn, and how long a turn is at least, in seconds.
+const TURNS: usize = 9;
+const TURN: f64 = 0.02;
+
+/// Something that is timed: one turn of it gives the seconds of its calls.
+type Timer = Box<dyn FnMut() -> Vec<f64>>;
+
+/// The times of all turns, sorted.
+struct Times(Vec<f64>);
+
+impl Times {
+    fn least(&self) -> f64 {
+        self.0[0]
+    }
+
+    fn text(&self) -> String {
+        format!("{:.4} [{:.4}]", 1e3 * self.least(), 1e3 * self.0[self.0.len() / 2])
+    }
+}
+
+/// The objective and its gradient, by one entry of a baseline compiled one way.
+struct Hand {
+    entry: &'static str,
+    way: &'static str,
+    primal: Timer,
+    gradient: Timer,
+}
+
+/// What stands in a row of the table; Daedal's columns are empty where there is nothing to time.
+struct Row {
+    hand: Vec<Hand>,
+    daedal_primal: Option<Timer>,
+    daedal_gradient: Option<Timer>,
+}
+
+/// Compiled baselines by file, in the order of `baseline::WAYS`.
+type Libraries = BTreeMap<&'static str, Vec<Arc<Library>>>;
+
+fn turn(mut step: impl FnMut()) -> Vec<f64> {
+    let (start, mut out) = (Instant::now(), vec![]);
+    while out.len() < 5 || start.elapsed().as_secs_f64() < TURN {
+        let from = Instant::now();
+        step();
+        out.push(from.elapsed().as_secs_f64());
+    }
+    out
+}
+
+fn timer(library: &Arc<Library>, w: &Workload, name: &str, with_gradient: bool) -> Timer {
+    let as_needed = |a: data::Array| if w.precise.is_some() { a.single() } else { a };
+    let inputs: Vec<data::Array> = w.large.inputs.iter().cloned().map(as_needed).collect();
+    let outputs: Vec<data::Array> = check::outputs(&w.large, with_gradient).into_iter().map(as_needed).collect();
+    let mut call = Call::new(library, name, &w.large.sizes, &inputs, &outputs);
+    Box::new(move || turn(|| call.run()))
+}
+
+/// Stops with an error where a baseline is wrong.
+fn check_all(root: &Path, w: &Workload, libraries: &[Arc<Library>]) {
+    let program = check::program(root, &w.objective);
+    let def = check::definition(&program, &w.objective);
+    for library in libraries {
+        for entry in w.entries {
+            let checked = w.precise.unwrap_or(entry);
+            for case in &w.small {
+                check::differences(library, checked, w.meaning, case, 0.0);
+                check::meaning(library, checked, case, &program, def);
+            }
+            // Among a million maxima some change place within a step of the differences.
+            let kinks = if w.precise.is_some() { 0.02 } else { 0.0 };
+            check::differences(library, checked, w.meaning, &w.large, kinks);
+            if let Some(precise) = w.precise {
+                check::precision(library, entry, precise, &w.large);
+            }
+        }
+    }
+}
+
+/// The objective as Daedal optimizes and compiles it.
+fn daedal_primal(root: &Path, w: &Workload, tools: &Toolchain) -> Timer {
+    let program = check::program(root, &w.objective);
+    let options = Options { defs: vec![w.objective.def.into()], ..Options::standard() };
+    let optimized = pipeline::optimize(&program, &options).unwrap_or_else(|d| panic!("{d}")).program;
+    let def = check::definition(&optimized, &w.objective);
+    let arguments = check::arguments(def, &w.large);
+    let native = Native::compile(&optimized, def, tools).unwrap_or_else(|d| panic!("{d}"));
+    Box::new(move || {
+        let call = || native.time(&arguments, 3).unwrap_or_else(|d| panic!("{d}"));
+        let first = call();
+        vec![first.min_seconds, first.median_seconds]
+    })
+}
+
+/// The gradient as Daedal derives, optimizes and compiles it: by the inputs that `w.meaning` names.
+fn daedal_gradient(_root: &Path, _w: &Workload, _tools: &Toolchain) -> Option<Timer> {
+    None
+}
+
+/// All times of a row: for each hand-written one primal and gradient, then Daedal's.
+fn measure(row: &mut Row) -> (Vec<[Times; 2]>, [Option<Times>; 2]) {
+    let mut times: Vec<Vec<f64>> = vec![];
+    for _ in 0..TURNS {
+        let hand = row.hand.iter_mut().flat_map(|h| [Some(&mut h.primal), Some(&mut h.gradient)]);
+        let all = hand.chain([row.daedal_primal.as_mut(), row.daedal_gradient.as_mut()]);
+        for (k, timer) in all.enumerate() {
+            times.resize_with(times.len().max(k + 1), Vec::new);
+            if let Some(timer) = timer {
+                times[k].extend(timer());
+            }
+        }
+    }
+    times.iter_mut().for_each(|t| t.sort_by(f64::total_cmp));
+    let mut times = times.into_iter().map(Times);
+    let mut next = || times.next().unwrap();
+    let hand = (0..row.hand.len()).map(|_| [next(), next()]).collect();
+    (hand, [next(), next()].map(|t| Some(t).filter(|t| !t.0.is_empty())))
+}
+
+/// A line for each entry, compiled the way that makes the faster gradient.
+fn print(w: &Workload, row: &mut Row) {
+    let (hand, [primal, gradient]) = measure(row);
+    let text = |t: &Option<Times>| t.as_ref().map_or("-".into(), Times::text);
+    let ratio = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or("-".into(), |(a, b)| format!("{:.2}", a / b));
+    let least = |t: &Option<Times>| t.as_ref().map(Times::least);
+    for entry in w.entries {
+        let mine = row.hand.iter().zip(&hand).filter(|(h, _)| h.entry == *entry);
+        let (h, [p, g]) = mine.min_by(|a, b| a.1[1].least().total_cmp(&b.1[1].least())).unwrap();
+        println!(
+            "{:13} {:39} {:14} {:9} {:>19} {:>19} {:>6} | {:>19} {:>19} {:>6} {:>7} {:>8}",
+            w.name,
+            w.shape,
+            h.entry,
+            h.way,
+            p.text(),
+            g.text(),
+            ratio(Some(g.least()), Some(p.least())),
+            text(&primal),
+            text(&gradient),
+            ratio(least(&gradient), least(&primal)),
+            ratio(least(&primal), Some(p.least())),
+            ratio(least(&gradient), Some(g.least())),
+        );
+    }
+}
+
+fn main() {
+    // Cargo adds `--bench`.
+    let words: Vec<String> = std::env::args().skip(1).filter(|w| w != "--bench").collect();
+    let (options, names): (Vec<String>, Vec<String>) = words.into_iter().partition(|w| w.starts_with("--"));
+    assert!(options.iter().all(|o| o == "--daedal"), "the only option is --daedal");
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    let tools = Toolchain::discover(std::env::var("CXX").ok(), Some(folder.path().join("cache")));
+    let wanted = |w: &Workload| names.is_empty() || names.iter().any(|n| w.name.contains(n.as_str()));
+    let chosen: Vec<Workload> = workloads::all().into_iter().filter(wanted).collect();
+    assert!(!chosen.is_empty(), "no workload has such a name");
+    let mut libraries = Libraries::new();
+    for w in &chosen {
+        libraries.entry(w.file).or_insert_with(|| {
+            let source = root.join(format!("benches/baselines/{}.cpp", w.file));
+            let made = |(way, flags): &(&str, &[&str])| {
+                baseline::compile(&tools.compiler, &source, flags, folder.path(), &format!("{}-{way}", w.file))
+            };
+            baseline::WAYS.iter().map(made).collect()
+        });
+    }
+    println!("milliseconds, least of all turns [middle]; 1 thread");
+    println!(
+        "{:13} {:39} {:14} {:9} {:>19} {:>19} {:>6} | {:>19} {:>19} {:>6} {:>7} {:>8}",
+        "",
+        "",
+        "hand-written",
+        "compiled",
+        "primal",
+        "gradient",
+        "ratio",
+        "Daedal primal",
+        "gradient",
+        "ratio",
+        "p/hand",
+        "g/hand"
+    );
+    for w in &chosen {
+        let libraries = &libraries[w.file];
+        check_all(&root, w, libraries);
+        let ways = || baseline::WAYS.iter().map(|(way, _)| *way).zip(libraries);
+        let hand = w.entries.iter().flat_map(|entry| {
+            ways().map(move |(way, library)| Hand {
+                entry,
+                way,
+                primal: timer(library, w, &format!("{entry}_primal"), false),
+                gradient: timer(library, w, &format!("{entry}_gradient"), true),
+            })
+        });
+        let daedal = options.iter().any(|o| o == "--daedal");
+        let mut row = Row {
+            hand: hand.collect(),
+            daedal_primal: daedal.then(|| daedal_primal(&root, w, &tools)),
+            daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools)).flatten(),
+        };
+        print(w, &mut row);
+    }
+}
