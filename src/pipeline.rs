@@ -3,11 +3,14 @@
 //! Invariant: no definition comes out costlier than it went in, as recomputed from the printed text.
 
 use crate::cost::{Costing, Model};
+use crate::derive::Derivation;
+use crate::derive::check::Rules;
 use crate::diag::{Diagnostic, Result, Source, nearest};
 use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty, print};
 use crate::rewrite::egraph::optimize::{Found, Settings, optimize as saturate};
 use crate::rewrite::egraph::pattern::{Compiled, compile};
 use crate::rewrite::egraph::saturate::Limits;
+use crate::rewrite::explain::{self, Task};
 use crate::rewrite::inline::{flatten, recursive};
 use crate::rules::{Level, Library};
 use crate::types;
@@ -30,6 +33,8 @@ pub struct Options<'a> {
     pub rules: Vec<Arc<Source>>,
     /// E-nodes at most.
     pub max_nodes: usize,
+    /// Whether to derive every result, step by step.
+    pub derive: bool,
     /// Told what is being done.
     pub progress: &'a (dyn Fn(&str) + Sync),
     /// Seconds since some time, for the report; nothing else depends on it.
@@ -49,6 +54,7 @@ impl Options<'_> {
             sizes: vec![],
             rules: vec![],
             max_nodes: MAX_NODES,
+            derive: false,
             progress: &|_| {},
             clock: &|| 0.0,
         }
@@ -80,6 +86,18 @@ pub struct Outcome {
     pub program: Program,
     /// A row for each definition that was to be optimized.
     pub rows: Vec<Row>,
+    /// A derivation for each row, where that was asked for.
+    pub derivations: Vec<Derived>,
+}
+
+/// A derivation with the programs on its way.
+pub struct Derived {
+    /// The derivation.
+    pub derivation: Derivation,
+    /// The program with lets at the start and after each step, each in its arena.
+    pub programs: Vec<(Terms, Id)>,
+    /// Why better results were not kept: nothing was, that could not be derived.
+    pub given_up: Vec<String>,
 }
 
 /// Terms with more nodes than this share of the node limit are left as they are.
@@ -116,7 +134,7 @@ pub fn prepare(library: &Library, float: Level) -> Result<Vec<Compiled<'_>>> {
 pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Options<'_>) -> Result<Outcome> {
     let chosen = chosen(program, &options.defs)?;
     let recursive = recursive(program);
-    let results: Vec<(Option<Found>, &Def, f64)> = chosen
+    let results: Vec<(Option<Search>, &Def, f64)> = chosen
         .into_par_iter()
         .map(|def| {
             (options.progress)(def.name());
@@ -148,7 +166,7 @@ fn one(
     recursive: &FxHashSet<Fun>,
     rules: &[Compiled<'_>],
     options: &Options<'_>,
-) -> Option<Found> {
+) -> Option<Search> {
     let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
     let flatten = |terms: &Terms, id: Id| flatten(program, recursive, terms, id, &params);
     let start = flatten(&program.terms, def.term()?)?;
@@ -159,24 +177,68 @@ fn one(
     let limits = Limits { nodes: options.max_nodes, rounds: 30, matches: 500 };
     let (model, sizes) = (options.cost, options.sizes.as_slice());
     let level = options.float;
-    let settings = Settings { rules, level, model, sizes, limits, flatten: &flatten, restarts: 4, trials: 300 };
-    saturate(def, start, &mut costing, &settings)
+    let (restarts, trials, journal) = (4, 300, options.derive);
+    let settings = Settings { rules, level, model, sizes, limits, flatten: &flatten, restarts, trials, journal };
+    let found = saturate(def, start, &mut costing, &settings)?;
+    match options.derive {
+        true => derive(program, def, recursive, rules, found, options),
+        false => Some(Search { found, derived: None }),
+    }
+}
+
+/// The best result of a search that can be derived.
+fn derive(
+    program: &Program,
+    def: &Def,
+    kept: &FxHashSet<Fun>,
+    rules: &[Compiled<'_>],
+    mut found: Found,
+    options: &Options<'_>,
+) -> Option<Search> {
+    let by_name: Rules<'_> = rules.iter().map(|r| (r.rule.name.as_str(), r.rule)).collect();
+    let task = Task { program, def, kept, rules: &by_name, level: options.float };
+    let mut out = explain::derived(&task, found.journal.as_mut()?)?;
+    ((found.terms, found.id), found.cost) = (out.candidate.shared.clone(), out.candidate.cost);
+    let mut costing = Costing::new(program, options.cost, &options.sizes);
+    let programs: Vec<(Terms, Id)> =
+        out.programs.iter().map(|p| explain::running::shared(&out.terms, *p, def, options.cost)).collect();
+    let costs: Vec<f64> = programs.iter().map(|(terms, id)| costing.term(*id, def, terms)).collect();
+    out.steps.iter_mut().zip(&costs[1..]).for_each(|(step, cost)| step.cost = *cost);
+    let derivation = Derivation {
+        name: def.name().to_string(),
+        params: def.fun.sig().params.iter().map(ToString::to_string).collect(),
+        steps: out.steps,
+        start: costs[0],
+        result: String::new(),
+        cost_before: 0.0,
+        cost_after: 0.0,
+    };
+    let derived = Derived { derivation, programs, given_up: out.given_up };
+    Some(Search { found, derived: Some(derived) })
+}
+
+/// A search's result, and how it is derived.
+struct Search {
+    found: Found,
+    derived: Option<Derived>,
 }
 
 /// Puts the better bodies into the program, checks it, and reads it again from its text. What was
 /// asked for has no names from the source, so that programs that differ only in names come out the
 /// same.
-fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options: &Options<'_>) -> Result<Outcome> {
+fn assemble(program: &Program, results: Vec<(Option<Search>, &Def, f64)>, options: &Options<'_>) -> Result<Outcome> {
     let mut old = Costing::new(program, options.cost, &options.sizes);
     // Definitions come after what they call, so a call may be better than what was found without it.
     let mut work = program.clone();
     let mut rows = vec![];
     let mut better: FxHashMap<Fun, Found> = FxHashMap::default();
-    for (found, def, seconds) in results {
+    let mut derived: FxHashMap<Fun, Derived> = FxHashMap::default();
+    for (search, def, seconds) in results {
         let cost_before = old.def(def)?;
         let cost_kept = Costing::new(&work, options.cost, &options.sizes).def(def)?;
         let mut fired: BTreeMap<String, usize> = BTreeMap::new();
-        if let Some(found) = found.filter(|f| f.cost < cost_kept - 1e-9) {
+        if let Some(Search { found, derived: how }) = search.filter(|s| s.found.cost < cost_kept - 1e-9) {
+            derived.extend(how.map(|d| (def.fun, d)));
             for (name, n) in found.reports.iter().flat_map(|r| &r.fired) {
                 *fired.entry(name.clone()).or_default() += n;
             }
@@ -215,5 +277,27 @@ fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options
             return Err(Diagnostic::bug(message));
         }
     }
-    Ok(Outcome { program, rows })
+    let mut derivations = vec![];
+    for (row, def) in rows.iter().zip(chosen(&program, &options.defs)?).filter(|_| options.derive) {
+        let mut how = derived.remove(&def.fun).unwrap_or_else(|| unchanged(&program, def, row));
+        how.derivation.result = print::def(&program.terms, def);
+        (how.derivation.cost_before, how.derivation.cost_after) = (row.cost_before, row.cost_after);
+        derivations.push(how);
+    }
+    Ok(Outcome { program, rows, derivations })
+}
+
+/// The derivation of what stays as it is.
+fn unchanged(program: &Program, def: &Def, row: &Row) -> Derived {
+    let derivation = Derivation {
+        name: def.name().to_string(),
+        params: def.fun.sig().params.iter().map(ToString::to_string).collect(),
+        steps: vec![],
+        start: row.cost_before,
+        result: String::new(),
+        cost_before: row.cost_before,
+        cost_after: row.cost_after,
+    };
+    let programs = def.term().map(|body| (program.terms.clone(), body)).into_iter().collect();
+    Derived { derivation, programs, given_up: vec![] }
 }

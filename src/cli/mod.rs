@@ -8,6 +8,7 @@ mod eval;
 mod input;
 mod lowered;
 mod optimize;
+mod replay;
 mod rules;
 mod run;
 
@@ -37,6 +38,7 @@ enum Command {
     Eval(eval::Eval),
     Run(run::Run),
     Optimize(optimize::Optimize),
+    Replay(replay::Replay),
     Emit(emit::Emit),
     Rules(rules::Rules),
 }
@@ -63,6 +65,7 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
         Command::Eval(c) => c.run(world),
         Command::Run(c) => c.run(world),
         Command::Optimize(c) => c.run(world),
+        Command::Replay(c) => c.run(world),
         Command::Emit(c) => c.run(world),
         Command::Rules(c) => c.run(world),
     }

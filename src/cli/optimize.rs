@@ -3,7 +3,8 @@
 use super::{World, input};
 use crate::cost;
 use crate::data::{self, Output};
-use crate::diag::{Diagnostic, Result, nearest};
+use crate::derive::{Derivation, record};
+use crate::diag::{Diagnostic, Result, Source, nearest};
 use crate::ir::{Program, Ty, print};
 use crate::pipeline::{self, Outcome, Row};
 use crate::rules;
@@ -13,6 +14,7 @@ use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Rewrite a program; prints what each definition costs before and after
 #[derive(Args, Debug)]
@@ -43,6 +45,9 @@ pub struct Optimize {
     /// Write the optimized program to a file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write the steps from each definition to its result, for `daedal replay`
+    #[arg(long, value_name = "FILE")]
+    derivation: Option<PathBuf>,
     /// Show for each definition which rules fired in its search, and how often
     #[arg(short, long)]
     verbose: bool,
@@ -110,6 +115,7 @@ impl Optimize {
         }
         known_sizes(&program, &self.sizes)?;
         let place = self.output.as_deref().map(Output::at).transpose()?;
+        let steps = self.derivation.as_deref().map(Output::at).transpose()?;
         let terminal = world.terminal;
         let progress = move |text: &str| show(terminal, text);
         let Engine::Egraph = self.engine;
@@ -120,6 +126,7 @@ impl Optimize {
             sizes: self.sizes.clone(),
             rules: self.rules.iter().map(|f| data::source(f)).collect::<Result<_>>()?,
             max_nodes: self.max_nodes,
+            derive: self.derivation.is_some(),
             progress: &progress,
             clock: &run::seconds,
         };
@@ -129,6 +136,9 @@ impl Optimize {
         if let Some(place) = place {
             place.bytes(print::program(&outcome.program).as_bytes())?;
         }
+        if let Some(place) = steps {
+            place.bytes(self.record(&program, &outcome, &options.rules)?.as_bytes())?;
+        }
         match self.json {
             true => world.say(&self.object(&outcome).to_string()),
             false => {
@@ -136,6 +146,23 @@ impl Optimize {
                 table(&outcome.rows).iter().chain(&fired).try_for_each(|line| world.say(line))
             }
         }
+    }
+
+    /// The text of the derivations.
+    fn record(&self, program: &Program, outcome: &Outcome, rules: &[Arc<Source>]) -> Result<String> {
+        let mut library = rules::Library::shipped()?;
+        for source in rules {
+            library.extend(source)?;
+        }
+        let header = record::Header {
+            program: record::hash(&program.source.text),
+            level: self.float.level(),
+            cost_model: self.cost.model().name().to_string(),
+            rules: record::hash_rules(&library),
+            rule_files: rules.iter().map(|s| s.name.clone()).collect(),
+        };
+        let all: Vec<Derivation> = outcome.derivations.iter().map(|d| d.derivation.clone()).collect();
+        Ok(record::write(&header, &all))
     }
 
     fn object(&self, outcome: &Outcome) -> Json {

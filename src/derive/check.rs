@@ -17,16 +17,20 @@ use super::text::Naming;
 use super::unfold::{Binding, Unfolded, unfold};
 use super::{Place, Step};
 use crate::ir::{Def, Fun, Head, Id, Lit, Program, Terms, Ty, deep};
-use crate::rules::{Condition, Level, Library, Meta, Rule};
+use crate::rules::{Condition, Level, Meta, Rule};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 
 /// Why something was refused: what was expected, and what was found.
 pub type Refused = String;
 
+/// Rules by name.
+pub type Rules<'a> = BTreeMap<&'a str, &'a Rule>;
+
 /// A program on its way.
 pub struct Checker<'a> {
     def: &'a Def,
-    library: &'a Library,
+    rules: &'a Rules<'a>,
     level: Level,
     kept: &'a FxHashSet<Fun>,
     program: &'a Program,
@@ -36,6 +40,8 @@ pub struct Checker<'a> {
     pub now: Id,
     /// Parts that have a value wherever the input has one.
     known: FxHashSet<Site>,
+    /// How many steps were taken.
+    taken: usize,
     /// Earlier programs whose certain parts were not collected yet.
     unread: Vec<Id>,
     naming: Naming<'a>,
@@ -58,7 +64,7 @@ impl<'a> Checker<'a> {
         program: &'a Program,
         def: &'a Def,
         kept: &'a FxHashSet<Fun>,
-        library: &'a Library,
+        rules: &'a Rules<'a>,
         level: Level,
     ) -> Result<Checker<'a>, Refused> {
         let body = def.term().ok_or("it has no body")?;
@@ -67,7 +73,7 @@ impl<'a> Checker<'a> {
         let unfolded = unfold(program, kept, (&program.terms, body), &params, &mut terms);
         let Unfolded { id, certain, .. } = unfolded.ok_or("without lets and calls it is too large")?;
         let (unread, naming) = (vec![], Naming::new(program, kept, def));
-        Ok(Checker { def, library, level, kept, program, terms, now: id, known: certain, unread, naming })
+        Ok(Checker { def, rules, level, kept, program, terms, now: id, known: certain, taken: 0, unread, naming })
     }
 
     fn prover<'p>(&'p mut self, local: &'p FxHashSet<(Id, Scope)>, real: bool) -> Prover<'p> {
@@ -118,6 +124,7 @@ impl<'a> Checker<'a> {
         }
         self.now = now;
         self.unread.push(now);
+        self.taken += 1;
         Ok(())
     }
 
@@ -207,8 +214,7 @@ impl<'a> Checker<'a> {
             let new = axiom.apply(&mut self.prover(&local, false), left, scope);
             return new.ok_or_else(|| format!("`{by}` does not apply here"));
         }
-        let library = self.library;
-        let Some(rule) = library.rules.iter().find(|r| r.name == by) else {
+        let Some(rule) = self.rules.get(by).copied() else {
             return Err(format!("there is no rule `{by}`"));
         };
         if rule.level > self.level {
@@ -296,6 +302,33 @@ impl<'a> Checker<'a> {
             }
         }
         Ok(out)
+    }
+
+    /// Checks the text of the result, and reads it: a program of the result alone.
+    ///
+    /// # Errors
+    /// It is no definition like the input, or not what the steps lead to.
+    pub fn result(&mut self, text: &str) -> Result<(Program, Def), Refused> {
+        // What stays as it was may bind early what it did before.
+        if self.taken == 0 && let Ok(result) = Checker::unchanged(self.program, self.def, text) {
+            return Ok(result);
+        }
+        let (read, def) = self.naming.result(self.program, text)?;
+        self.shared(&read.terms, def.term().ok_or("it has no body")?)?;
+        Ok((read, def))
+    }
+
+    /// Reads the text of a result that is the definition itself.
+    ///
+    /// # Errors
+    /// It is another one.
+    pub fn unchanged(program: &Program, def: &Def, text: &str) -> Result<(Program, Def), Refused> {
+        let (read, new) = Naming::new(program, &kept(program), def).result(program, text)?;
+        let body = new.term().ok_or("it has no body")?;
+        match Some(program.terms.clone().import(&read.terms, body)) == def.term() {
+            true => Ok((read, new)),
+            false => Err("the result is another program than the input, and no step leads to it".into()),
+        }
     }
 
     /// Checks that a body, with lets where the flat term has none, is the present term: unfolded it

@@ -9,6 +9,7 @@ pub mod flat;
 pub mod matching;
 pub mod prove;
 pub mod record;
+pub mod replay;
 pub mod spot;
 pub mod text;
 pub mod unfold;

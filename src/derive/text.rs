@@ -35,6 +35,26 @@ impl<'a> Naming<'a> {
         Naming { def, outside, prefix }
     }
 
+    /// Reads the text of a result: the definition, in a program of its own.
+    ///
+    /// # Errors
+    /// It is not a definition of the same name and parameters.
+    pub fn result(&self, program: &Program, text: &str) -> Result<(Program, Def), Refused> {
+        let mut source = String::new();
+        for d in program.defs.values().take_while(|d| d.fun != self.def.fun) {
+            let sig = d.fun.sig();
+            let params: Vec<String> = sig.params.iter().map(ToString::to_string).collect();
+            source += &format!("(edef {} {} ({}))\n", sig.name, sig.ret, params.join(" "));
+        }
+        let declared = source.clone();
+        source += text;
+        let read = types::program(&Source::new("the result", source)).map_err(|d| d.to_string())?;
+        let before = types::program(&Source::new("declarations", declared)).map_err(|d| d.to_string())?.defs.len();
+        let def = read.defs.get(&self.def.fun).filter(|d| read.defs.len() == before + 1 && d.params == self.def.params);
+        let def = def.cloned().ok_or("it is no definition of this name with these parameters")?;
+        Ok((read, def))
+    }
+
     fn variables(&self, scope: &[Ty]) -> Vec<String> {
         let params = self.def.params.iter().map(|p| p.name.clone());
         params.chain((1..=scope.len()).map(|k| format!("{}{k}", self.prefix))).collect()

@@ -4,5 +4,6 @@
 //! loop-invariant parts are bound by lets again.
 
 pub mod egraph;
+pub mod explain;
 pub mod inline;
 pub mod tabulate;
