@@ -96,6 +96,8 @@ pub struct Derived {
     pub derivation: Derivation,
     /// The program with lets at the start and after each step, each in its arena.
     pub programs: Vec<(Terms, Id)>,
+    /// The text of the part that each step changes, before and after, where it is short.
+    pub changes: Vec<(String, String)>,
     /// Why better results were not kept: nothing was, that could not be derived.
     pub given_up: Vec<String>,
 }
@@ -196,10 +198,11 @@ fn derive(
     options: &Options<'_>,
 ) -> Option<Search> {
     let by_name: Rules<'_> = rules.iter().map(|r| (r.rule.name.as_str(), r.rule)).collect();
-    let task = Task { program, def, kept, rules: &by_name, level: options.float };
+    let task = Task { program, def, kept, rules: &by_name, level: options.float, model: options.cost };
     let mut out = explain::derived(&task, found.journal.as_mut()?)?;
-    ((found.terms, found.id), found.cost) = (out.candidate.shared.clone(), out.candidate.cost);
     let mut costing = Costing::new(program, options.cost, &options.sizes);
+    (found.terms, found.id) = out.candidate.shared.clone();
+    found.cost = costing.term(found.id, def, &found.terms);
     let programs: Vec<(Terms, Id)> =
         out.programs.iter().map(|p| explain::running::shared(&out.terms, *p, def, options.cost)).collect();
     let costs: Vec<f64> = programs.iter().map(|(terms, id)| costing.term(*id, def, terms)).collect();
@@ -213,7 +216,7 @@ fn derive(
         cost_before: 0.0,
         cost_after: 0.0,
     };
-    let derived = Derived { derivation, programs, given_up: out.given_up };
+    let derived = Derived { derivation, programs, changes: out.changes, given_up: out.given_up };
     Some(Search { found, derived: Some(derived) })
 }
 
@@ -299,5 +302,5 @@ fn unchanged(program: &Program, def: &Def, row: &Row) -> Derived {
         cost_after: row.cost_after,
     };
     let programs = def.term().map(|body| (program.terms.clone(), body)).into_iter().collect();
-    Derived { derivation, programs, given_up: vec![] }
+    Derived { derivation, programs, changes: vec![], given_up: vec![] }
 }

@@ -5,6 +5,7 @@
 mod check;
 mod emit;
 mod eval;
+mod explain;
 mod input;
 mod lowered;
 mod optimize;
@@ -53,6 +54,8 @@ pub struct World<'a> {
     pub cache: Option<PathBuf>,
     /// Whether a person watches the standard error.
     pub terminal: bool,
+    /// Whether results are written to a terminal, which shows colours.
+    pub colour: bool,
 }
 
 /// Carries out a command.

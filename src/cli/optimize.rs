@@ -1,6 +1,6 @@
 //! `daedal optimize`: a program becomes a faster one, and a table of what each definition costs.
 
-use super::{World, input};
+use super::{World, explain, input};
 use crate::cost;
 use crate::data::{self, Output};
 use crate::derive::{Derivation, record};
@@ -48,6 +48,9 @@ pub struct Optimize {
     /// Write the steps from each definition to its result, for `daedal replay`
     #[arg(long, value_name = "FILE")]
     derivation: Option<PathBuf>,
+    /// Show every step from each definition to its result
+    #[arg(long, conflicts_with = "json")]
+    explain: bool,
     /// Show for each definition which rules fired in its search, and how often
     #[arg(short, long)]
     verbose: bool,
@@ -126,7 +129,7 @@ impl Optimize {
             sizes: self.sizes.clone(),
             rules: self.rules.iter().map(|f| data::source(f)).collect::<Result<_>>()?,
             max_nodes: self.max_nodes,
-            derive: self.derivation.is_some(),
+            derive: self.explain || self.derivation.is_some(),
             progress: &progress,
             clock: &run::seconds,
         };
@@ -142,6 +145,11 @@ impl Optimize {
         match self.json {
             true => world.say(&self.object(&outcome).to_string()),
             false => {
+                for d in outcome.derivations.iter().filter(|_| self.explain) {
+                    let name = &d.derivation.name;
+                    let Some(def) = program.defs.values().find(|def| def.name() == name) else { continue };
+                    explain::lines(d, def, world.colour).iter().try_for_each(|line| world.say(line))?;
+                }
                 let fired = if self.verbose { fired(&outcome.rows) } else { vec![] };
                 table(&outcome.rows).iter().chain(&fired).try_for_each(|line| world.say(line))
             }

@@ -47,6 +47,9 @@ pub struct Checker<'a> {
     naming: Naming<'a>,
 }
 
+/// Parts of more nodes are not shown.
+const LONG: u64 = 120;
+
 /// The functions whose calls stay calls: those that call themselves.
 pub fn kept(program: &Program) -> FxHashSet<Fun> {
     let calls_itself = |fun: &Fun, body: Id| {
@@ -74,6 +77,12 @@ impl<'a> Checker<'a> {
         let Unfolded { id, certain, .. } = unfolded.ok_or("without lets and calls it is too large")?;
         let (unread, naming) = (vec![], Naming::new(program, kept, def));
         Ok(Checker { def, rules, level, kept, program, terms, now: id, known: certain, taken: 0, unread, naming })
+    }
+
+    /// What can be proved of the present program.
+    pub fn proving<R>(&mut self, f: impl FnOnce(&mut Prover<'_>) -> R) -> R {
+        self.learn();
+        f(&mut self.prover(&FxHashSet::default(), false))
     }
 
     fn prover<'p>(&'p mut self, local: &'p FxHashSet<(Id, Scope)>, real: bool) -> Prover<'p> {
@@ -146,6 +155,12 @@ impl<'a> Checker<'a> {
             id = *kid;
         }
         out
+    }
+
+    /// The text of the part of the present program at a place; nothing where that is long.
+    pub fn shown(&mut self, path: &[usize]) -> Option<String> {
+        let (id, _) = self.part(self.now, path).ok()?;
+        (self.terms.size(id) <= LONG).then(|| self.show(id, path))
     }
 
     /// The text of a flat term at a place.

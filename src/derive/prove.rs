@@ -73,7 +73,12 @@ impl Prover<'_> {
         if !total || self.real && !self.node_defined(head, &kids, scope) {
             return false;
         }
-        kids.iter().enumerate().all(|(k, kid)| {
+        // Of a choice that is made already only one arm is evaluated.
+        let chosen = match (head, kids.first().and_then(|c| self.terms.as_lit(*c))) {
+            (Head::If, Some(Lit::Bool(c))) => Some(if c { 1 } else { 2 }),
+            _ => None,
+        };
+        kids.iter().enumerate().filter(|(k, _)| *k == 0 || chosen.is_none_or(|c| c == *k)).all(|(k, kid)| {
             let inner = self.enter(head, &kids, k, scope);
             self.safe(*kid, &inner)
         })

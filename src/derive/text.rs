@@ -76,7 +76,8 @@ impl<'a> Naming<'a> {
         let name = format!("{}read", self.prefix);
         let source = format!("{}(def {name} {ty} ({})\n{text})", self.outside, params.join(" "));
         let program = types::program(&Source::new("a term of the derivation", source)).map_err(|d| d.to_string())?;
-        let def = program.named(&name).first().copied().cloned().ok_or("it ends its line too early")?;
+        let last = program.defs.values().last().filter(|d| d.name() == name);
+        let def = last.cloned().ok_or("it is more than one term")?;
         let body = def.term().ok_or("it has no body")?;
         let kept = FxHashSet::default();
         let flat = unfold(&program, &kept, (&program.terms, body), &tys, terms).ok_or("it is too large")?;

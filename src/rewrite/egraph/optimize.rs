@@ -54,7 +54,7 @@ pub struct Journal {
 pub struct Candidate {
     /// Let-free, in its arena.
     pub flat: (Terms, Id),
-    /// With lets, in its arena.
+    /// With lets that the search thinks safe, in its arena.
     pub shared: (Terms, Id),
     /// Its cost.
     pub cost: f64,

@@ -38,6 +38,8 @@ fn found(g: &mut Graph, id: Id, axis: usize, want: Id, open: &mut Vec<(Id, usize
 enum From {
     Kid(usize),
     Axis(usize, usize),
+    /// Both arms of an `if`.
+    Arms,
     Itself,
 }
 
@@ -54,6 +56,7 @@ fn from(g: &Graph, node: &ENode, axis: usize) -> Option<From> {
         Head::Index(d) => From::Axis(d, axis + d),
         Head::Sum => From::Axis(0, axis + ty(0).as_tensor()?.0),
         Head::Reduce(_, d) => From::Axis(d, axis),
+        Head::If => From::Arms,
         Head::Assert => From::Axis(1, axis),
         Head::Fold => From::Axis(0, axis),
         Head::Scan if axis == 0 => From::Kid(1),
@@ -73,6 +76,12 @@ fn of_node(g: &mut Graph, node: &ENode, axis: usize, want: Id, open: &mut Vec<(I
         From::Kid(k) => {
             let size = g[node.kids[k]].data.origin;
             (g.find(node.kids[k]) == g.find(want)).then(|| (g.concrete(node), size))
+        }
+        From::Arms => {
+            let (a, size) = found(g, node.kids[1], axis, want, open)?;
+            let (b, other) = found(g, node.kids[2], axis, want, open)?;
+            let condition = g[node.kids[0]].data.origin;
+            (size == other).then(|| (g.concrete_of(node.label, &[condition, a, b]), size))
         }
         From::Axis(k, inner) => {
             let (kid, size) = found(g, node.kids[k], inner, want, open)?;

@@ -8,7 +8,7 @@
 
 use super::Graph;
 use super::language::{ENode, Label};
-use crate::ir::{Free, Head, deep};
+use crate::ir::{Free, Head, Ty, deep};
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -54,6 +54,7 @@ pub struct Equation {
 pub struct Trace {
     nodes: IndexSet<Node, FxBuildHasher>,
     free: Vec<Free>,
+    tys: Vec<Ty>,
     /// The equations, in order.
     pub equations: Vec<Equation>,
     seen: FxHashSet<(Tid, Tid)>,
@@ -66,17 +67,21 @@ impl Trace {
         let (at, new) = self.nodes.insert_full(node);
         if new {
             let (label, kids) = &self.nodes[at];
-            let mut free = Free::default();
+            let (mut free, mut ty) = (Free::default(), Ty::tuple([]));
             match label {
-                Label::Head(Head::Var(i, _)) => free = Free::var(*i),
+                Label::Head(Head::Var(i, t)) => (free, ty) = (Free::var(*i), *t),
                 Label::Head(head) => {
+                    let tys: SmallVec<[Ty; 4]> = kids.iter().map(|k| self.tys[*k as usize]).collect();
+                    ty = head.result_ty(&tys).unwrap_or(ty);
                     for (k, kid) in kids.iter().enumerate() {
                         free = free.union(self.free[*kid as usize].outside(head.binds(k, kids.len())));
                     }
                 }
-                Label::Param(..) | Label::Unknown => {}
+                Label::Param(_, t) => ty = *t,
+                Label::Unknown => {}
             }
             self.free.push(free);
+            self.tys.push(ty);
         }
         at as Tid
     }
@@ -89,6 +94,11 @@ impl Trace {
     /// The free variables of a term.
     pub fn free(&self, id: Tid) -> Free {
         self.free[id as usize]
+    }
+
+    /// The type of a term; that of nothing where it has none.
+    pub fn ty(&self, id: Tid) -> Ty {
+        self.tys[id as usize]
     }
 
     /// How many terms there are.

@@ -3,7 +3,7 @@
 //! Two terms are equal if they stand in one tree; the path between them is the proof. Each edge is an
 //! equation, or says that two nodes have equal labels and equal children.
 
-use crate::rewrite::egraph::trace::{Equation, Node, Tid, Trace};
+use crate::rewrite::egraph::trace::{Equation, Node, Reason, Tid, Trace};
 use rustc_hash::FxHashMap;
 
 /// Why two neighbours are equal.
@@ -48,12 +48,27 @@ impl Closure {
             }
             out.known.insert(trace.node(id).clone(), id);
         }
-        for (k, e) in equations.iter().enumerate() {
-            if !without(k) {
-                out.unite(trace, e.left, e.right, Why::Equation(k));
+        // A moved equation counts only when that which it moves is proved: else it could prove itself.
+        let mut waiting: Vec<usize> = vec![];
+        for (k, e) in equations.iter().enumerate().filter(|(k, _)| !without(*k)) {
+            match &e.reason {
+                Reason::Mapped(a, b, _) if out.find(*a) != out.find(*b) => waiting.push(k),
+                Reason::Mapped(..) | Reason::By(_) => out.unite(trace, e.left, e.right, Why::Equation(k)),
             }
         }
-        out
+        loop {
+            let before = waiting.len();
+            waiting.retain(|k| match &equations[*k].reason {
+                Reason::Mapped(a, b, _) if out.find(*a) == out.find(*b) => {
+                    out.unite(trace, equations[*k].left, equations[*k].right, Why::Equation(*k));
+                    false
+                }
+                _ => true,
+            });
+            if waiting.len() == before {
+                return out;
+            }
+        }
     }
 
     /// The representative of a term's class.

@@ -24,6 +24,8 @@ pub enum Failed {
 
 /// Derivations have no more steps than this.
 const MAX_STEPS: usize = 4000;
+/// Proofs within proofs are looked up so often at most.
+const MAX_WORK: usize = 20_000;
 /// Places that are listed one by one.
 const MAX_PLACES: usize = 100;
 /// The text of a term brought back is at most so many nodes.
@@ -47,6 +49,8 @@ pub struct Linear<'a, 'b> {
     /// The program after each step.
     pub programs: Vec<Id>,
     holes: u32,
+    /// How many proofs were looked up.
+    work: usize,
     stripped: Stripped,
 }
 
@@ -59,7 +63,7 @@ impl<'a, 'b> Linear<'a, 'b> {
         checker: &'a mut Checker<'b>,
     ) -> Linear<'a, 'b> {
         let (steps, programs) = Default::default();
-        Linear { trace, equations, closure, checker, steps, programs, holes: 0, stripped: Stripped::new() }
+        Linear { trace, equations, closure, checker, steps, programs, holes: 0, work: 0, stripped: Stripped::new() }
     }
 
     /// Takes the checker from one term to another.
@@ -75,6 +79,10 @@ impl<'a, 'b> Linear<'a, 'b> {
 
     /// Steps from `context` with `x` in its hole to the same with `y`.
     fn transform(&mut self, context: Tid, hole: Tid, x: Tid, y: Tid, maps: &Maps) -> Result<(), Failed> {
+        self.work += 1;
+        if self.work > MAX_WORK {
+            return Err(Failed::Hopeless("the proof is too long".into()));
+        }
         let Some(path) = self.closure.path(x, y) else {
             return Err(Failed::Hopeless("no chain of equations leads there".into()));
         };

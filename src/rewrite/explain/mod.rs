@@ -8,11 +8,12 @@ pub mod linear;
 pub mod running;
 pub mod terms;
 
+use crate::cost::Model;
 use crate::derive::Step;
 use crate::derive::check::{Checker, Rules};
 use crate::ir::{Def, Fun, Id, Program, Terms};
 use crate::rewrite::egraph::optimize::{Candidate, Journal};
-use crate::rewrite::egraph::trace::{Equation, Tid};
+use crate::rewrite::egraph::trace::{Equation, Tid, Trace};
 use crate::rules::Level;
 use closure::Closure;
 use linear::{Failed, Linear};
@@ -30,6 +31,8 @@ pub struct Task<'a> {
     pub rules: &'a Rules<'a>,
     /// What they have to keep.
     pub level: Level,
+    /// What decides which parts are worth a name.
+    pub model: Model,
 }
 
 /// A result with the steps that lead to it.
@@ -42,12 +45,16 @@ pub struct Derived {
     pub terms: Terms,
     /// The flat program at the start and after each step.
     pub programs: Vec<Id>,
+    /// The text of the part that each step changes, before and after, where it is short.
+    pub changes: Vec<(String, String)>,
     /// Why better results were given up.
     pub given_up: Vec<String>,
 }
 
 /// Equations that the checker refuses are left out, so often at most.
-const MAX_TRIES: usize = 60;
+const MAX_TRIES: usize = 30;
+/// So many of the best results are tried, and then the first, which is the input.
+const MAX_RESULTS: usize = 4;
 
 /// The best result of a search that can be derived.
 pub fn derived(task: &Task<'_>, journal: &mut Journal) -> Option<Derived> {
@@ -58,7 +65,9 @@ pub fn derived(task: &Task<'_>, journal: &mut Journal) -> Option<Derived> {
     let start = crate::derive::flat::to_body(&mut terms, first.now, n, 0);
     let start = terms::concrete(&mut journal.trace, &terms, start, n);
     terms::axioms(&mut journal.trace, task.def, start, &mut seen);
+    let mut starts = vec![];
     for (terms, id) in &journal.starts {
+        starts.push(terms::concrete(&mut journal.trace, terms, *id, n));
         let id = terms::concrete(&mut journal.trace, terms, *id, n);
         terms::axioms(&mut journal.trace, task.def, id, &mut seen);
     }
@@ -67,49 +76,67 @@ pub fn derived(task: &Task<'_>, journal: &mut Journal) -> Option<Derived> {
         terms::literals_and_copies(&mut journal.trace, task.def, id);
     }
     let mut given_up = vec![];
-    for candidate in journal.bests.iter().rev() {
+    let results: Vec<&Candidate> = journal.bests.iter().rev().collect();
+    let first = results.len().saturating_sub(1).max(MAX_RESULTS.min(results.len()));
+    for candidate in results.iter().take(MAX_RESULTS).chain(&results[first..]).copied() {
         let goal = terms::concrete(&mut journal.trace, &candidate.flat.0, candidate.flat.1, n);
         terms::axioms(&mut journal.trace, task.def, goal, &mut seen);
-        match steps_to(task, journal.trace.clone(), start, goal, candidate) {
-            Ok((steps, programs, terms)) => {
-                return Some(Derived { candidate: candidate.clone(), steps, terms, programs, given_up });
+        match steps_to(task, &mut journal.trace, start, goal, candidate, &starts) {
+            Ok(Steps { candidate, steps, programs, changes, terms }) => {
+                return Some(Derived { candidate, steps, terms, programs, changes, given_up });
             }
-            Err(why) => given_up.push(why),
+            Err(why) => {
+                eprintln!("DBG {} cost {}: {why}", task.def.name(), candidate.cost);
+                given_up.push(why)
+            }
         }
     }
     None
 }
 
-type Steps = (Vec<Step>, Vec<Id>, Terms);
+struct Steps {
+    candidate: Candidate,
+    steps: Vec<Step>,
+    programs: Vec<Id>,
+    changes: Vec<(String, String)>,
+    terms: Terms,
+}
 
 fn steps_to(
     task: &Task<'_>,
-    mut trace: crate::rewrite::egraph::trace::Trace,
+    trace: &mut Trace,
     start: Tid,
     goal: Tid,
     candidate: &Candidate,
+    starts: &[Tid],
 ) -> Result<Steps, String> {
-    let equations: Vec<Equation> = std::mem::take(&mut trace.equations);
+    let equations: Vec<Equation> = trace.equations.clone();
     let mut without: FxHashSet<usize> = FxHashSet::default();
     let mut last = String::new();
     for _ in 0..MAX_TRIES {
-        let closure = Closure::new(&trace, &equations, &|k| without.contains(&k));
+        let closure = Closure::new(trace, &equations, &|k| without.contains(&k));
         if closure.find(start) != closure.find(goal) {
+            for (k, s) in starts.iter().enumerate() {
+                eprintln!("DBG      start {k} from start {} goal {}", closure.find(*s) == closure.find(start), closure.find(*s) == closure.find(goal));
+            }
             return Err(format!("no proof is left: {last}"));
         }
         let mut checker = Checker::new(task.program, task.def, task.kept, task.rules, task.level)?;
-        let from = checker.now;
-        let mut trace = trace.clone();
-        let mut linear = Linear::new(&mut trace, &equations, &closure, &mut checker);
+        let mut linear = Linear::new(trace, &equations, &closure, &mut checker);
         let done = linear.run(start, goal);
         let steps = std::mem::take(&mut linear.steps);
         match done {
             Ok(()) => {
-                checker.shared(&candidate.shared.0, candidate.shared.1)?;
-                return again(task, steps, from, candidate);
+                let mut candidate = candidate.clone();
+                if checker.shared(&candidate.shared.0, candidate.shared.1).is_err() {
+                    // What the search thought certain may be less so for the checker.
+                    candidate.shared = running::proved(&mut checker, task.def, task.model);
+                }
+                return again(task, steps, candidate);
             }
             Err(Failed::Hopeless(why)) => return Err(why),
             Err(Failed::Equation(k, why)) => {
+                eprintln!("DBG    drop {k} {:?} {why}", equations[k].reason);
                 without.insert(k);
                 last = why;
             }
@@ -119,13 +146,17 @@ fn steps_to(
 }
 
 /// Takes the steps again from the beginning, as a replay does.
-fn again(task: &Task<'_>, steps: Vec<Step>, _: Id, candidate: &Candidate) -> Result<Steps, String> {
+fn again(task: &Task<'_>, steps: Vec<Step>, candidate: Candidate) -> Result<Steps, String> {
     let mut checker = Checker::new(task.program, task.def, task.kept, task.rules, task.level)?;
     let mut programs = vec![checker.now];
+    let mut changes = vec![];
     for step in &steps {
+        let before = checker.shown(&step.at[0]);
         checker.step(step)?;
+        let text = |t: Option<String>| t.unwrap_or_else(|| "…".into());
+        changes.push((text(before), text(checker.shown(&step.at[0]))));
         programs.push(checker.now);
     }
     checker.shared(&candidate.shared.0, candidate.shared.1)?;
-    Ok((steps, programs, checker.terms))
+    Ok(Steps { candidate, steps, programs, changes, terms: checker.terms })
 }

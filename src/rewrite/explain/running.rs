@@ -1,6 +1,7 @@
 //! Flat programs get lets again, to be shown and to be costed on the way.
 
 use crate::cost::{Model, Shape};
+use crate::derive::check::Checker;
 use crate::derive::flat::{Scope, bound, to_body};
 use crate::derive::prove::Prover;
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
@@ -9,19 +10,37 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A flat program as a body with lets, in an arena of its own.
 pub fn shared(terms: &Terms, flat: Id, def: &Def, model: Model) -> (Terms, Id) {
-    let mut terms = terms.clone();
-    let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-    let body = to_body(&mut terms, flat, params.len(), 0);
-    let (known, local, memo, bounds) = Default::default();
-    let mut total = FxHashMap::default();
+    let (mut terms, known, local, memo, bounds) = (terms.clone(), Default::default(), Default::default(), Default::default(), Default::default());
     let mut prover = Prover { terms: &mut terms, def, known: &known, local: &local, real: false, memo, bounds };
-    mark(&mut prover, (flat, body), &vec![], &mut total, &mut FxHashSet::default());
+    let (total, body) = totals(&mut prover, flat);
+    let id = with_lets(&mut terms, body, def, &total, model);
+    (terms, id)
+}
+
+/// The present program of a checker as a body with lets, in an arena of its own.
+pub fn proved(checker: &mut Checker<'_>, def: &Def, model: Model) -> (Terms, Id) {
+    let now = checker.now;
+    let (total, body) = checker.proving(|p| totals(p, now));
+    let mut terms = checker.terms.clone();
+    let id = with_lets(&mut terms, body, def, &total, model);
+    (terms, id)
+}
+
+/// The body of a flat program, and which of its parts cannot fail.
+fn totals(p: &mut Prover<'_>, flat: Id) -> (FxHashMap<Id, bool>, Id) {
+    let (n, mut total) = (p.def.params.len(), FxHashMap::default());
+    let body = to_body(p.terms, flat, n, 0);
+    mark(p, (flat, body), &vec![], &mut total, &mut FxHashSet::default());
+    (total, body)
+}
+
+fn with_lets(terms: &mut Terms, body: Id, def: &Def, total: &FxHashMap<Id, bool>, model: Model) -> Id {
+    let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
     let costs = |head: Head, tys: &[Ty], ty: Ty| {
         let shape = Shape { ty, kids: tys, elements: 1.0, inner: 1.0, trips: 2.0 };
         model.own(head, &shape) > model.binding()
     };
-    let id = elaborate(&mut terms, body, &params, &total, &costs);
-    (terms, id)
+    elaborate(terms, body, &params, total, &costs)
 }
 
 /// Notes which terms of a body cannot fail, wherever they stand in it.

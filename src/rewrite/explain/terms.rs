@@ -54,7 +54,7 @@ impl Import<'_> {
 /// What the variables of a binder range over, as the e-graph has it.
 fn extents(trace: &mut Trace, head: Head, kids: &[Tid]) -> Vec<Tid> {
     let unknown = trace.put(Label::Unknown, []);
-    let closed = |size: Tid| bound(trace, size).unwrap_or(unknown);
+    let mut closed = |size: Tid| bound(trace, size).unwrap_or(unknown);
     match head {
         Head::Build(d) | Head::Reduce(_, d) => kids[..d].iter().map(|k| closed(*k)).collect(),
         Head::Arg(_) => vec![closed(kids[0])],
@@ -65,8 +65,10 @@ fn extents(trace: &mut Trace, head: Head, kids: &[Tid]) -> Vec<Tid> {
     }
 }
 
-/// A closed term that is at least a size.
-fn bound(trace: &Trace, size: Tid) -> Option<Tid> {
+/// A closed term that is at least a size. A size that depends on loops may be known from what makes
+/// the tensor, and then does not.
+fn bound(trace: &mut Trace, size: Tid) -> Option<Tid> {
+    let size = if trace.free(size).is_closed() { size } else { normal(trace, size, &mut FxHashMap::default()) };
     if trace.free(size).is_closed() {
         return Some(size);
     }
@@ -80,6 +82,24 @@ fn bound(trace: &Trace, size: Tid) -> Option<Tid> {
         (Label::Head(Head::Op(Op::Add)), kids) if one(kids[0]) => extent(kids[1]),
         _ => extent(size),
     }
+}
+
+/// A term with parts of tuples and sizes as they are known.
+fn normal(trace: &mut Trace, id: Tid, memo: &mut FxHashMap<Tid, Tid>) -> Tid {
+    if let Some(done) = memo.get(&id) {
+        return *done;
+    }
+    let (label, kids) = trace.node(id).clone();
+    let kids: Vec<Tid> = kids.iter().map(|k| deep(|| normal(trace, *k, memo))).collect();
+    let first = kids.first().map(|k| trace.node(*k).clone());
+    let known = match (label, first) {
+        (Label::Head(Head::Get(i, _)), Some((Label::Head(Head::Tuple), parts))) => Some(parts[i as usize]),
+        (Label::Head(Head::Size(axis)), _) => known_size(trace, kids[0], axis),
+        _ => None,
+    };
+    let out = known.unwrap_or_else(|| trace.put(label, kids));
+    memo.insert(id, out);
+    out
 }
 
 /// Concrete terms as flat terms, where parameters are leaves.
@@ -136,7 +156,10 @@ pub fn axioms(trace: &mut Trace, def: &Def, root: Tid, seen: &mut FxHashSet<Tid>
         let Label::Head(head) = label else { continue };
         for (axiom, to) in equal(trace, def, head, &kids) {
             trace.by(id, to, axiom.name());
-            todo.push(to);
+            // What reading a table gives is there already; more of it could be endless.
+            if axiom != Axiom::Element {
+                todo.push(to);
+            }
         }
     }
 }
@@ -171,7 +194,7 @@ fn equal(trace: &mut Trace, def: &Def, head: Head, kids: &[Tid]) -> Vec<(Axiom, 
                 out.push((Axiom::NamedSize, trace.put(Label::Head(Head::Size(axis)), [leaf])));
             }
         }
-        (Head::Size(axis), _) => out.extend(size(trace, kids[0], axis).map(|s| (Axiom::Size, s))),
+        (Head::Size(axis), _) => out.extend(known_size(trace, kids[0], axis).map(|s| (Axiom::Size, s))),
         (Head::Index(d), _) => {
             if let (Label::Head(Head::Build(e)), inner) = trace.node(kids[d]).clone()
                 && e == d
@@ -211,39 +234,49 @@ fn lowered(trace: &mut Trace, id: Tid, n: usize) -> Option<Tid> {
     (!trace.free(id).below(n)).then(|| trace.mapped(id, &theta, 0))
 }
 
-/// The size of an axis, as [`crate::types::shape`] finds it.
-fn size(trace: &mut Trace, id: Tid, axis: usize) -> Option<Tid> {
+/// The size of an axis, as [`crate::types::shape`] finds it; at worst the size of the term.
+fn size(trace: &mut Trace, id: Tid, axis: usize) -> Tid {
+    match deep(|| known_size(trace, id, axis)) {
+        Some(known) => known,
+        None => trace.put(Label::Head(Head::Size(axis)), [id]),
+    }
+}
+
+fn known_size(trace: &mut Trace, id: Tid, axis: usize) -> Option<Tid> {
     let (label, kids) = trace.node(id).clone();
-    let Label::Head(head) = label else { return Some(trace.put(Label::Head(Head::Size(axis)), [id])) };
-    let rank = |t: &Trace, id: Tid| match t.node(id).0 {
-        Label::Head(Head::Build(d) | Head::ConstVec(d) | Head::DeltaVec(d)) => Some(d),
-        Label::Param(_, ty) => ty.as_tensor().map(|(rank, _)| rank),
-        _ => None,
-    };
+    let Label::Head(head) = label else { return None };
     match head {
         Head::Build(d) | Head::ConstVec(d) | Head::DeltaVec(d) | Head::Scatter(d) if axis < d => Some(kids[axis]),
         Head::Build(d) => {
-            let inner = deep(|| size(trace, kids[d], axis - d))?;
+            let inner = size(trace, kids[d], axis - d);
             lowered(trace, inner, d)
         }
-        Head::ConstVec(d) => deep(|| size(trace, kids[d], axis - d)),
-        Head::DeltaVec(d) => deep(|| size(trace, kids[2 * d], axis - d)),
+        Head::ConstVec(d) => Some(size(trace, kids[d], axis - d)),
+        Head::DeltaVec(d) => Some(size(trace, kids[2 * d], axis - d)),
         Head::Scan if axis == 0 => Some(kids[1]),
         Head::VecInit if axis == 0 => Some(trace.put(Label::Head(Head::Const(Lit::int(kids.len() as i64))), [])),
-        Head::Scan | Head::VecInit => deep(|| size(trace, kids[0], axis - 1)),
-        Head::Fold => deep(|| size(trace, kids[0], axis)),
-        Head::Assert => deep(|| size(trace, kids[1], axis)),
-        Head::Index(d) => deep(|| size(trace, kids[d], axis + d)),
+        Head::Scan | Head::VecInit => Some(size(trace, kids[0], axis - 1)),
+        Head::Fold => Some(size(trace, kids[0], axis)),
+        Head::Assert => Some(size(trace, kids[1], axis)),
+        Head::Index(d) => Some(size(trace, kids[d], axis + d)),
         Head::Sum => {
-            let rank = rank(trace, kids[0])?;
-            deep(|| size(trace, kids[0], axis + rank))
+            let (rank, _) = trace.ty(kids[0]).as_tensor()?;
+            Some(size(trace, kids[0], axis + rank))
         }
         Head::Reduce(_, d) => {
-            let inner = deep(|| size(trace, kids[d], axis))?;
+            let inner = size(trace, kids[d], axis);
             lowered(trace, inner, d)
         }
+        Head::If => {
+            let (a, b) = (size(trace, kids[1], axis), size(trace, kids[2], axis));
+            Some(if a == b { a } else { trace.put(label, [kids[0], a, b]) })
+        }
+        Head::Op(_) => {
+            let tensor = kids.iter().copied().find(|k| trace.ty(*k).axes() > 0)?;
+            Some(size(trace, tensor, axis))
+        }
         Head::Get(i, _) => match trace.node(kids[0]).clone() {
-            (Label::Head(Head::Tuple), parts) => deep(|| size(trace, parts[i as usize], axis)),
+            (Label::Head(Head::Tuple), parts) => Some(size(trace, parts[i as usize], axis)),
             _ => None,
         },
         _ => None,
