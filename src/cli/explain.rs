@@ -12,7 +12,8 @@ const SHORT: usize = 14;
 /// and what is new.
 pub fn lines(derived: &Derived, def: &Def, colour: bool) -> Vec<String> {
     let d = &derived.derivation;
-    let mut out = vec![format!("{}: {} steps, cost {:.1} to {:.1}", d.name, d.steps.len(), d.cost_before, d.cost_after)];
+    let mut out =
+        vec![format!("{}: {} steps, cost {:.1} to {:.1}", d.name, d.steps.len(), d.cost_before, d.cost_after)];
     if let Some(first) = derived.programs.first().filter(|_| !d.steps.is_empty()) {
         out.push(format!("   0  {:>12.1}  unfold: what lets name is put in their places, and calls are done", d.start));
         program(&mut out, def, first);
@@ -26,7 +27,10 @@ pub fn lines(derived: &Derived, def: &Def, colour: bool) -> Vec<String> {
         derived.programs.get(k + 1).into_iter().for_each(|p| program(&mut out, def, p));
     }
     if !d.steps.is_empty() {
-        out.push(format!("      {:>12.1}  share: what is computed more than once, or the same in each round, gets a name", d.cost_after));
+        out.push(format!(
+            "      {:>12.1}  share: what is computed more than once, or the same in each round, gets a name",
+            d.cost_after
+        ));
     }
     out.extend(d.result.lines().map(|l| format!("        {l}")));
     out.extend(derived.given_up.iter().map(|why| format!("a better result could not be derived: {}", brief(why))));

@@ -1,12 +1,10 @@
 //! `daedal replay`: a program and a derivation become a verdict for each definition.
 
 use super::{World, input};
-use crate::cost::{Costing, Model};
 use crate::data;
 use crate::derive::record;
-use crate::derive::replay::{Verdict, replay};
-use crate::diag::{Diagnostic, Result};
-use crate::ir::{Body, Program};
+use crate::derive::replay::replay;
+use crate::diag::Result;
 use crate::rules::Library;
 use clap::Args;
 use std::path::PathBuf;

@@ -191,7 +191,9 @@ impl<'a> Checker<'a> {
         let mut local = FxHashSet::default();
         self.evaluated(old, &mut scope.clone(), scope.len(), &mut local);
         let real = self.level == Level::Real;
-        if self.prover(&local, real).safe(left, scope) { Ok(left) } else {
+        if self.prover(&local, real).safe(left, scope) {
+            Ok(left)
+        } else {
             Err(format!("what `{}` brings back could fail where the program did not", step.by))
         }
     }
@@ -325,7 +327,9 @@ impl<'a> Checker<'a> {
     /// It is no definition like the input, or not what the steps lead to.
     pub fn result(&mut self, text: &str) -> Result<(Program, Def), Refused> {
         // What stays as it was may bind early what it did before.
-        if self.taken == 0 && let Ok(result) = Checker::unchanged(self.program, self.def, text) {
+        if self.taken == 0
+            && let Ok(result) = Checker::unchanged(self.program, self.def, text)
+        {
             return Ok(result);
         }
         let (read, def) = self.naming.result(self.program, text)?;

@@ -104,13 +104,7 @@ pub fn certain(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet
     collect(terms, id, scope, out, &mut seen);
 }
 
-fn collect(
-    terms: &mut Terms,
-    id: Id,
-    scope: &mut Scope,
-    out: &mut FxHashSet<Site>,
-    seen: &mut FxHashSet<(Id, Scope)>,
-) {
+fn collect(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>, seen: &mut FxHashSet<(Id, Scope)>) {
     if matches!(terms.head(id), Head::Var(..) | Head::Const(_)) || !seen.insert((id, scope.clone())) {
         return;
     }

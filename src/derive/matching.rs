@@ -63,8 +63,7 @@ impl Side<'_> {
         };
         let (left, right) = (rule.sides.terms.kids(pattern), self.terms.kids(id).to_vec());
         let n = left.len();
-        same && n == right.len()
-            && (0..n).all(|k| deep(|| self.fits(left[k], right[k], depth + want.binds(k, n))))
+        same && n == right.len() && (0..n).all(|k| deep(|| self.fits(left[k], right[k], depth + want.binds(k, n))))
     }
 
     /// A term under `depth` binders of the rule as a function of the variables it is applied to. It
@@ -97,9 +96,9 @@ impl Side<'_> {
             let args = args.iter().map(|a| self.make(*a, depth)).collect::<Option<Vec<_>>>()?;
             let n = args.len();
             // Inside the binders of this side, the outer variables are further out.
-            let inside = self.terms.map_free(value, n, &mut |t, i, ty, under| {
-                t.var((i as usize + n + depth + under) as u32, ty)
-            });
+            let inside = self
+                .terms
+                .map_free(value, n, &mut |t, i, ty, under| t.var((i as usize + n + depth + under) as u32, ty));
             return Some(if n == 0 { inside } else { self.terms.substitute(inside, &args) });
         }
         let rule = self.rule;

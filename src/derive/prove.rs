@@ -292,7 +292,9 @@ fn operation(op: Op, r: &[Bounds], square: bool, float: bool) -> Bounds {
             Bounds { nonzero: r[0].nonzero && float, ..positive }
         }
         Op::Div if float => Bounds { nonzero: r[0].nonzero && r[1].nonzero, ..ANY },
-        Op::Min => Bounds { nonzero: r[0].nonzero && r[1].nonzero, ..between(r[0].lo.min(r[1].lo), r[0].hi.min(r[1].hi)) },
+        Op::Min => {
+            Bounds { nonzero: r[0].nonzero && r[1].nonzero, ..between(r[0].lo.min(r[1].lo), r[0].hi.min(r[1].hi)) }
+        }
         Op::Max => {
             let out = between(r[0].lo.max(r[1].lo), r[0].hi.max(r[1].hi));
             Bounds { nonzero: out.nonzero || r[0].nonzero && r[1].nonzero, ..out }

@@ -28,18 +28,14 @@ pub struct Closure {
 }
 
 impl Closure {
-    /// Closes equations under congruence, but for those that are left out.
-    pub fn new(trace: &Trace, equations: &[Equation], without: &dyn Fn(usize) -> bool) -> Closure {
+    /// Closes equations under congruence, one after the other in an order: the earlier one of two
+    /// ways is the proof.
+    pub fn new(trace: &Trace, equations: &[Equation], order: &[usize]) -> Closure {
         let n = trace.len();
         let all = || (0..n as Tid).collect::<Vec<Tid>>();
         let members = (0..n as Tid).map(|id| vec![id]).collect();
-        let mut out = Closure {
-            up: vec![None; n],
-            class: all(),
-            parents: vec![vec![]; n],
-            members,
-            known: FxHashMap::default(),
-        };
+        let mut out =
+            Closure { up: vec![None; n], class: all(), parents: vec![vec![]; n], members, known: FxHashMap::default() };
         for id in 0..n as Tid {
             for kid in &trace.node(id).1 {
                 if out.parents[*kid as usize].last() != Some(&id) {
@@ -50,7 +46,8 @@ impl Closure {
         }
         // A moved equation counts only when that which it moves is proved: else it could prove itself.
         let mut waiting: Vec<usize> = vec![];
-        for (k, e) in equations.iter().enumerate().filter(|(k, _)| !without(*k)) {
+        for k in order.iter().copied() {
+            let e = &equations[k];
             match &e.reason {
                 Reason::Mapped(a, b, _) if out.find(*a) != out.find(*b) => waiting.push(k),
                 Reason::Mapped(..) | Reason::By(_) => out.unite(trace, e.left, e.right, Why::Equation(k)),

@@ -127,7 +127,9 @@ impl<'a, 'b> Linear<'a, 'b> {
     /// Whether two terms differ in their children only.
     fn congruent(&self, x: Tid, y: Tid) -> bool {
         let (a, b) = (self.trace.node(x), self.trace.node(y));
-        a.0 == b.0 && a.1.len() == b.1.len() && matches!(self.closure.path(x, y).as_deref(), Some([(_, Why::Congruence)]))
+        a.0 == b.0
+            && a.1.len() == b.1.len()
+            && matches!(self.closure.path(x, y).as_deref(), Some([(_, Why::Congruence)]))
     }
 
     /// The pairs of different parts that are equal for other reasons than equal children, with the

@@ -65,9 +65,7 @@ pub fn derived(task: &Task<'_>, journal: &mut Journal) -> Option<Derived> {
     let start = crate::derive::flat::to_body(&mut terms, first.now, n, 0);
     let start = terms::concrete(&mut journal.trace, &terms, start, n);
     terms::axioms(&mut journal.trace, task.def, start, &mut seen);
-    let mut starts = vec![];
     for (terms, id) in &journal.starts {
-        starts.push(terms::concrete(&mut journal.trace, terms, *id, n));
         let id = terms::concrete(&mut journal.trace, terms, *id, n);
         terms::axioms(&mut journal.trace, task.def, id, &mut seen);
     }
@@ -81,14 +79,11 @@ pub fn derived(task: &Task<'_>, journal: &mut Journal) -> Option<Derived> {
     for candidate in results.iter().take(MAX_RESULTS).chain(&results[first..]).copied() {
         let goal = terms::concrete(&mut journal.trace, &candidate.flat.0, candidate.flat.1, n);
         terms::axioms(&mut journal.trace, task.def, goal, &mut seen);
-        match steps_to(task, &mut journal.trace, start, goal, candidate, &starts) {
+        match steps_to(task, &mut journal.trace, start, goal, candidate) {
             Ok(Steps { candidate, steps, programs, changes, terms }) => {
                 return Some(Derived { candidate, steps, terms, programs, changes, given_up });
             }
-            Err(why) => {
-                eprintln!("DBG {} cost {}: {why}", task.def.name(), candidate.cost);
-                given_up.push(why)
-            }
+            Err(why) => given_up.push(why),
         }
     }
     None
@@ -102,23 +97,16 @@ struct Steps {
     terms: Terms,
 }
 
-fn steps_to(
-    task: &Task<'_>,
-    trace: &mut Trace,
-    start: Tid,
-    goal: Tid,
-    candidate: &Candidate,
-    starts: &[Tid],
-) -> Result<Steps, String> {
+fn steps_to(task: &Task<'_>, trace: &mut Trace, start: Tid, goal: Tid, candidate: &Candidate) -> Result<Steps, String> {
     let equations: Vec<Equation> = trace.equations.clone();
-    let mut without: FxHashSet<usize> = FxHashSet::default();
+    // An equation whose use is refused goes last, where another way may come before it; refused
+    // again it is left out.
+    let mut order: Vec<usize> = (0..equations.len()).collect();
+    let mut late: FxHashSet<usize> = FxHashSet::default();
     let mut last = String::new();
     for _ in 0..MAX_TRIES {
-        let closure = Closure::new(trace, &equations, &|k| without.contains(&k));
+        let closure = Closure::new(trace, &equations, &order);
         if closure.find(start) != closure.find(goal) {
-            for (k, s) in starts.iter().enumerate() {
-                eprintln!("DBG      start {k} from start {} goal {}", closure.find(*s) == closure.find(start), closure.find(*s) == closure.find(goal));
-            }
             return Err(format!("no proof is left: {last}"));
         }
         let mut checker = Checker::new(task.program, task.def, task.kept, task.rules, task.level)?;
@@ -136,8 +124,10 @@ fn steps_to(
             }
             Err(Failed::Hopeless(why)) => return Err(why),
             Err(Failed::Equation(k, why)) => {
-                eprintln!("DBG    drop {k} {:?} {why}", equations[k].reason);
-                without.insert(k);
+                order.retain(|other| *other != k);
+                if late.insert(k) {
+                    order.push(k);
+                }
                 last = why;
             }
         }

@@ -10,7 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A flat program as a body with lets, in an arena of its own.
 pub fn shared(terms: &Terms, flat: Id, def: &Def, model: Model) -> (Terms, Id) {
-    let (mut terms, known, local, memo, bounds) = (terms.clone(), Default::default(), Default::default(), Default::default(), Default::default());
+    let (mut terms, known, local, memo, bounds) =
+        (terms.clone(), Default::default(), Default::default(), Default::default(), Default::default());
     let mut prover = Prover { terms: &mut terms, def, known: &known, local: &local, real: false, memo, bounds };
     let (total, body) = totals(&mut prover, flat);
     let id = with_lets(&mut terms, body, def, &total, model);

@@ -207,9 +207,8 @@ fn equal(trace: &mut Trace, def: &Def, head: Head, kids: &[Tid]) -> Vec<(Axiom, 
         (Head::Build(d), _) => {
             if let (Label::Head(Head::Index(e)), read) = trace.node(kids[d]).clone()
                 && e == d
-                && (0..d).all(|k| {
-                    matches!(trace.node(read[k]).0, Label::Head(Head::Var(i, _)) if i as usize == d - 1 - k)
-                })
+                && (0..d)
+                    .all(|k| matches!(trace.node(read[k]).0, Label::Head(Head::Var(i, _)) if i as usize == d - 1 - k))
             {
                 out.extend(lowered(trace, read[d], d).map(|t| (Axiom::Copy, t)));
             }
