@@ -12,6 +12,7 @@ pub mod types;
 pub mod eval;
 pub mod data;
 pub mod rules;
+pub mod derive;
 pub mod cost;
 pub mod search;
 pub mod rewrite;

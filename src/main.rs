@@ -29,7 +29,8 @@ fn command() -> ExitCode {
     };
     let mut out = stdout().lock();
     let cxx = env::var("CXX").ok().filter(|v| !v.is_empty());
-    let mut world = cli::World { out: &mut out, cxx, cache: cache(), terminal: stderr().is_terminal() };
+    let (terminal, colour) = (stderr().is_terminal(), stdout().is_terminal());
+    let mut world = cli::World { out: &mut out, cxx, cache: cache(), terminal, colour };
     match cli::run(&cli, &mut world) {
         Ok(()) => ExitCode::SUCCESS,
         Err(d) => {

@@ -3,12 +3,15 @@
 //! Invariant: no definition comes out costlier than it went in, as recomputed from the printed text.
 
 use crate::cost::{Costing, Model};
+use crate::derive::Derivation;
+use crate::derive::check::Rules;
 use crate::diag::{Diagnostic, Result, Source, nearest};
 use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty, print};
 use crate::rewrite::agent;
 use crate::rewrite::egraph::optimize::{Found, Settings, optimize as saturate};
 use crate::rewrite::egraph::pattern::{Compiled, compile};
 use crate::rewrite::egraph::saturate::{Limits, Report};
+use crate::rewrite::explain::{self, Task};
 use crate::rewrite::inline::{flatten, recursive};
 use crate::rules::{Level, Library};
 use crate::types;
@@ -39,6 +42,8 @@ pub struct Options<'a> {
     pub depth: usize,
     /// Where chance begins.
     pub seed: u64,
+    /// Whether to derive every result, step by step.
+    pub derive: bool,
     /// Told what is being done.
     pub progress: &'a (dyn Fn(&str) + Sync),
     /// Seconds since some time, for the report; nothing else depends on it.
@@ -88,6 +93,7 @@ impl Options<'_> {
             budget: BUDGET,
             depth: DEPTH,
             seed: 0,
+            derive: false,
             progress: &|_| {},
             clock: &|| 0.0,
         }
@@ -121,6 +127,20 @@ pub struct Outcome {
     pub program: Program,
     /// A row for each definition that was to be optimized.
     pub rows: Vec<Row>,
+    /// A derivation for each row, where that was asked for.
+    pub derivations: Vec<Derived>,
+}
+
+/// A derivation with the programs on its way.
+pub struct Derived {
+    /// The derivation.
+    pub derivation: Derivation,
+    /// The program with lets at the start and after each step, each in its arena.
+    pub programs: Vec<(Terms, Id)>,
+    /// The text of the part that each step changes, before and after, where it is short.
+    pub changes: Vec<(String, String)>,
+    /// Why better results were not kept: nothing was, that could not be derived.
+    pub given_up: Vec<String>,
 }
 
 /// Terms with more nodes than this share of the node limit are left as they are.
@@ -157,7 +177,7 @@ pub fn prepare(library: &Library, float: Level) -> Result<Vec<Compiled<'_>>> {
 pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Options<'_>) -> Result<Outcome> {
     let chosen = chosen(program, &options.defs)?;
     let recursive = recursive(program);
-    let results: Vec<(Option<Found>, &Def, f64)> = chosen
+    let results: Vec<(Option<Search>, &Def, f64)> = chosen
         .into_par_iter()
         .map(|def| {
             (options.progress)(def.name());
@@ -189,7 +209,7 @@ fn one(
     recursive: &FxHashSet<Fun>,
     rules: &[Compiled<'_>],
     options: &Options<'_>,
-) -> Option<Found> {
+) -> Option<Search> {
     let input = || Some((&program.terms, def.term()?));
     match options.engine {
         Engine::Egraph => saturated(program, def, recursive, rules, options),
@@ -197,11 +217,12 @@ fn one(
         Engine::Auto => {
             let first = saturated(program, def, recursive, rules, options);
             let half = (agent::Engine::Astar, (options.budget / 2).max(1));
-            let on = first.as_ref().and_then(|f| walked(program, def, (&f.terms, f.id), rules, options, half));
+            let from = first.as_ref().map(|s| (&s.found.terms, s.found.id));
+            let on = from.and_then(|from| walked(program, def, from, rules, options, half));
             let anew = walked(program, def, input()?, rules, options, half);
             let all = [first, on, anew].into_iter().flatten();
             // The first of equal ones.
-            all.reduce(|best, other| if other.cost < best.cost - 1e-9 { other } else { best })
+            all.reduce(|best, other| if other.found.cost < best.found.cost - 1e-9 { other } else { best })
         }
     }
 }
@@ -213,7 +234,7 @@ fn saturated(
     recursive: &FxHashSet<Fun>,
     rules: &[Compiled<'_>],
     options: &Options<'_>,
-) -> Option<Found> {
+) -> Option<Search> {
     let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
     let flatten = |terms: &Terms, id: Id| flatten(program, recursive, terms, id, &params);
     let start = flatten(&program.terms, def.term()?)?;
@@ -224,8 +245,51 @@ fn saturated(
     let limits = Limits { nodes: options.max_nodes, rounds: 30, matches: 500 };
     let (model, sizes) = (options.cost, options.sizes.as_slice());
     let level = options.float;
-    let settings = Settings { rules, level, model, sizes, limits, flatten: &flatten, restarts: 4, trials: 300 };
-    saturate(def, start, &mut costing, &settings)
+    let (restarts, trials, journal) = (4, 300, options.derive);
+    let settings = Settings { rules, level, model, sizes, limits, flatten: &flatten, restarts, trials, journal };
+    let found = saturate(def, start, &mut costing, &settings)?;
+    match options.derive {
+        true => derive(program, def, recursive, rules, found, options),
+        false => Some(Search { found, derived: None }),
+    }
+}
+
+/// The best result of a search that can be derived.
+fn derive(
+    program: &Program,
+    def: &Def,
+    kept: &FxHashSet<Fun>,
+    rules: &[Compiled<'_>],
+    mut found: Found,
+    options: &Options<'_>,
+) -> Option<Search> {
+    let by_name: Rules<'_> = rules.iter().map(|r| (r.rule.name.as_str(), r.rule)).collect();
+    let task = Task { program, def, kept, rules: &by_name, level: options.float, model: options.cost };
+    let mut out = explain::derived(&task, found.journal.as_mut()?)?;
+    let mut costing = Costing::new(program, options.cost, &options.sizes);
+    (found.terms, found.id) = out.candidate.shared.clone();
+    found.cost = costing.term(found.id, def, &found.terms);
+    let programs: Vec<(Terms, Id)> =
+        out.programs.iter().map(|p| explain::running::shared(&out.terms, *p, def, options.cost)).collect();
+    let costs: Vec<f64> = programs.iter().map(|(terms, id)| costing.term(*id, def, terms)).collect();
+    out.steps.iter_mut().zip(&costs[1..]).for_each(|(step, cost)| step.cost = *cost);
+    let derivation = Derivation {
+        name: def.name().to_string(),
+        params: def.fun.sig().params.iter().map(ToString::to_string).collect(),
+        steps: out.steps,
+        start: costs[0],
+        result: String::new(),
+        cost_before: 0.0,
+        cost_after: 0.0,
+    };
+    let derived = Derived { derivation, programs, changes: out.changes, given_up: out.given_up };
+    Some(Search { found, derived: Some(derived) })
+}
+
+/// A search's result, and how it is derived.
+struct Search {
+    found: Found,
+    derived: Option<Derived>,
 }
 
 /// A search of the terms of one definition, from a term of it.
@@ -236,7 +300,7 @@ fn walked(
     rules: &[Compiled<'_>],
     options: &Options<'_>,
     (engine, budget): (agent::Engine, usize),
-) -> Option<Found> {
+) -> Option<Search> {
     let mut costing = Costing::new(program, options.cost, &options.sizes);
     let (level, model, depth, seed) = (options.float, options.cost, options.depth, options.seed);
     let settings = agent::optimize::Settings { engine, rules, level, model, budget, depth, seed };
@@ -245,24 +309,27 @@ fn walked(
     for step in best.steps {
         *report.fired.entry(step.name).or_default() += 1;
     }
-    Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports: vec![report] })
+    let found = Found { terms: best.terms, id: best.id, cost: best.cost, reports: vec![report], journal: None };
+    Some(Search { found, derived: None })
 }
 
 /// Puts the better bodies into the program, checks it, and reads it again from its text. What was
 /// asked for has no names from the source, so that programs that differ only in names come out the
 /// same.
-fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options: &Options<'_>) -> Result<Outcome> {
+fn assemble(program: &Program, results: Vec<(Option<Search>, &Def, f64)>, options: &Options<'_>) -> Result<Outcome> {
     let mut old = Costing::new(program, options.cost, &options.sizes);
     // Definitions come after what they call, so a call may be better than what was found without it.
     let mut work = program.clone();
     let mut rows = vec![];
     let mut better: FxHashMap<Fun, Found> = FxHashMap::default();
-    for (found, def, seconds) in results {
+    let mut derived: FxHashMap<Fun, Derived> = FxHashMap::default();
+    for (search, def, seconds) in results {
         let cost_before = old.def(def)?;
         let cost_kept = Costing::new(&work, options.cost, &options.sizes).def(def)?;
         let mut fired: BTreeMap<String, usize> = BTreeMap::new();
         let mut growth = vec![];
-        if let Some(found) = found.filter(|f| f.cost < cost_kept - 1e-9) {
+        if let Some(Search { found, derived: how }) = search.filter(|s| s.found.cost < cost_kept - 1e-9) {
+            derived.extend(how.map(|d| (def.fun, d)));
             for (name, n) in found.reports.iter().flat_map(|r| &r.fired) {
                 *fired.entry(name.clone()).or_default() += n;
             }
@@ -302,5 +369,27 @@ fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options
             return Err(Diagnostic::bug(message));
         }
     }
-    Ok(Outcome { program, rows })
+    let mut derivations = vec![];
+    for (row, def) in rows.iter().zip(chosen(&program, &options.defs)?).filter(|_| options.derive) {
+        let mut how = derived.remove(&def.fun).unwrap_or_else(|| unchanged(&program, def, row));
+        how.derivation.result = print::def(&program.terms, def);
+        (how.derivation.cost_before, how.derivation.cost_after) = (row.cost_before, row.cost_after);
+        derivations.push(how);
+    }
+    Ok(Outcome { program, rows, derivations })
+}
+
+/// The derivation of what stays as it is.
+fn unchanged(program: &Program, def: &Def, row: &Row) -> Derived {
+    let derivation = Derivation {
+        name: def.name().to_string(),
+        params: def.fun.sig().params.iter().map(ToString::to_string).collect(),
+        steps: vec![],
+        start: row.cost_before,
+        result: String::new(),
+        cost_before: row.cost_before,
+        cost_after: row.cost_after,
+    };
+    let programs = def.term().map(|body| (program.terms.clone(), body)).into_iter().collect();
+    Derived { derivation, programs, changes: vec![], given_up: vec![] }
 }

@@ -6,9 +6,11 @@ mod bench;
 mod check;
 mod emit;
 mod eval;
+mod explain;
 mod input;
 mod lowered;
 mod optimize;
+mod replay;
 mod rules;
 mod run;
 mod story;
@@ -39,6 +41,7 @@ enum Command {
     Eval(eval::Eval),
     Run(run::Run),
     Optimize(optimize::Optimize),
+    Replay(replay::Replay),
     Emit(emit::Emit),
     Rules(rules::Rules),
     Bench(bench::Bench),
@@ -54,6 +57,8 @@ pub struct World<'a> {
     pub cache: Option<PathBuf>,
     /// Whether a person watches the standard error.
     pub terminal: bool,
+    /// Whether results are written to a terminal, which shows colours.
+    pub colour: bool,
 }
 
 /// Carries out a command.
@@ -66,6 +71,7 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
         Command::Eval(c) => c.run(world),
         Command::Run(c) => c.run(world),
         Command::Optimize(c) => c.run(world),
+        Command::Replay(c) => c.run(world),
         Command::Emit(c) => c.run(world),
         Command::Rules(c) => c.run(world),
         Command::Bench(c) => c.run(world),

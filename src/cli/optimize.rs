@@ -1,9 +1,10 @@
 //! `daedal optimize`: a program becomes a faster one, and a table of what each definition costs.
 
-use super::{World, input, story};
+use super::{World, explain, input, story};
 use crate::cost;
 use crate::data::{self, Output};
-use crate::diag::{Diagnostic, Result, nearest};
+use crate::derive::{Derivation, record};
+use crate::diag::{Diagnostic, Result, Source, nearest};
 use crate::ir::{Program, Ty, print};
 use crate::pipeline::{self, Outcome, Row};
 use crate::report;
@@ -15,6 +16,7 @@ use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Rewrite a program; prints what each definition costs before and after
 #[derive(Args, Debug)]
@@ -57,6 +59,12 @@ pub struct Optimize {
     /// Write a page with plots and the programs side by side
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
+    /// Write the steps from each definition to its result, for `daedal replay`
+    #[arg(long, value_name = "FILE")]
+    derivation: Option<PathBuf>,
+    /// Show every step from each definition to its result
+    #[arg(long, conflicts_with = "json")]
+    explain: bool,
     /// Show for each definition which rules fired in its search, and how often
     #[arg(short, long)]
     verbose: bool,
@@ -153,8 +161,13 @@ impl Optimize {
             input::definition(&program, name)?;
         }
         known_sizes(&program, &self.sizes)?;
+        if self.derives() && !matches!(self.engine, Engine::Egraph) {
+            return Err(Diagnostic::user("only results of the engine `egraph` can be derived step by step")
+                .note("leave out `--engine`, or `--derivation` and `--explain`"));
+        }
         let place = self.output.as_deref().map(Output::at).transpose()?;
         let page = self.report.as_deref().map(Output::at).transpose()?;
+        let steps = self.derivation.as_deref().map(Output::at).transpose()?;
         let terminal = world.terminal;
         let progress = move |text: &str| show(terminal, text);
         let options = pipeline::Options {
@@ -168,6 +181,7 @@ impl Optimize {
             budget: self.budget as usize,
             depth: self.depth as usize,
             seed: self.seed,
+            derive: self.derives(),
             progress: &progress,
             clock: &run::seconds,
         };
@@ -180,19 +194,50 @@ impl Optimize {
         if let Some(page) = page {
             page.bytes(self.page(&program, &outcome)?.as_bytes())?;
         }
+        if let Some(place) = steps {
+            place.bytes(self.record(&program, &outcome, &options.rules)?.as_bytes())?;
+        }
         match self.json {
             true => world.say(&self.object(&outcome).to_string()),
             false => {
+                for d in outcome.derivations.iter().filter(|_| self.explain) {
+                    let name = &d.derivation.name;
+                    let Some(def) = program.defs.values().find(|def| def.name() == name) else { continue };
+                    explain::lines(d, def, world.colour).iter().try_for_each(|line| world.say(line))?;
+                }
                 let fired = if self.verbose { fired(&outcome.rows) } else { vec![] };
                 table(&outcome.rows).iter().chain(&fired).try_for_each(|line| world.say(line))
             }
         }
     }
 
+    /// Whether results are derived step by step.
+    fn derives(&self) -> bool {
+        let asked = self.explain || self.derivation.is_some();
+        asked || self.report.is_some() && matches!(self.engine, Engine::Egraph)
+    }
+
     fn page(&self, program: &Program, outcome: &Outcome) -> Result<String> {
         let (model, level) = (self.cost.model().name().to_string(), self.float.level().to_string());
         let about = report::About { file: program.source.name.clone(), model, level };
         report::page(&about, &story::stories(program, outcome))
+    }
+
+    /// The text of the derivations.
+    fn record(&self, program: &Program, outcome: &Outcome, rules: &[Arc<Source>]) -> Result<String> {
+        let mut library = rules::Library::shipped()?;
+        for source in rules {
+            library.extend(source)?;
+        }
+        let header = record::Header {
+            program: record::hash(&program.source.text),
+            level: self.float.level(),
+            cost_model: self.cost.model().name().to_string(),
+            rules: record::hash_rules(&library),
+            rule_files: rules.iter().map(|s| s.name.clone()).collect(),
+        };
+        let all: Vec<Derivation> = outcome.derivations.iter().map(|d| d.derivation.clone()).collect();
+        Ok(record::write(&header, &all))
     }
 
     fn object(&self, outcome: &Outcome) -> Json {

@@ -4,6 +4,7 @@
 //! loop-invariant parts are bound by lets again.
 
 pub mod egraph;
+pub mod explain;
 pub mod inline;
 pub mod tabulate;
 pub mod agent;

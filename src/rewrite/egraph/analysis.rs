@@ -3,7 +3,9 @@
 use super::Graph;
 use super::facts::{node_defined, node_dims, node_range, node_total};
 use super::language::{ENode, Label};
+use super::trace::{Tid, Trace, Traced};
 use crate::cost::ASSUMED;
+use crate::derive::axioms::Axiom;
 use crate::ir::{Free, Head, Lit, Op, Scalar, Ty};
 use egg::{Analysis, DidMerge, Id};
 
@@ -104,6 +106,8 @@ pub struct Fact {
     pub dims: Vec<Option<Id>>,
     /// An estimate of an integer, for costs.
     pub estimate: f64,
+    /// The concrete term of the representative, where a trace is kept.
+    pub origin: Tid,
 }
 
 /// One rewrite. Whether it removed a failure is judged at the end, when most is known.
@@ -141,6 +145,8 @@ pub struct Facts {
     pub rounds: bool,
     /// Set where classes of different types or values were united: what follows is worth nothing.
     pub contradiction: Option<String>,
+    /// What was done, where a derivation is asked for.
+    pub trace: Option<Trace>,
 }
 
 /// Bounds are made tighter so often.
@@ -178,6 +184,7 @@ impl Fact {
             defined: total && node_defined(g, node) && kids.iter().all(|k| k.defined),
             dims: node_dims(g, node, ty),
             estimate: estimate(node, &kids),
+            origin: 0,
         }
     }
 
@@ -245,11 +252,21 @@ impl Analysis<ENode> for Facts {
     type Data = Fact;
 
     fn make(g: &mut Graph, node: &ENode, _: Id) -> Fact {
-        Fact::of(g, node)
+        let mut fact = Fact::of(g, node);
+        fact.origin = g.concrete(node);
+        let folded = matches!(node.head(), Some(Head::Op(_) | Head::Cast(_)));
+        let args: Vec<Option<Lit>> = node.kids.iter().map(|k| g[*k].data.konst).collect();
+        if let (Some(lit), Some(trace)) = (fact.konst.filter(|_| folded), &mut g.analysis.trace) {
+            let args: Vec<Tid> =
+                args.into_iter().flatten().map(|l| trace.put(Label::Head(Head::Const(l)), [])).collect();
+            let (left, right) = (trace.put(node.label, args), trace.put(Label::Head(Head::Const(lit)), []));
+            trace.by(left, right, Axiom::Literals.name());
+        }
+        fact
     }
 
     fn merge(&mut self, a: &mut Fact, mut b: Fact) -> DidMerge {
-        let before = a.clone();
+        let mut before = a.clone();
         if a.ty != b.ty {
             self.contradiction.get_or_insert_with(|| format!("{} is {}", a.ty, b.ty));
         }
@@ -261,7 +278,7 @@ impl Analysis<ENode> for Facts {
         }
         let (fewer, more) = (b.free.within(a.free), a.free.within(b.free));
         if b.key() < a.key() {
-            (a.free, a.size, a.best) = (b.free, b.size, b.best.clone());
+            (a.free, a.size, a.best, a.origin) = (b.free, b.size, b.best.clone(), b.origin);
         }
         // What holds of a member holds where its variables have values, which is nowhere in a loop that
         // does not run. So facts go with the variables of the representative.
@@ -283,7 +300,8 @@ impl Analysis<ENode> for Facts {
         if a.estimate == ASSUMED {
             a.estimate = b.estimate;
         }
-        b.tightened = a.tightened;
+        (b.tightened, b.origin) = (a.tightened, a.origin);
+        before.origin = a.origin;
         DidMerge(*a != before, *a != b)
     }
 

@@ -7,6 +7,7 @@
 use super::Graph;
 use super::facts::node_total;
 use super::language::{ENode, Label};
+use super::trace::Traced;
 use crate::cost::{self, Model, Shape};
 use crate::ir::{Head, Id as TermId, Lit, Terms, Ty, deep};
 use egg::{Id, Language};
@@ -73,11 +74,13 @@ fn renumbered(g: &mut Graph, id: Id) -> Option<Id> {
     for (i, slot) in inner.iter_mut().enumerate() {
         if free.has(i) {
             let (ty, extent) = *extents.get(&i)?;
-            *slot = Some(g.add(ENode::new(Head::Var(count, ty), [extent])));
+            let node = ENode::new(Head::Var(count, ty), [extent]);
+            let term = g.concrete(&node);
+            *slot = Some((g.add(node), term));
             count += 1;
         }
     }
-    super::apply::moved(g, id, &super::apply::Move { inner, depth: count as usize })
+    super::apply::moved(g, id, &super::apply::Move { inner, depth: count as usize }).map(|(id, _)| id)
 }
 
 /// Types and extents of the free variables of a class's representative.
@@ -437,6 +440,16 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The choice inside the definitions of kept tensors, the last one innermost.
+    pub fn choice(&self, defining: &[Id]) -> &Rc<Choice> {
+        defining.last().map_or(&self.top, |t| &self.kept[t])
+    }
+
+    /// Whether a tensor is kept.
+    pub fn keeps(&self, id: Id) -> bool {
+        self.kept.contains_key(&id)
+    }
+
     /// A choice that keeps nothing.
     pub fn plain(top: Rc<Choice>) -> Plan {
         Plan { top, kept: Default::default() }
@@ -498,11 +511,11 @@ impl<'a> Builder<'a> {
         if !self.open.insert((id, self.defining.clone())) {
             return None;
         }
-        let defines = self.plan.kept.contains_key(&id) && !self.defining.contains(&id);
+        let defines = self.plan.keeps(id) && !self.defining.contains(&id);
         if defines {
             self.defining.push(id);
         }
-        let choice = self.defining.last().map_or(&self.plan.top, |t| &self.plan.kept[t]).clone();
+        let choice = self.plan.choice(&self.defining).clone();
         let node = choice.get(&id);
         let strict = self.g[id].data.strict;
         let out = node.and_then(|node| deep(|| self.node(terms, node, depth, strict)));
@@ -554,7 +567,7 @@ impl<'a> Builder<'a> {
             return None;
         }
         // The sizes of the tensor that is read are known by its class.
-        let choice = self.defining.last().map_or(&self.plan.top, |t| &self.plan.kept[t]).clone();
+        let choice = self.plan.choice(&self.defining).clone();
         let body = choice.get(&self.g.find(node.kids[d]))?;
         let dims = &self.g[*body.kids.last()?].data.dims;
         let same =

@@ -4,13 +4,16 @@
 //! a value. A member that may fail where another does not is marked and never extracted.
 
 pub mod language;
+pub mod trace;
 pub mod analysis;
 pub mod facts;
 pub mod types;
 pub mod pattern;
 pub mod apply;
+pub mod sizes;
 pub mod saturate;
 pub mod extract;
+pub mod retrace;
 pub mod elaborate;
 pub mod optimize;
 

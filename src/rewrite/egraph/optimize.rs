@@ -5,7 +5,9 @@ use super::elaborate::elaborate;
 use super::extract::{Builder, Candidates, Choice, MAX_FAMILIES, Plan, extracted_kids, families};
 use super::language::{ENode, Label};
 use super::pattern::Compiled;
+use super::retrace::retraced;
 use super::saturate::{Limits, Report, extents, graph, saturate};
+use super::trace::Trace;
 use crate::cost::{Costing, Model, Shape};
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
 use crate::rewrite::inline::{Flat, bound_extents, site};
@@ -32,7 +34,34 @@ pub struct Settings<'a> {
     pub restarts: usize,
     /// How many changed choices are tried one by one after extraction.
     pub trials: usize,
+    /// Whether to keep a journal.
+    pub journal: bool,
 }
+
+/// What a search did, for a derivation of its result.
+#[derive(Default)]
+pub struct Journal {
+    /// All e-graphs' terms and equations.
+    pub trace: Trace,
+    /// The let-free terms that e-graphs started from, in their arenas.
+    pub starts: Vec<(Terms, Id)>,
+    /// The best results, one after the other.
+    pub bests: Vec<Candidate>,
+}
+
+/// A result.
+#[derive(Clone)]
+pub struct Candidate {
+    /// Let-free, in its arena.
+    pub flat: (Terms, Id),
+    /// With lets that the search thinks safe, in its arena.
+    pub shared: (Terms, Id),
+    /// Its cost.
+    pub cost: f64,
+}
+
+/// So many results are remembered at most.
+const MAX_BESTS: usize = 24;
 
 /// The best term found.
 pub struct Found {
@@ -44,15 +73,22 @@ pub struct Found {
     pub cost: f64,
     /// Rules that fired, over all rounds.
     pub reports: Vec<Report>,
+    /// What was done, where that was asked for.
+    pub journal: Option<Journal>,
 }
 
 /// Searches from a let-free term. The result is at most as costly as `elaborate` makes the start.
 pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Settings<'_>) -> Option<Found> {
-    let mut search = Search { def, costing, settings, best: None };
+    let journal = settings.journal.then(Journal::default);
+    let mut search = Search { def, costing, settings, best: None, journal };
     let mut flat = start;
     let mut reports = vec![];
     for _ in 0..settings.restarts.max(1) {
         let mut g = graph(settings.level);
+        if let Some(journal) = &mut search.journal {
+            journal.starts.push((flat.terms.clone(), flat.id));
+            g.analysis.trace = Some(std::mem::take(&mut journal.trace));
+        }
         let root = Import::new(&mut g, def, settings, &flat).run();
         g.rebuild();
         let before = search.best.as_ref().map(|b| b.cost);
@@ -62,6 +98,9 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
             break;
         }
         search.try_all(&mut g, root, true);
+        if let Some(journal) = &mut search.journal {
+            journal.trace = g.analysis.trace.take().unwrap_or_default();
+        }
         let best = search.best.as_ref()?;
         let settled = before.is_some_and(|b| best.cost > b - 1e-6);
         if settled || reports.last().is_some_and(|r| r.saturated) && reports.len() > 1 {
@@ -70,8 +109,8 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
         flat = (settings.flatten)(&best.terms, best.id)?;
     }
     search.tabulate();
-    let best = search.best?;
-    Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports })
+    let (best, journal) = (search.best?, search.journal);
+    Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports, journal })
 }
 
 /// All choices are tried where they are no more than this.
@@ -94,13 +133,23 @@ struct Search<'a, 'b, 'c> {
     costing: &'a mut Costing<'c>,
     settings: &'a Settings<'b>,
     best: Option<Best>,
+    journal: Option<Journal>,
 }
 
 impl Search<'_, '_, '_> {
     /// Tries the extractions of an e-graph; with `refine`, also choices near the best one.
     fn try_all(&mut self, g: &mut Graph, root: egg::Id, refine: bool) {
         let families = if refine { families(g) } else { vec![] };
-        let g = &*g;
+        // The trace grows while the e-graph is only read.
+        let trace = g.analysis.trace.take();
+        if let (Some(journal), Some(trace)) = (&mut self.journal, trace) {
+            journal.trace = trace;
+        }
+        self.try_plans(g, root, families, refine);
+        g.analysis.trace = self.journal.as_mut().map(|j| std::mem::take(&mut j.trace));
+    }
+
+    fn try_plans(&mut self, g: &Graph, root: egg::Id, families: Vec<Vec<egg::Id>>, refine: bool) {
         let candidates = Candidates::new(g, self.settings.model, families);
         let mut plans = vec![Plan::plain(candidates.tree(&Default::default()))];
         if refine {
@@ -243,7 +292,12 @@ impl Search<'_, '_, '_> {
         let mut builder = Builder::new(g, plan, self.def.params.len());
         let id = builder.term(&mut terms, root, 0)?;
         let total = builder.total;
-        self.try_term(Known { terms, id, total })
+        let before = self.best.as_ref().map(|b| b.cost);
+        let cost = self.try_term(Known { terms, id, total });
+        if let Some(journal) = self.journal.as_mut().filter(|_| self.best.as_ref().map(|b| b.cost) != before) {
+            retraced(g, plan, &mut journal.trace, root);
+        }
+        cost
     }
 
     /// The cost of a let-free term after elaboration; the best one is kept.
@@ -259,6 +313,13 @@ impl Search<'_, '_, '_> {
         crate::types::verify::closed(&terms, id, &params).ok()?;
         let cost = self.costing.term(id, self.def, &terms);
         if self.best.as_ref().is_none_or(|b| cost < b.cost - 1e-9) {
+            if let Some(journal) = &mut self.journal {
+                if journal.bests.len() == MAX_BESTS {
+                    journal.bests.remove(1);
+                }
+                let (flat, shared) = ((flat.terms.clone(), flat.id), (terms.clone(), id));
+                journal.bests.push(Candidate { flat, shared, cost });
+            }
             self.best = Some(Best { flat, terms, id, cost });
         }
         Some(cost)

@@ -5,11 +5,14 @@
 
 use super::Graph;
 use super::analysis::{Facts, Step};
-use super::apply::{Move, moved, shifted};
+use super::apply::{Made, Move, moved, shifted};
 use super::facts::{in_range, same_dims};
 use super::language::{ENode, Label};
 use super::pattern::{Compiled, Template};
+use super::sizes::size_of;
+use super::trace::{Tid, Traced};
 use super::types::{bind, instance};
+use crate::derive::axioms::Axiom;
 use crate::ir::{Head, Lit, Op, Ty};
 use crate::rules::{Condition, Level, Meta};
 use egg::{Id, Searcher, Subst};
@@ -117,23 +120,28 @@ struct Match<'a> {
     scopes: FxHashMap<Meta, Vec<Id>>,
     /// The nodes of the side that is walked.
     nodes: Vec<ENode>,
+    /// Concrete terms of the metavariables, where a trace is kept.
+    terms: FxHashMap<Meta, Tid>,
 }
 
 /// Applies a rule to one match; whether anything changed.
 fn fire(g: &mut Graph, rule: &Compiled<'_>, class: Id, subst: &Subst) -> bool {
-    let types = FxHashMap::default();
-    let mut m = Match { rule, subst, types, scopes: FxHashMap::default(), nodes: vec![] };
+    let (types, scopes, nodes, terms) = Default::default();
+    let mut m = Match { rule, subst, types, scopes, nodes, terms };
     if !m.typed(g) || !m.agrees(g) || !rule.rule.when.iter().all(|(c, metas)| m.holds(g, *c, metas)) {
         return false;
     }
-    let Some((_, root)) = m.left(g, &rule.sides.0, &mut vec![]) else { return false };
+    let Some(((_, before_term), root)) = m.left(g, &rule.sides.0, &mut vec![]) else { return false };
     let left = std::mem::take(&mut m.nodes);
-    let Some(new) = m.right(g, &rule.sides.1, &mut vec![]) else { return false };
+    let Some((new, term)) = m.right(g, &rule.sides.1, &mut vec![]) else { return false };
     if g[new].data.ty != g[class].data.ty {
         return false;
     }
     let before = g.number_of_classes();
     let changed = g.find(new) != g.find(class);
+    if let Some(trace) = &mut g.analysis.trace {
+        trace.by(before_term, term, &rule.rule.name);
+    }
     g.union(class, new);
     if let Some(root) = root {
         let lost = rule.places.iter().filter(|(_, p)| !p.kept).map(|(meta, _)| m.class(*meta)).collect();
@@ -177,7 +185,7 @@ impl Match<'_> {
         self.rule.places.values().all(|place| {
             place.deeper.iter().all(|(var, depth)| {
                 let (outer, inner) = (self.subst[place.var], self.subst[*var]);
-                shifted(g, outer, *depth).is_some_and(|s| g.find(s) == g.find(inner))
+                shifted(g, outer, *depth).is_some_and(|(s, _)| g.find(s) == g.find(inner))
             })
         })
     }
@@ -188,20 +196,23 @@ impl Match<'_> {
     }
 
     /// Finds the left side again, for the scopes of its metavariables and its root's node.
-    fn left(&mut self, g: &mut Graph, side: &Template, scope: &mut Vec<Id>) -> Option<(Id, Option<ENode>)> {
+    fn left(&mut self, g: &mut Graph, side: &Template, scope: &mut Vec<Id>) -> Option<(Made, Option<ENode>)> {
         match side {
             Template::Meta(meta, _) => {
                 let place = &self.rule.places[meta];
+                let origin = g[self.class(*meta)].data.origin;
+                let term = *self.terms.entry(*meta).or_insert(origin);
                 if scope.len() != place.depth {
                     let deeper = place.deeper.iter().find(|(_, depth)| *depth == scope.len())?;
-                    return Some((self.subst[deeper.0], None));
+                    let inside = g.analysis.trace.as_mut().map_or(0, |t| t.shifted(term, scope.len()));
+                    return Some(((self.subst[deeper.0], inside), None));
                 }
                 self.scopes.insert(*meta, scope.clone());
-                Some((self.class(*meta), None))
+                Some(((self.class(*meta), term), None))
             }
             Template::Var(..) => Some((self.variable(g, side, scope)?, None)),
             Template::Node(head, kids) => {
-                let mut ids: Vec<Id> = vec![];
+                let (mut ids, mut terms): (Vec<Id>, Vec<Tid>) = Default::default();
                 for (k, kid) in kids.iter().enumerate() {
                     let depth = scope.len();
                     if head.binds(k, kids.len()) > 0 {
@@ -209,24 +220,29 @@ impl Match<'_> {
                     }
                     let found = self.left(g, kid, scope);
                     scope.truncate(depth);
-                    ids.push(found?.0);
+                    let (id, term) = found?.0;
+                    ids.push(id);
+                    terms.push(term);
                 }
                 let node = ENode::new(*head, ids);
                 self.nodes.push(node.clone());
-                Some((g.add(node.clone()), Some(node)))
+                let term = g.concrete_of(node.label, &terms);
+                Some(((g.add(node.clone()), term), Some(node)))
             }
         }
     }
 
-    fn variable(&self, g: &mut Graph, side: &Template, scope: &[Id]) -> Option<Id> {
+    fn variable(&self, g: &mut Graph, side: &Template, scope: &[Id]) -> Option<Made> {
         let Template::Var(i, ty) = side else { return None };
         let extent = *scope.get(scope.len().checked_sub(1 + *i as usize)?)?;
         let ty = instance(*ty, &self.types)?;
-        Some(g.add(ENode::new(Head::Var(*i, ty), [extent])))
+        let node = ENode::new(Head::Var(*i, ty), [extent]);
+        let term = g.concrete(&node);
+        Some((g.add(node), term))
     }
 
     /// Makes the right side.
-    fn right(&mut self, g: &mut Graph, side: &Template, scope: &mut Vec<Id>) -> Option<Id> {
+    fn right(&mut self, g: &mut Graph, side: &Template, scope: &mut Vec<Id>) -> Option<Made> {
         match side {
             Template::Var(..) => self.variable(g, side, scope),
             Template::Meta(meta, args) => {
@@ -234,7 +250,7 @@ impl Match<'_> {
                 self.meta(g, *meta, &args, scope)
             }
             Template::Node(head, kids) => {
-                let mut ids: Vec<Id> = vec![];
+                let (mut ids, mut terms): (Vec<Id>, Vec<Tid>) = Default::default();
                 for (k, kid) in kids.iter().enumerate() {
                     let depth = scope.len();
                     if head.binds(k, kids.len()) > 0 {
@@ -242,9 +258,12 @@ impl Match<'_> {
                     }
                     let made = self.right(g, kid, scope);
                     scope.truncate(depth);
-                    ids.push(made?);
+                    let (id, term) = made?;
+                    ids.push(id);
+                    terms.push(term);
                 }
-                Some(self.node(g, *head, ids))
+                let term = g.concrete_of(Label::Head(*head), &terms);
+                Some((self.node(g, *head, ids), term))
             }
         }
     }
@@ -256,6 +275,7 @@ impl Match<'_> {
             && g[node.kids[0]].data.total
             && let Some(size) = g[node.kids[0]].data.dims[k]
         {
+            size_of(g, node.kids[0], k);
             return size;
         }
         self.nodes.push(node.clone());
@@ -263,10 +283,10 @@ impl Match<'_> {
     }
 
     /// The class of a metavariable, its variables moved to where it stands on the right.
-    fn meta(&self, g: &mut Graph, meta: Meta, args: &[Id], scope: &[Id]) -> Option<Id> {
+    fn meta(&self, g: &mut Graph, meta: Meta, args: &[Made], scope: &[Id]) -> Option<Made> {
         let place = &self.rule.places[&meta];
         let (class, old) = (self.class(meta), &self.scopes[&meta]);
-        let mut inner: Vec<Option<Id>> = vec![None; place.depth];
+        let mut inner: Vec<Option<Made>> = vec![None; place.depth];
         for (arg, index) in args.iter().zip(&place.args) {
             inner[*index] = Some(*arg);
         }
@@ -274,7 +294,7 @@ impl Match<'_> {
         for (index, to) in inner.iter().enumerate() {
             same &= match to {
                 None => !g[class].data.free.has(index),
-                Some(to) => {
+                Some((to, _)) => {
                     let extent = old[old.len() - 1 - index];
                     g[*to].nodes.iter().any(|n| {
                         matches!(n.label, Label::Head(Head::Var(i, _)) if i as usize == index)
@@ -284,7 +304,7 @@ impl Match<'_> {
             };
         }
         if same {
-            return Some(class);
+            return Some((class, self.terms.get(&meta).copied().unwrap_or_default()));
         }
         moved(g, class, &Move { inner, depth: scope.len() })
     }
@@ -327,7 +347,7 @@ pub fn extents(g: &mut Graph, head: Head, kids: &[Id]) -> Vec<Id> {
 /// What holds for any number of parts, and so is no line of a rule file: a part of a tuple, tuples
 /// added and summed by part, and sizes that are known.
 fn simplify(g: &mut Graph) -> bool {
-    let mut found: Vec<(Id, ENode, Made)> = vec![];
+    let mut found: Vec<(Id, ENode, Simpler)> = vec![];
     for class in g.classes() {
         for node in &class.nodes {
             if let Some(made) = simpler(g, node) {
@@ -338,12 +358,13 @@ fn simplify(g: &mut Graph) -> bool {
     let mut changed = false;
     for (class, node, made) in found {
         let lost = match &made {
-            Made::Class(_) => node.kids.to_vec(),
-            Made::Parts(_) => vec![],
+            Simpler::Class(_) => node.kids.to_vec(),
+            Simpler::Parts(_) => vec![],
         };
+        record(g, &node, &made);
         let to = match made {
-            Made::Class(to) => to,
-            Made::Parts(parts) => {
+            Simpler::Class(to) => to,
+            Simpler::Parts(parts) => {
                 let ids: Vec<Id> = parts.into_iter().map(|p| g.add(p)).collect();
                 g.add(ENode::new(Head::Tuple, ids))
             }
@@ -357,7 +378,33 @@ fn simplify(g: &mut Graph) -> bool {
     changed
 }
 
-enum Made {
+/// Records why a node equals what is simpler.
+fn record(g: &mut Graph, node: &ENode, made: &Simpler) {
+    if g.analysis.trace.is_none() {
+        return;
+    }
+    if let Label::Head(Head::Size(axis)) = node.label {
+        return size_of(g, node.kids[0], axis);
+    }
+    let by_part = |g: &mut Graph, id: Id| match tuple_of(g, id) {
+        Some(parts) => g.concrete(&ENode::new(Head::Tuple, parts)),
+        None => g[id].data.origin,
+    };
+    let kids: Vec<Tid> = node.kids.iter().map(|k| by_part(g, *k)).collect();
+    let left = g.concrete_of(node.label, &kids);
+    let (right, axiom) = match made {
+        Simpler::Class(to) => (g[*to].data.origin, Axiom::Part),
+        Simpler::Parts(parts) => {
+            let parts: Vec<Tid> = parts.iter().map(|p| g.concrete(p)).collect();
+            (g.concrete_of(Label::Head(Head::Tuple), &parts), Axiom::Parts)
+        }
+    };
+    if let Some(trace) = &mut g.analysis.trace {
+        trace.by(left, right, axiom.name());
+    }
+}
+
+enum Simpler {
     Class(Id),
     Parts(Vec<ENode>),
 }
@@ -366,12 +413,12 @@ fn tuple_of(g: &Graph, id: Id) -> Option<Vec<Id>> {
     g[id].nodes.iter().find(|n| n.label == Label::Head(Head::Tuple)).map(|n| n.kids.to_vec())
 }
 
-fn simpler(g: &Graph, node: &ENode) -> Option<Made> {
+fn simpler(g: &Graph, node: &ENode) -> Option<Simpler> {
     let head = node.head()?;
     let kids = &node.kids;
     match head {
-        Head::Get(i, _) => tuple_of(g, kids[0]).map(|parts| Made::Class(parts[i as usize])),
-        Head::Size(k) => g[kids[0]].data.dims.get(k).copied().flatten().map(Made::Class),
+        Head::Get(i, _) => tuple_of(g, kids[0]).map(|parts| Simpler::Class(parts[i as usize])),
+        Head::Size(k) => g[kids[0]].data.dims.get(k).copied().flatten().map(Simpler::Class),
         Head::Op(op) if kids.iter().any(|k| g[*k].data.ty.as_tuple().is_some_and(|p| !p.is_empty())) => {
             let parts: Vec<Option<Vec<Id>>> = kids.iter().map(|k| tuple_of(g, *k)).collect();
             let n = parts.iter().flatten().map(Vec::len).next()?;
@@ -380,12 +427,12 @@ fn simpler(g: &Graph, node: &ENode) -> Option<Made> {
                 return None;
             }
             let at = |i: usize| kids.iter().zip(&parts).map(move |(k, p)| p.as_ref().map_or(*k, |p| p[i]));
-            Some(Made::Parts((0..n).map(|i| ENode::new(Head::Op(op), at(i))).collect()))
+            Some(Simpler::Parts((0..n).map(|i| ENode::new(Head::Op(op), at(i))).collect()))
         }
         Head::Reduce(m, d) => {
             let parts = tuple_of(g, kids[d]).filter(|p| !p.is_empty())?;
             let with = |p: &Id| ENode::new(Head::Reduce(m, d), kids[..d].iter().copied().chain([*p]));
-            Some(Made::Parts(parts.iter().map(with).collect()))
+            Some(Simpler::Parts(parts.iter().map(with).collect()))
         }
         _ => None,
     }

@@ -1,0 +1,68 @@
+//! `daedal optimize --explain`: derivations become text for a person.
+
+use crate::derive::{Place, Step};
+use crate::ir::{Body, Def, Id, Terms, print};
+use crate::pipeline::Derived;
+
+/// Programs of more lines are not shown after each step, only the part that changed.
+const SHORT: usize = 14;
+
+/// The lines about one definition: each step with its rule, the running cost, the part that changed
+/// before and after, and the program that follows where that is short. A colour marks what is gone
+/// and what is new.
+pub fn lines(derived: &Derived, def: &Def, colour: bool) -> Vec<String> {
+    let d = &derived.derivation;
+    let mut out =
+        vec![format!("{}: {} steps, cost {:.1} to {:.1}", d.name, d.steps.len(), d.cost_before, d.cost_after)];
+    if let Some(first) = derived.programs.first().filter(|_| !d.steps.is_empty()) {
+        out.push(format!("   0  {:>12.1}  unfold: what lets name is put in their places, and calls are done", d.start));
+        program(&mut out, def, first);
+    }
+    for (k, step) in d.steps.iter().enumerate() {
+        out.push(format!("{:>4}  {:>12.1}  {}", k + 1, step.cost, title(step)));
+        if let Some((before, after)) = derived.changes.get(k) {
+            marked(&mut out, "-", before, colour.then_some("31"));
+            marked(&mut out, "+", after, colour.then_some("32"));
+        }
+        derived.programs.get(k + 1).into_iter().for_each(|p| program(&mut out, def, p));
+    }
+    if !d.steps.is_empty() {
+        out.push(format!(
+            "      {:>12.1}  share: what is computed more than once, or the same in each round, gets a name",
+            d.cost_after
+        ));
+    }
+    out.extend(d.result.lines().map(|l| format!("        {l}")));
+    out.extend(derived.given_up.iter().map(|why| format!("a better result could not be derived: {}", brief(why))));
+    out.push(String::new());
+    out
+}
+
+fn brief(why: &str) -> &str {
+    why.lines().next().unwrap_or_default()
+}
+
+/// A step in words.
+pub fn title(step: &Step) -> String {
+    let direction = if step.to.is_some() { ", from right to left" } else { "" };
+    let places = match (step.place, step.at.len()) {
+        (Place::Everywhere, _) => ", wherever it stands".to_string(),
+        (Place::Here, 1) => String::new(),
+        (Place::Here, n) => format!(", at {n} places"),
+    };
+    format!("{}{direction}{places}", step.by)
+}
+
+fn marked(out: &mut Vec<String>, mark: &str, text: &str, colour: Option<&str>) {
+    out.extend(text.lines().map(|line| match colour {
+        Some(colour) => format!("      \x1b[{colour}m{mark} {line}\x1b[0m"),
+        None => format!("      {mark} {line}"),
+    }));
+}
+
+fn program(out: &mut Vec<String>, def: &Def, (terms, body): &(Terms, Id)) {
+    let text = print::def(terms, &Def { body: Body::Term(*body), ..def.clone() });
+    if text.lines().count() <= SHORT {
+        out.extend(text.lines().map(|l| format!("        {l}")));
+    }
+}

@@ -1,0 +1,409 @@
+//! A definition and steps become the flat term that the steps lead to, or the reason why not.
+//!
+//! Two arguments make a chain of steps sound. *Values*: each step replaces a part by one that has the
+//! same value wherever the left side of its rule has one, at the rule's number level. *Failures*: a
+//! rule may remove a failure and never adds one, so a step from left to right needs no more than the
+//! rule's conditions. A step from right to left brings a left side back, and is refused unless every
+//! part of that is proved not to fail, or is evaluated anyway: by what stood in its place, or by some
+//! earlier program of the chain for all values of the loops around it. So wherever the input has a
+//! value, each program of the chain has that value; what an earlier one was certain to evaluate
+//! therefore has a value, too.
+
+use super::axioms::Axiom;
+use super::flat::{Scope, Site, bound, certain, lowered, to_body};
+use super::matching::{instance, matched};
+use super::prove::Prover;
+use super::text::Naming;
+use super::unfold::{Binding, Unfolded, unfold};
+use super::{Place, Step};
+use crate::ir::{Def, Fun, Head, Id, Lit, Program, Terms, Ty, deep};
+use crate::rules::{Condition, Level, Meta, Rule};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// Why something was refused: what was expected, and what was found.
+pub type Refused = String;
+
+/// Rules by name.
+pub type Rules<'a> = BTreeMap<&'a str, &'a Rule>;
+
+/// A program on its way.
+pub struct Checker<'a> {
+    def: &'a Def,
+    rules: &'a Rules<'a>,
+    level: Level,
+    kept: &'a FxHashSet<Fun>,
+    program: &'a Program,
+    /// The arena of the flat terms.
+    pub terms: Terms,
+    /// The present flat term.
+    pub now: Id,
+    /// Parts that have a value wherever the input has one.
+    known: FxHashSet<Site>,
+    /// How many steps were taken.
+    taken: usize,
+    /// Earlier programs whose certain parts were not collected yet.
+    unread: Vec<Id>,
+    naming: Naming<'a>,
+}
+
+/// Parts of more nodes are not shown.
+const LONG: u64 = 120;
+
+/// The functions whose calls stay calls: those that call themselves.
+pub fn kept(program: &Program) -> FxHashSet<Fun> {
+    let calls_itself = |fun: &Fun, body: Id| {
+        program.terms.reachable(body).iter().any(|id| program.terms.head(*id) == Head::Call(*fun))
+    };
+    program.defs.iter().filter(|(f, d)| d.term().is_some_and(|b| calls_itself(f, b))).map(|(f, _)| *f).collect()
+}
+
+impl<'a> Checker<'a> {
+    /// Unfolds a definition of a program: the first step of every derivation.
+    ///
+    /// # Errors
+    /// The definition has no body, or is too large without lets and calls.
+    pub fn new(
+        program: &'a Program,
+        def: &'a Def,
+        kept: &'a FxHashSet<Fun>,
+        rules: &'a Rules<'a>,
+        level: Level,
+    ) -> Result<Checker<'a>, Refused> {
+        let body = def.term().ok_or("it has no body")?;
+        let mut terms = Terms::default();
+        let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
+        let unfolded = unfold(program, kept, (&program.terms, body), &params, &mut terms);
+        let Unfolded { id, certain, .. } = unfolded.ok_or("without lets and calls it is too large")?;
+        let (unread, naming) = (vec![], Naming::new(program, kept, def));
+        Ok(Checker { def, rules, level, kept, program, terms, now: id, known: certain, taken: 0, unread, naming })
+    }
+
+    /// What can be proved of the present program.
+    pub fn proving<R>(&mut self, f: impl FnOnce(&mut Prover<'_>) -> R) -> R {
+        self.learn();
+        f(&mut self.prover(&FxHashSet::default(), false))
+    }
+
+    fn prover<'p>(&'p mut self, local: &'p FxHashSet<(Id, Scope)>, real: bool) -> Prover<'p> {
+        let (memo, bounds) = Default::default();
+        Prover { terms: &mut self.terms, def: self.def, known: &self.known, local, real, memo, bounds }
+    }
+
+    /// Checks one step and takes it.
+    ///
+    /// # Errors
+    /// The place, the rule, a condition or the term brought back is not what it has to be.
+    pub fn step(&mut self, step: &Step) -> Result<(), Refused> {
+        let back = match (&step.to, step.at.first()) {
+            (Some(text), Some(path)) => Some(self.read(text, path)?),
+            _ => None,
+        };
+        let mut replaced: FxHashMap<(Id, Scope), Id> = FxHashMap::default();
+        let mut now = self.now;
+        for path in &step.at {
+            let (old, scope) = self.part(now, path)?;
+            let new = match replaced.get(&(old, scope.clone())) {
+                Some(new) => *new,
+                None => {
+                    let new = match back {
+                        Some(left) => self.backward(step, left, old, &scope)?,
+                        None => self.forward(step, old, &scope)?,
+                    };
+                    replaced.insert((old, scope), new);
+                    new
+                }
+            };
+            if self.terms.ty(new) != self.terms.ty(old) {
+                return Err(format!("the step changes the type {} to {}", self.terms.ty(old), self.terms.ty(new)));
+            }
+            now = match step.place {
+                Place::Here => self.put(now, path, new)?,
+                Place::Everywhere => self.put_everywhere(step, now, old, new)?,
+            };
+        }
+        if now == self.now {
+            return Err("the step changes nothing".into());
+        }
+        if back.is_some() {
+            // Only what was read from text could have variables of other places.
+            let (n, tys) = (self.def.params.len(), self.def.params.iter().map(|p| p.ty).collect::<Vec<_>>());
+            let body = to_body(&mut self.terms, now, n, 0);
+            crate::types::verify::closed(&self.terms, body, &tys)?;
+        }
+        self.now = now;
+        self.unread.push(now);
+        self.taken += 1;
+        Ok(())
+    }
+
+    fn read(&mut self, text: &str, path: &[usize]) -> Result<Id, Refused> {
+        let (old, _) = self.part(self.now, path)?;
+        let tys = self.types_at(path);
+        self.naming.read(text, self.terms.ty(old), &tys, &mut self.terms).map_err(|e| format!("the term given: {e}"))
+    }
+
+    /// The types of the loop variables around a place.
+    pub fn types_at(&self, path: &[usize]) -> Vec<Ty> {
+        let (mut id, mut out) = (self.now, vec![]);
+        for k in path {
+            let (head, kids) = (self.terms.head(id), self.terms.kids(id));
+            let Some(kid) = kids.get(*k) else { break };
+            if head.binds(*k, kids.len()) > 0 {
+                out.extend(head.bound_tys(&kids.iter().map(|k| self.terms.ty(*k)).collect::<Vec<_>>()));
+            }
+            id = *kid;
+        }
+        out
+    }
+
+    /// The text of the part of the present program at a place; nothing where that is long.
+    pub fn shown(&mut self, path: &[usize]) -> Option<String> {
+        let (id, _) = self.part(self.now, path).ok()?;
+        (self.terms.size(id) <= LONG).then(|| self.show(id, path))
+    }
+
+    /// The text of a flat term at a place.
+    pub fn show(&mut self, id: Id, path: &[usize]) -> String {
+        let tys = self.types_at(path);
+        let body = to_body(&mut self.terms, id, self.def.params.len(), tys.len());
+        self.naming.show(&self.terms, body, &tys)
+    }
+
+    /// Collects what the programs so far were certain to evaluate.
+    fn learn(&mut self) {
+        for id in std::mem::take(&mut self.unread) {
+            certain(&mut self.terms, id, &mut vec![], &mut self.known);
+        }
+    }
+
+    fn forward(&mut self, step: &Step, old: Id, scope: &Scope) -> Result<Id, Refused> {
+        self.rewritten(&step.by, old, scope)
+    }
+
+    /// The term that is brought back, after everything about it was checked.
+    fn backward(&mut self, step: &Step, left: Id, old: Id, scope: &Scope) -> Result<Id, Refused> {
+        let right = self.rewritten(&step.by, left, scope)?;
+        if right != old {
+            return Err(format!("from right to left `{}` does not lead here from the term given", step.by));
+        }
+        self.learn();
+        let mut local = FxHashSet::default();
+        self.evaluated(old, &mut scope.clone(), scope.len(), &mut local);
+        let real = self.level == Level::Real;
+        if self.prover(&local, real).safe(left, scope) {
+            Ok(left)
+        } else {
+            Err(format!("what `{}` brings back could fail where the program did not", step.by))
+        }
+    }
+
+    /// The parts that are evaluated whenever a term at a place is.
+    fn evaluated(&mut self, id: Id, scope: &mut Scope, base: usize, out: &mut FxHashSet<(Id, Scope)>) {
+        if matches!(self.terms.head(id), Head::Var(..) | Head::Const(_)) || !out.insert((id, scope.clone())) {
+            return;
+        }
+        let runs = |e: &Option<Id>| e.and_then(|e| self.terms.as_lit(e)).and_then(Lit::as_int).is_some_and(|n| n >= 1);
+        if scope.len() > base
+            && scope[base..].iter().all(runs)
+            && let Some(outside) = lowered(&mut self.terms, id, scope.len() - base)
+        {
+            out.insert((outside, scope[..base].to_vec()));
+        }
+        let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
+        for (k, kid) in kids.iter().enumerate() {
+            if head == Head::If && k > 0 {
+                break;
+            }
+            let depth = scope.len();
+            if head.binds(k, kids.len()) > 0 {
+                scope.extend(bound(&mut self.terms, head, &kids));
+            }
+            deep(|| self.evaluated(*kid, scope, base, out));
+            scope.truncate(depth);
+        }
+    }
+
+    /// What a rule or an axiom makes of a term.
+    fn rewritten(&mut self, by: &str, left: Id, scope: &Scope) -> Result<Id, Refused> {
+        if let Some((_, axiom)) = Axiom::TABLE.iter().find(|(name, _)| *name == by) {
+            let local = FxHashSet::default();
+            let new = axiom.apply(&mut self.prover(&local, false), left, scope);
+            return new.ok_or_else(|| format!("`{by}` does not apply here"));
+        }
+        let Some(rule) = self.rules.get(by).copied() else {
+            return Err(format!("there is no rule `{by}`"));
+        };
+        if rule.level > self.level {
+            return Err(format!("`{by}` is a rule for `{}`, and `{}` is asked for", rule.level, self.level));
+        }
+        let Some(found) = matched(rule, &mut self.terms, left) else {
+            return Err(format!("the left side of `{by}` does not match here"));
+        };
+        for (condition, metas) in &rule.when {
+            let values: Vec<Id> = metas.iter().filter_map(|m| found.metas.get(m).copied()).collect();
+            let plain = metas.iter().all(|m| matches!(m, Meta::Plain(_))) && values.len() == metas.len();
+            if !plain || !self.holds(rule, *condition, &values, scope) {
+                let name = Condition::TABLE.iter().find(|(_, c, _)| c == condition).map_or("", |(n, _, _)| n);
+                return Err(format!("the condition `{name}` of `{by}` is not proved here"));
+            }
+        }
+        instance(rule, &mut self.terms, found).ok_or_else(|| format!("the right side of `{by}` has no types here"))
+    }
+
+    fn holds(&mut self, rule: &Rule, condition: Condition, values: &[Id], scope: &Scope) -> bool {
+        let (id, local) = (values[0], FxHashSet::default());
+        if matches!(condition, Condition::Total | Condition::Defined) {
+            self.learn();
+        }
+        // Bounds are over the reals; bits are known of literals and integers only.
+        let exact = rule.level == Level::Real || self.terms.as_lit(id).is_some() || !self.terms.ty(id).is_linear();
+        let mut p = self.prover(&local, condition == Condition::Defined);
+        match condition {
+            Condition::Nonzero => exact && p.range(id, scope).nonzero,
+            Condition::Positive => {
+                let r = p.range(id, scope);
+                exact && (r.lo > 0.0 || r.lo >= 0.0 && r.nonzero)
+            }
+            Condition::Nonnegative => exact && p.range(id, scope).lo >= 0.0,
+            Condition::Total | Condition::Defined => p.safe(id, scope),
+            Condition::InRange => p.in_range(id, values[1], scope),
+            Condition::SameSize => p.same_shape(id, values[1]),
+        }
+    }
+
+    /// The part at a path of child numbers, and the loops around it.
+    fn part(&mut self, root: Id, path: &[usize]) -> Result<(Id, Scope), Refused> {
+        let (mut id, mut scope) = (root, vec![]);
+        for k in path {
+            let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
+            let Some(kid) = kids.get(*k) else {
+                return Err(format!("there is no part {k} of a node with {} parts", kids.len()));
+            };
+            if head.binds(*k, kids.len()) > 0 {
+                scope.extend(bound(&mut self.terms, head, &kids));
+            }
+            id = *kid;
+        }
+        Ok((id, scope))
+    }
+
+    fn put(&mut self, root: Id, path: &[usize], new: Id) -> Result<Id, Refused> {
+        let mut spine = vec![root];
+        for k in path {
+            let at = spine[spine.len() - 1];
+            spine.push(*self.terms.kids(at).get(*k).ok_or("the place is gone")?);
+        }
+        let mut out = new;
+        for (id, k) in spine.iter().zip(path).rev() {
+            let mut kids = self.terms.kids(*id).to_vec();
+            kids[*k] = out;
+            out = self.terms.add(self.terms.head(*id), kids).map_err(|_| "the types do not fit")?;
+        }
+        Ok(out)
+    }
+
+    /// Replaces a part wherever it stands. Each further place is checked as the first was.
+    fn put_everywhere(&mut self, step: &Step, root: Id, old: Id, new: Id) -> Result<Id, Refused> {
+        let mut walk = Everywhere { old, new, memo: FxHashMap::default(), scopes: FxHashSet::default() };
+        let out = walk.replace(&mut self.terms, root, &mut vec![]);
+        let mut scopes: Vec<Scope> = walk.scopes.into_iter().collect();
+        scopes.sort();
+        for scope in scopes {
+            let made = match step.to {
+                Some(_) => self.backward(step, new, old, &scope)?,
+                None => self.forward(step, old, &scope)?,
+            };
+            if made != new {
+                return Err("the step means something else at another place".into());
+            }
+        }
+        Ok(out)
+    }
+
+    /// Checks the text of the result, and reads it: a program of the result alone.
+    ///
+    /// # Errors
+    /// It is no definition like the input, or not what the steps lead to.
+    pub fn result(&mut self, text: &str) -> Result<(Program, Def), Refused> {
+        // What stays as it was may bind early what it did before.
+        if self.taken == 0
+            && let Ok(result) = Checker::unchanged(self.program, self.def, text)
+        {
+            return Ok(result);
+        }
+        let (read, def) = self.naming.result(self.program, text)?;
+        self.shared(&read.terms, def.term().ok_or("it has no body")?)?;
+        Ok((read, def))
+    }
+
+    /// Reads the text of a result that is the definition itself.
+    ///
+    /// # Errors
+    /// It is another one.
+    pub fn unchanged(program: &Program, def: &Def, text: &str) -> Result<(Program, Def), Refused> {
+        let (read, new) = Naming::new(program, &kept(program), def).result(program, text)?;
+        let body = new.term().ok_or("it has no body")?;
+        match Some(program.terms.clone().import(&read.terms, body)) == def.term() {
+            true => Ok((read, new)),
+            false => Err("the result is another program than the input, and no step leads to it".into()),
+        }
+    }
+
+    /// Checks that a body, with lets where the flat term has none, is the present term: unfolded it
+    /// is the same, and what its lets evaluate early cannot fail or is evaluated anyway.
+    ///
+    /// # Errors
+    /// It is another term, or a let that might fail where the program does not.
+    pub fn shared(&mut self, terms: &Terms, body: Id) -> Result<(), Refused> {
+        let params: Vec<Ty> = self.def.params.iter().map(|p| p.ty).collect();
+        let unfolded = unfold(self.program, self.kept, (terms, body), &params, &mut self.terms);
+        let unfolded = unfolded.ok_or("without lets it is too large")?;
+        if unfolded.id != self.now {
+            return Err("without its lets the result is not the term that the steps lead to".into());
+        }
+        self.learn();
+        for Binding { value, body, scope } in unfolded.lets {
+            let mut local = FxHashSet::default();
+            self.evaluated(body, &mut scope.clone(), scope.len(), &mut local);
+            if !self.prover(&local, false).safe(value, &scope) {
+                return Err("a let of the result evaluates early what might fail".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Everywhere {
+    old: Id,
+    new: Id,
+    memo: FxHashMap<(Id, Scope), Id>,
+    scopes: FxHashSet<Scope>,
+}
+
+impl Everywhere {
+    fn replace(&mut self, terms: &mut Terms, id: Id, scope: &mut Scope) -> Id {
+        if id == self.old {
+            self.scopes.insert(scope.clone());
+            return self.new;
+        }
+        let key = (id, scope.clone());
+        if let Some(done) = self.memo.get(&key) {
+            return *done;
+        }
+        let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
+        let mut new = vec![];
+        for (k, kid) in kids.iter().enumerate() {
+            let depth = scope.len();
+            if head.binds(k, kids.len()) > 0 {
+                let bound = bound(terms, head, &kids);
+                scope.extend(bound);
+            }
+            new.push(deep(|| self.replace(terms, *kid, scope)));
+            scope.truncate(depth);
+        }
+        let out = if new == kids { id } else { terms.put(head, new) };
+        self.memo.insert(key, out);
+        out
+    }
+}

@@ -1,0 +1,135 @@
+//! Flat terms: no lets, no calls but of unknown functions, and parameters as leaves of their own.
+//!
+//! With parameters as leaves a flat term's free variables are those of the loops around it, so a
+//! closed part is one term wherever it stands.
+
+use crate::ir::{Def, Fun, Head, Id, Lit, Signature, Terms, Ty, deep};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The extents of the loop variables in scope, outermost first: what each ranges over, a term right
+/// outside its variable. Nothing for the state of a fold, say.
+pub type Scope = Vec<Option<Id>>;
+
+/// The leaf of the k-th parameter. No function has a number for its name.
+pub fn parameter(k: usize, ty: Ty) -> Head {
+    Head::Call(Fun::new(Signature { name: k.to_string(), params: vec![], ret: ty }))
+}
+
+/// Which parameter a head is the leaf of.
+pub fn as_parameter(head: Head) -> Option<usize> {
+    match head {
+        Head::Call(f) if f.sig().params.is_empty() => f.sig().name.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The extents of the variables that a node binds, each right outside its variable.
+pub fn bound(terms: &mut Terms, head: Head, kids: &[Id]) -> Scope {
+    let extents: Scope = match head {
+        Head::Build(d) | Head::Reduce(_, d) => kids[..d].iter().map(|k| Some(*k)).collect(),
+        Head::Arg(_) => vec![Some(kids[0])],
+        Head::Scatter(d) => vec![Some(kids[d])],
+        Head::Scan => vec![None, Some(kids[1])],
+        Head::Fold => vec![None, None],
+        _ => vec![],
+    };
+    extents.into_iter().enumerate().map(|(slot, e)| e.map(|e| terms.shift(e, slot))).collect()
+}
+
+/// A term moved out of the `n` innermost loops, where it does not depend on them.
+pub fn lowered(terms: &mut Terms, id: Id, n: usize) -> Option<Id> {
+    if terms.free(id).below(n) {
+        return None;
+    }
+    Some(terms.map_free(id, n, &mut |t, i, ty, depth| t.var(i + depth as u32, ty)))
+}
+
+/// A flat term in a scope of `depth` loops as a term over parameters and loop variables.
+pub fn to_body(terms: &mut Terms, id: Id, params: usize, depth: usize) -> Id {
+    replaced_leaves(terms, id, &mut |t, id, under| {
+        let k = as_parameter(t.head(id))?;
+        let ty = t.ty(id);
+        Some(t.var((under + depth + params - 1 - k) as u32, ty))
+    })
+}
+
+/// What takes the place of a term without children, under so many binders.
+type Leaf<'a> = &'a mut dyn FnMut(&mut Terms, Id, usize) -> Option<Id>;
+
+/// A term with other leaves, where `f` gives some.
+pub fn replaced_leaves(terms: &mut Terms, id: Id, f: Leaf<'_>) -> Id {
+    replace(terms, id, 0, f, &mut FxHashMap::default())
+}
+
+fn replace(terms: &mut Terms, id: Id, depth: usize, f: Leaf<'_>, memo: &mut FxHashMap<(Id, usize), Id>) -> Id {
+    let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
+    let n = kids.len();
+    if n == 0 {
+        return f(terms, id, depth).unwrap_or(id);
+    }
+    if let Some(done) = memo.get(&(id, depth)) {
+        return *done;
+    }
+    let mut new = vec![];
+    for (k, kid) in kids.iter().enumerate() {
+        new.push(deep(|| replace(terms, *kid, depth + head.binds(k, n), f, memo)));
+    }
+    let out = terms.put(head, new);
+    memo.insert((id, depth), out);
+    out
+}
+
+/// A part in its loops, wherever it stands: its variables renumbered, and what they range over.
+pub type Site = (Id, Vec<Id>);
+
+/// The site of a part. Nothing where it depends on a variable without extent, or with one that
+/// itself depends on loops.
+pub fn site(terms: &mut Terms, id: Id, scope: &Scope) -> Option<Site> {
+    let (free, depth) = (terms.free(id), scope.len());
+    if depth >= 60 {
+        return None;
+    }
+    let used: Vec<usize> = (0..depth).filter(|i| free.has(*i)).collect();
+    let ranges = used.iter().map(|i| scope[depth - 1 - i].filter(|e| terms.free(*e).is_closed()));
+    let ranges = ranges.collect::<Option<Vec<Id>>>()?;
+    let place = |i: usize| used.iter().position(|u| *u == i).unwrap_or(i);
+    let term = terms.map_free(id, 0, &mut |t, i, ty, under| t.var((place(i as usize) + under) as u32, ty));
+    Some((term, ranges))
+}
+
+/// The sites of all parts that are certain to be evaluated, for every value of the variables they
+/// depend on, when a term at a place is.
+pub fn certain(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>) {
+    let mut seen = FxHashSet::default();
+    collect(terms, id, scope, out, &mut seen);
+}
+
+fn collect(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>, seen: &mut FxHashSet<(Id, Scope)>) {
+    if matches!(terms.head(id), Head::Var(..) | Head::Const(_)) || !seen.insert((id, scope.clone())) {
+        return;
+    }
+    let free = terms.free(id);
+    let runs = |e: Option<Id>| e.and_then(|e| terms.as_lit(e)).and_then(Lit::as_int).is_some_and(|n| n >= 1);
+    let all = scope.iter().rev().enumerate().all(|(i, e)| free.has(i) || runs(*e));
+    if all && let Some(site) = site(terms, id, scope) {
+        out.insert(site);
+    }
+    let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
+    for (k, kid) in kids.iter().enumerate() {
+        if head == Head::If && k > 0 {
+            break;
+        }
+        let depth = scope.len();
+        if head.binds(k, kids.len()) > 0 {
+            let bound = bound(terms, head, &kids);
+            scope.extend(bound);
+        }
+        deep(|| collect(terms, *kid, scope, out, seen));
+        scope.truncate(depth);
+    }
+}
+
+/// The size that a parameter's axis has in common with the first axis of the same name.
+pub fn first_of_name(def: &Def, k: usize, axis: usize) -> Option<(usize, usize)> {
+    def.equal_sizes().into_iter().find(|(_, other, _)| *other == (k, axis)).map(|(first, _, _)| first)
+}

@@ -1,0 +1,59 @@
+//! Derivations: the steps from a program to its optimized form, as data, and what checks them.
+//!
+//! Invariant: nothing here knows how steps are found. A checker that shares no code with the search
+//! follows them, and refuses whatever it cannot prove.
+
+pub mod axioms;
+pub mod check;
+pub mod flat;
+pub mod matching;
+pub mod prove;
+pub mod record;
+pub mod replay;
+pub mod spot;
+pub mod text;
+pub mod unfold;
+
+/// Where a step is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// At the given places.
+    Here,
+    /// Wherever the same part stands.
+    Everywhere,
+}
+
+/// One replacement in a flat term, at one or more places.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Step {
+    /// The rule, or the axiom.
+    pub by: String,
+    /// Paths of child numbers from the root of the flat term.
+    pub at: Vec<Vec<usize>>,
+    /// Whether all places of the same part are meant.
+    pub place: Place,
+    /// Where the step goes from right to left: the term brought back, as text. From left to right
+    /// the rule alone says what becomes of its left side.
+    pub to: Option<String>,
+    /// The cost of the program after the step, with what is shared counted once.
+    pub cost: f64,
+}
+
+/// The steps from one definition to its optimized form.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Derivation {
+    /// The definition's name.
+    pub name: String,
+    /// Its parameter types, as text: functions may share a name.
+    pub params: Vec<String>,
+    /// The steps, after lets and calls were unfolded.
+    pub steps: Vec<Step>,
+    /// The cost of the unfolded definition, with what is shared counted once.
+    pub start: f64,
+    /// The text of the optimized definition.
+    pub result: String,
+    /// The cost of the input.
+    pub cost_before: f64,
+    /// The cost of the result.
+    pub cost_after: f64,
+}

@@ -1,0 +1,316 @@
+//! What can be proved of a flat term at its place: bounds, sizes, that it cannot fail.
+//!
+//! A small abstract interpretation of its own: whatever is not proved is false. Bounds are over the
+//! reals; integers that might overflow have none. It must not know what a search believes.
+
+use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, site};
+use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
+use crate::types::shape::shape;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Bounds of a number.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// At least this.
+    pub lo: f64,
+    /// At most this.
+    pub hi: f64,
+    /// Known not to be 0.
+    pub nonzero: bool,
+}
+
+/// No tensor has a larger size: memory ends far below.
+const SIZE: f64 = (1u64 << 40) as f64;
+/// Integers below this are exact as floats.
+const EXACT: f64 = (1u64 << 53) as f64;
+const ANY: Bounds = Bounds { lo: f64::NEG_INFINITY, hi: f64::INFINITY, nonzero: false };
+
+fn between(lo: f64, hi: f64) -> Bounds {
+    if lo.is_nan() || hi.is_nan() { ANY } else { Bounds { lo, hi, nonzero: lo > 0.0 || hi < 0.0 } }
+}
+
+fn hull(a: Bounds, b: Bounds) -> Bounds {
+    Bounds { lo: a.lo.min(b.lo), hi: a.hi.max(b.hi), nonzero: a.nonzero && b.nonzero }
+}
+
+/// What a proof may rest on.
+pub struct Prover<'a> {
+    /// The arena.
+    pub terms: &'a mut Terms,
+    /// The definition, for the names of sizes.
+    pub def: &'a Def,
+    /// Parts that have a value wherever the input has one.
+    pub known: &'a FxHashSet<Site>,
+    /// Parts that have a value here, with the scope they stand in.
+    pub local: &'a FxHashSet<(Id, Scope)>,
+    /// Whether a value over the reals is asked for, too.
+    pub real: bool,
+    /// What was found out already.
+    pub memo: FxHashMap<(Id, Scope), bool>,
+    /// Bounds that were found already.
+    pub bounds: FxHashMap<(Id, Scope), Bounds>,
+}
+
+impl Prover<'_> {
+    /// Whether evaluation of the term cannot fail where the input has a value.
+    pub fn safe(&mut self, id: Id, scope: &Scope) -> bool {
+        if matches!(self.terms.head(id), Head::Var(..) | Head::Const(_)) {
+            return true;
+        }
+        let key = (id, scope.clone());
+        if let Some(known) = self.memo.get(&key) {
+            return *known;
+        }
+        let given = self.local.contains(&key) || site(self.terms, id, scope).is_some_and(|s| self.known.contains(&s));
+        let out = given || deep(|| self.parts_safe(id, scope));
+        self.memo.insert(key, out);
+        out
+    }
+
+    fn parts_safe(&mut self, id: Id, scope: &Scope) -> bool {
+        let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
+        let total = self.node_total(head, &kids, scope);
+        if !total || self.real && !self.node_defined(head, &kids, scope) {
+            return false;
+        }
+        // Of a choice that is made already only one arm is evaluated.
+        let chosen = match (head, kids.first().and_then(|c| self.terms.as_lit(*c))) {
+            (Head::If, Some(Lit::Bool(c))) => Some(if c { 1 } else { 2 }),
+            _ => None,
+        };
+        kids.iter().enumerate().filter(|(k, _)| *k == 0 || chosen.is_none_or(|c| c == *k)).all(|(k, kid)| {
+            let inner = self.enter(head, &kids, k, scope);
+            self.safe(*kid, &inner)
+        })
+    }
+
+    /// The scope of child `k`.
+    fn enter(&mut self, head: Head, kids: &[Id], k: usize, scope: &Scope) -> Scope {
+        let mut inner = scope.clone();
+        if head.binds(k, kids.len()) > 0 {
+            inner.extend(bound(self.terms, head, kids));
+        }
+        inner
+    }
+
+    /// A size in one spelling: sizes that share a name are one.
+    fn size(&mut self, id: Id) -> Id {
+        let Head::Size(axis) = self.terms.head(id) else { return id };
+        let of = self.terms.kids(id)[0];
+        if let Some(k) = as_parameter(self.terms.head(of)) {
+            let Some((first, axis)) = first_of_name(self.def, k, axis) else { return id };
+            let head = super::flat::parameter(first, self.def.params[first].ty);
+            let leaf = self.terms.put(head, []);
+            return self.terms.put(Head::Size(axis), [leaf]);
+        }
+        if self.terms.ty(of).as_tensor().is_some_and(|(rank, _)| axis < rank) {
+            let known = shape(self.terms, of)[axis];
+            return if known == id { id } else { deep(|| self.size(known)) };
+        }
+        id
+    }
+
+    /// Whether two sizes are equal.
+    pub fn same_size(&mut self, a: Id, b: Id) -> bool {
+        self.size(a) == self.size(b)
+    }
+
+    /// Whether two tensors have equal sizes on all axes.
+    pub fn same_shape(&mut self, a: Id, b: Id) -> bool {
+        let (x, y) = (shape(self.terms, a), shape(self.terms, b));
+        !x.is_empty() && x.len() == y.len() && x.iter().zip(&y).all(|(p, q)| self.same_size(*p, *q))
+    }
+
+    /// Whether an index lies in `0..n`.
+    pub fn in_range(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
+        let mut below = index;
+        // An index is below its extent; that may be another index, or the one after it.
+        while let Head::Var(i, _) = self.terms.head(below) {
+            let Some(extent) = scope.iter().rev().nth(i as usize).copied().flatten() else { break };
+            let extent = self.terms.shift(extent, i as usize + 1);
+            if self.same_size(extent, n) {
+                return true;
+            }
+            let kids = self.terms.kids(extent).to_vec();
+            below = match self.terms.head(extent) {
+                Head::Op(Op::Add) if self.terms.as_lit(kids[1]) == Some(Lit::int(1)) => kids[0],
+                Head::Op(Op::Add) if self.terms.as_lit(kids[0]) == Some(Lit::int(1)) => kids[1],
+                _ => extent,
+            };
+        }
+        let (i, size) = (self.range(index, scope), self.range(n, scope));
+        i.lo >= 0.0 && i.hi < size.lo
+    }
+
+    fn natural(&mut self, ids: &[Id], scope: &Scope) -> bool {
+        ids.iter().all(|n| self.range(*n, scope).lo >= 0.0)
+    }
+
+    /// Whether all elements of a loop have one shape.
+    fn rectangular(&mut self, element: Id, binds: usize) -> bool {
+        let ty = self.terms.ty(element);
+        if !ty.has_tensor() {
+            return true;
+        }
+        let sizes = shape(self.terms, element);
+        !sizes.is_empty() && sizes.into_iter().all(|s| lowered(self.terms, s, binds).is_some())
+    }
+
+    /// Whether the node itself cannot fail where its children have values.
+    fn node_total(&mut self, head: Head, kids: &[Id], scope: &Scope) -> bool {
+        let tys: Vec<Ty> = kids.iter().map(|k| self.terms.ty(*k)).collect();
+        match head {
+            Head::Const(_) | Head::Var(..) | Head::Let | Head::If | Head::Tuple | Head::Get(..) => true,
+            Head::Cast(_) | Head::Size(_) => true,
+            Head::Op(op) => {
+                let tensors: Vec<Id> = kids.iter().copied().filter(|k| self.terms.ty(*k).has_tensor()).collect();
+                match tensors.as_slice() {
+                    [] => kids.len() < 2 || !op.is_partial(tys[0]) || self.range(kids[1], scope).nonzero,
+                    [_] => true,
+                    [a, b, ..] => self.same_shape(*a, *b),
+                }
+            }
+            Head::Assert => self.terms.as_lit(kids[0]) == Some(Lit::Bool(true)),
+            Head::Build(d) | Head::Reduce(_, d) => self.natural(&kids[..d], scope) && self.rectangular(kids[d], d),
+            Head::ConstVec(d) | Head::DeltaVec(d) => self.natural(&kids[..d], scope),
+            Head::Arg(_) => self.range(kids[0], scope).lo >= 1.0,
+            Head::Sum => !tys[0].as_tensor().is_some_and(|(_, e)| e.has_tensor()) || tys[0].axes() > 0,
+            Head::Index(d) => {
+                let sizes = shape(self.terms, kids[d]);
+                (0..d).all(|k| self.in_range(kids[k], sizes[k], scope))
+            }
+            Head::Fold | Head::Scan => {
+                let count = head == Head::Fold || self.natural(&kids[1..2], scope);
+                count && (!tys[0].has_tensor() || self.keeps_shape(kids[0], kids[2]))
+            }
+            Head::VecInit => !tys[0].has_tensor() || kids[1..].iter().all(|k| self.same_shape(kids[0], *k)),
+            Head::Call(_) => as_parameter(head).is_some(),
+            Head::Scatter(_) | Head::Print => false,
+        }
+    }
+
+    /// Whether a state keeps its shape in a step that binds two variables.
+    fn keeps_shape(&mut self, init: Id, step: Id) -> bool {
+        let (x, y) = (shape(self.terms, init), shape(self.terms, step));
+        !x.is_empty()
+            && x.len() == y.len()
+            && x.iter().zip(&y).all(|(p, q)| lowered(self.terms, *q, 2).is_some_and(|q| self.same_size(*p, q)))
+    }
+
+    /// Whether the node has a value over the reals where its children have.
+    fn node_defined(&mut self, head: Head, kids: &[Id], scope: &Scope) -> bool {
+        let mut r = |k: usize| self.range(kids[k], scope);
+        match head {
+            Head::Op(op) => match op {
+                Op::Div | Op::Mod => r(1).nonzero,
+                Op::Log => r(0).lo > 0.0 || (r(0).lo >= 0.0 && r(0).nonzero),
+                Op::Sqrt => r(0).lo >= 0.0,
+                Op::Asin | Op::Acos => r(0).lo >= -1.0 && r(0).hi <= 1.0,
+                Op::Pow | Op::Powf => r(0).lo > 0.0 || r(1).lo >= 0.0 && op == Op::Pow,
+                Op::Tan | Op::Lgamma | Op::Atan2 => false,
+                _ => true,
+            },
+            Head::Reduce(m, _) => m == Monoid::Add || m == Monoid::Mul,
+            Head::Call(_) => as_parameter(head).is_some(),
+            _ => true,
+        }
+    }
+
+    /// Bounds of a number, or of the elements of a tensor.
+    pub fn range(&mut self, id: Id, scope: &Scope) -> Bounds {
+        let key = (id, scope.clone());
+        if let Some(known) = self.bounds.get(&key) {
+            return *known;
+        }
+        let out = deep(|| self.node_range(id, scope));
+        let (lo, hi) = self.terms.ty(id).as_scalar().map_or((i64::MIN, i64::MAX), |s| s.range());
+        let float = self.terms.ty(id).as_scalar().is_none_or(|s| s.is_float());
+        let inside = out.lo >= lo as f64 && out.hi <= hi as f64 && out.hi < EXACT && out.lo > -EXACT;
+        let out = if float || inside { out } else { ANY };
+        self.bounds.insert(key, out);
+        out
+    }
+
+    fn node_range(&mut self, id: Id, scope: &Scope) -> Bounds {
+        let Some(scalar) = self.terms.ty(id).as_scalar() else { return ANY };
+        let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
+        match head {
+            Head::Const(l) => l.to_f64().map_or(ANY, |v| between(v, v)),
+            Head::Size(_) | Head::Arg(_) => between(0.0, SIZE),
+            Head::Var(i, _) => match scope.iter().rev().nth(i as usize).copied().flatten() {
+                // An index exists only where its loop runs, so its extent is at least 1.
+                Some(extent) => {
+                    let outer = scope[..scope.len() - 1 - i as usize].to_vec();
+                    between(0.0, (self.range(extent, &outer).hi - 1.0).max(0.0))
+                }
+                None => ANY,
+            },
+            Head::If => hull(self.range(kids[1], scope), self.range(kids[2], scope)),
+            Head::Assert => self.range(kids[1], scope),
+            Head::Op(op) => {
+                let ranges: Vec<Bounds> = kids.iter().map(|k| self.range(*k, scope)).collect();
+                operation(op, &ranges, kids.len() > 1 && kids[0] == kids[1], scalar.is_float())
+            }
+            Head::Reduce(Monoid::Add, d) if scalar.is_float() => {
+                let inner = self.enter(head, &kids, d, scope);
+                match self.range(kids[d], &inner).lo >= 0.0 {
+                    true => between(0.0, f64::INFINITY),
+                    false => ANY,
+                }
+            }
+            _ => ANY,
+        }
+    }
+}
+
+/// Bounds of an operation's value. `float` says of what type it is: a quotient of integers
+/// truncates, and may be 0.
+fn operation(op: Op, r: &[Bounds], square: bool, float: bool) -> Bounds {
+    let positive = between(0.0, f64::INFINITY);
+    let negated = |b: Bounds| Bounds { lo: -b.hi, hi: -b.lo, nonzero: b.nonzero };
+    match op {
+        Op::Add | Op::Sub => {
+            let (a, b) = (r[0], if op == Op::Sub { negated(r[1]) } else { r[1] });
+            let out = between(a.lo + b.lo, a.hi + b.hi);
+            // The sum of two numbers of one sign is 0 only where both are.
+            let alike = a.lo >= 0.0 && b.lo >= 0.0 || a.hi <= 0.0 && b.hi <= 0.0;
+            Bounds { nonzero: out.nonzero || alike && (a.nonzero || b.nonzero), ..out }
+        }
+        Op::Mul if square => {
+            let top = r[0].lo.abs().max(r[0].hi.abs());
+            Bounds { nonzero: r[0].nonzero, ..between(0.0, top * top) }
+        }
+        Op::Mul => {
+            let corner = |a: f64, b: f64| if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
+            let (a, b) = (r[0], r[1]);
+            let all = [corner(a.lo, b.lo), corner(a.lo, b.hi), corner(a.hi, b.lo), corner(a.hi, b.hi)];
+            let (lo, hi) = all.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+            Bounds { nonzero: a.nonzero && b.nonzero, ..between(lo, hi) }
+        }
+        Op::Neg => negated(r[0]),
+        Op::Div if r[0].lo >= 0.0 && r[1].lo >= 0.0 && r[1].nonzero => {
+            Bounds { nonzero: r[0].nonzero && float, ..positive }
+        }
+        Op::Div if float => Bounds { nonzero: r[0].nonzero && r[1].nonzero, ..ANY },
+        Op::Min => {
+            Bounds { nonzero: r[0].nonzero && r[1].nonzero, ..between(r[0].lo.min(r[1].lo), r[0].hi.min(r[1].hi)) }
+        }
+        Op::Max => {
+            let out = between(r[0].lo.max(r[1].lo), r[0].hi.max(r[1].hi));
+            Bounds { nonzero: out.nonzero || r[0].nonzero && r[1].nonzero, ..out }
+        }
+        Op::Abs => {
+            let out = between(r[0].lo.max(-r[0].hi).max(0.0), r[0].lo.abs().max(r[0].hi.abs()));
+            Bounds { nonzero: out.nonzero || r[0].nonzero, ..out }
+        }
+        Op::Exp => Bounds { nonzero: true, ..positive },
+        Op::Cosh => between(1.0, f64::INFINITY),
+        Op::Sqrt => Bounds { nonzero: r[0].nonzero, ..positive },
+        Op::Sin | Op::Cos | Op::Tanh | Op::Erf => between(-1.0, 1.0),
+        Op::ToFloat => r[0],
+        Op::BoolToFloat | Op::RanHash => between(0.0, 1.0),
+        Op::Select => hull(r[1], r[2]),
+        Op::Mod if r[0].lo >= 0.0 && r[1].lo > 0.0 => between(0.0, r[0].hi.min(r[1].hi - 1.0)),
+        _ => ANY,
+    }
+}

@@ -1,0 +1,188 @@
+//! Derivations become lines of JSON, and lines become derivations again.
+//!
+//! One object a line: a header, then for each definition its name, its steps, and its result.
+
+use super::{Derivation, Place, Step};
+use crate::diag::{Diagnostic, Result, Source};
+use crate::rules::{Level, Library};
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+
+/// The format that is written and read.
+const FORMAT: &str = "daedal derivation 1";
+
+/// What a derivation is about.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Header {
+    /// Hash of the program's text.
+    pub program: String,
+    /// What the steps keep.
+    pub level: Level,
+    /// The cost model of the costs.
+    pub cost_model: String,
+    /// Hash of all rules' texts: those that ship, and those of further files.
+    pub rules: String,
+    /// The names of the further files.
+    pub rule_files: Vec<String>,
+}
+
+/// A file of derivations. The numbers of the lines on which each one's head, steps and result stand.
+pub struct Record {
+    /// What they are about.
+    pub header: Header,
+    /// The derivations, with the line of each one's head: a step a line follows, and the result.
+    pub derivations: Vec<(Derivation, usize)>,
+}
+
+/// The hash of a text.
+pub fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(16).map(|b| format!("{b:02x}")).collect()
+}
+
+/// The hash of a library.
+pub fn hash_rules(library: &Library) -> String {
+    hash(&library.rules.iter().map(|r| r.text.as_str()).collect::<Vec<_>>().join("\n"))
+}
+
+/// The text of a record.
+pub fn write(header: &Header, derivations: &[Derivation]) -> String {
+    let head = json!({
+        "format": FORMAT,
+        "program": header.program,
+        "level": header.level.to_string(),
+        "cost_model": header.cost_model,
+        "rules": header.rules,
+        "rule_files": header.rule_files,
+    });
+    let mut lines = vec![head];
+    for d in derivations {
+        lines.push(json!({ "def": d.name, "params": d.params, "cost": d.cost_before, "unfolded": d.start }));
+        for (k, step) in d.steps.iter().enumerate() {
+            let mut line = json!({ "step": k + 1, "by": step.by, "at": step.at, "cost": step.cost });
+            if let Some(line) = line.as_object_mut() {
+                if step.place == Place::Everywhere {
+                    line.insert("everywhere".into(), json!(true));
+                }
+                if let Some(to) = &step.to {
+                    line.insert("to".into(), json!(to));
+                }
+            }
+            lines.push(line);
+        }
+        lines.push(json!({ "result": d.result, "cost": d.cost_after }));
+    }
+    lines.iter().map(|l| l.to_string() + "\n").collect()
+}
+
+/// Reads a record.
+///
+/// # Errors
+/// The line that is not what it should be, with what was expected there.
+pub fn read(source: &Source) -> Result<Record> {
+    let mut lines = source.text.lines().enumerate().map(|(k, text)| Line { file: source, number: k + 1, text });
+    let first = lines.next().ok_or_else(|| Diagnostic::user(format!("`{}` is empty", source.name)))?;
+    let header = first.header()?;
+    let mut derivations: Vec<(Derivation, usize)> = vec![];
+    let mut open: Option<(Derivation, usize)> = None;
+    for line in lines {
+        let object = line.object()?;
+        open = match open {
+            None => Some((line.head(&object)?, line.number)),
+            Some((mut d, at)) => match object.get("result") {
+                Some(_) => {
+                    (d.result, d.cost_after) = (line.text_of(&object, "result")?, line.number_of(&object, "cost")?);
+                    derivations.push((d, at));
+                    None
+                }
+                None => {
+                    let step = line.step(&object, d.steps.len() + 1)?;
+                    d.steps.push(step);
+                    Some((d, at))
+                }
+            },
+        };
+    }
+    match open {
+        Some((d, _)) => Err(Diagnostic::user(format!("`{}` ends before the result of `{}`", source.name, d.name))),
+        None => Ok(Record { header, derivations }),
+    }
+}
+
+struct Line<'a> {
+    file: &'a Source,
+    number: usize,
+    text: &'a str,
+}
+
+impl Line<'_> {
+    fn wrong(&self, expected: &str) -> Box<Diagnostic> {
+        let shown: String = self.text.chars().take(80).collect();
+        Diagnostic::user(format!("{}:{}: expected {expected}", self.file.name, self.number))
+            .note(format!("found `{shown}`"))
+    }
+
+    fn object(&self) -> Result<Json> {
+        serde_json::from_str(self.text).ok().filter(Json::is_object).ok_or_else(|| self.wrong("a JSON object"))
+    }
+
+    fn text_of(&self, object: &Json, key: &str) -> Result<String> {
+        let text = object.get(key).and_then(Json::as_str);
+        text.map(str::to_string).ok_or_else(|| self.wrong(&format!("the text `{key}`")))
+    }
+
+    fn number_of(&self, object: &Json, key: &str) -> Result<f64> {
+        object.get(key).and_then(Json::as_f64).ok_or_else(|| self.wrong(&format!("the number `{key}`")))
+    }
+
+    fn list_of<T>(&self, object: &Json, key: &str, each: impl Fn(&Json) -> Option<T>) -> Result<Vec<T>> {
+        let list = object.get(key).and_then(Json::as_array);
+        let all = list.and_then(|l| l.iter().map(each).collect::<Option<Vec<T>>>());
+        all.ok_or_else(|| self.wrong(&format!("the list `{key}`")))
+    }
+
+    fn header(&self) -> Result<Header> {
+        let object = self.object()?;
+        if object.get("format").and_then(Json::as_str) != Some(FORMAT) {
+            return Err(self.wrong(&format!("the format `{FORMAT}`")));
+        }
+        let level = Level::named(&self.text_of(&object, "level")?);
+        Ok(Header {
+            program: self.text_of(&object, "program")?,
+            level: level.ok_or_else(|| self.wrong("the level `exact` or `real`"))?,
+            cost_model: self.text_of(&object, "cost_model")?,
+            rules: self.text_of(&object, "rules")?,
+            rule_files: self.list_of(&object, "rule_files", |f| f.as_str().map(str::to_string))?,
+        })
+    }
+
+    fn head(&self, object: &Json) -> Result<Derivation> {
+        Ok(Derivation {
+            name: self.text_of(object, "def")?,
+            params: self.list_of(object, "params", |p| p.as_str().map(str::to_string))?,
+            steps: vec![],
+            start: self.number_of(object, "unfolded")?,
+            result: String::new(),
+            cost_before: self.number_of(object, "cost")?,
+            cost_after: 0.0,
+        })
+    }
+
+    fn step(&self, object: &Json, number: usize) -> Result<Step> {
+        if object.get("step").and_then(Json::as_u64) != Some(number as u64) {
+            return Err(self.wrong(&format!("step {number}")));
+        }
+        let path = |p: &Json| p.as_array()?.iter().map(|k| Some(k.as_u64()? as usize)).collect();
+        let at: Vec<Vec<usize>> = self.list_of(object, "at", path)?;
+        if at.is_empty() {
+            return Err(self.wrong("at least one place"));
+        }
+        let everywhere = object.get("everywhere").and_then(Json::as_bool) == Some(true);
+        Ok(Step {
+            by: self.text_of(object, "by")?,
+            at,
+            place: if everywhere { Place::Everywhere } else { Place::Here },
+            to: object.get("to").map(|_| self.text_of(object, "to")).transpose()?,
+            cost: self.number_of(object, "cost")?,
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! Two programs are run on random inputs: a spot check beside the proof, by the interpreter alone.
+
+use super::check::Refused;
+use crate::eval::{Interpreter, Value};
+use crate::ir::{Def, Lit, Program, Scalar, Ty, TyKind};
+use crate::rules::Level;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+
+/// Inputs that are tried; those on which the original fails show nothing.
+const TRIALS: u64 = 12;
+/// Relative tolerance where rules hold over the reals.
+const TOLERANCE: f64 = 1e-9;
+
+/// Compares two definitions of one type on random inputs; how many inputs showed something.
+///
+/// # Errors
+/// They differ: the input, and both results.
+pub fn agree(before: (&Program, &Def), after: (&Program, &Def), level: Level) -> Result<usize, Refused> {
+    let mut shown = 0;
+    for seed in 0..TRIALS {
+        let args = arguments(before.1, seed);
+        let (one, two) = (Interpreter::new(before.0), Interpreter::new(after.0));
+        let Ok(want) = one.run(before.1, &args) else { continue };
+        let input = || args.iter().map(|a| a.to_json().to_string()).collect::<Vec<_>>().join(" ");
+        let have = two.run(after.1, &args).map_err(|d| format!("on {} the result fails: {}", input(), d.message))?;
+        let scale = one.magnitude().max(two.magnitude()).max(1.0);
+        if !near(&want, &have, level, scale) {
+            return Err(format!("on {} it was {}, and is {}", input(), want.to_json(), have.to_json()));
+        }
+        shown += 1;
+    }
+    Ok(shown)
+}
+
+/// Whether values are equal at a level. Where the reals have no value, `real` promises none.
+fn near(a: &Value, b: &Value, level: Level, scale: f64) -> bool {
+    match (a, b) {
+        (Value::Scalar(x), Value::Scalar(y)) => match (x.as_f64(), y.as_f64()) {
+            (Some(p), Some(q)) if p.is_nan() && q.is_nan() => true,
+            (Some(p), Some(q)) if level == Level::Real => {
+                !p.is_finite() || (p - q).abs() <= TOLERANCE * p.abs().max(q.abs()).max(scale)
+            }
+            _ => x == y,
+        },
+        (Value::Tuple(x), Value::Tuple(y)) => x.iter().zip(y.iter()).all(|(p, q)| near(p, q, level, scale)),
+        (Value::Tensor(x), Value::Tensor(y)) => {
+            x.dims == y.dims && x.data.iter().zip(&y.data).all(|(p, q)| near(p, q, level, scale))
+        }
+        _ => false,
+    }
+}
+
+/// Random arguments; sizes that share a name are equal.
+fn arguments(def: &Def, seed: u64) -> Vec<Value> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut out = vec![];
+    for p in &def.params {
+        let dims: Vec<usize> = (0..p.ty.axes())
+            .map(|axis| match p.sizes.get(axis) {
+                Some(name) => *sizes.entry(name).or_insert_with(|| rng.random_range(0..5)),
+                None => rng.random_range(0..5),
+            })
+            .collect();
+        out.push(value(&mut rng, p.ty, &dims));
+    }
+    out
+}
+
+fn value(rng: &mut StdRng, ty: Ty, dims: &[usize]) -> Value {
+    match ty.kind() {
+        TyKind::Tuple(parts) => {
+            let mut part = |p: &Ty| {
+                let dims: Vec<usize> = (0..p.axes()).map(|_| rng.random_range(0..4)).collect();
+                value(rng, *p, &dims)
+            };
+            Value::tuple(parts.iter().map(&mut part).collect())
+        }
+        TyKind::Tensor(rank, elem) => {
+            let (own, inner) = dims.split_at((*rank).min(dims.len()));
+            let data = (0..own.iter().product::<usize>()).map(|_| value(rng, *elem, inner)).collect();
+            Value::tensor(own.to_vec(), data)
+        }
+        TyKind::Scalar(Scalar::Bool) => Value::Scalar(Lit::Bool(rng.random())),
+        TyKind::Scalar(s) if s.is_float() => Value::Scalar(Lit::of(*s, f64::from(rng.random_range(-16..=16)) / 4.0)),
+        TyKind::Scalar(s) => Value::Scalar(Lit::Int(*s, rng.random_range(0..6))),
+        TyKind::String | TyKind::Var(..) => Value::Scalar(Lit::Str("text")),
+    }
+}

@@ -1,0 +1,135 @@
+//! A body with lets and calls becomes a flat term: lets are substituted, calls inlined.
+//!
+//! Strictness would be lost on the way: a value that a let computes for nothing may fail all the
+//! same. So what is certain to be evaluated is noted, and every let with its place.
+
+use super::flat::{Scope, Site, bound, certain, parameter};
+use crate::ir::{Fun, Head, Id, Program, Terms, Ty, deep};
+use rustc_hash::FxHashSet;
+
+/// A let of the body: its value and what follows, flat, where it stands.
+pub struct Binding {
+    /// The value.
+    pub value: Id,
+    /// What the value is bound in.
+    pub body: Id,
+    /// The loops around it.
+    pub scope: Scope,
+}
+
+/// A body without lets and calls.
+pub struct Unfolded {
+    /// The flat term.
+    pub id: Id,
+    /// What is certain to be evaluated.
+    pub certain: FxHashSet<Site>,
+    /// The lets that stood in the body.
+    pub lets: Vec<Binding>,
+}
+
+/// So many nodes are visited at most: calls within calls multiply.
+const MAX_STEPS: usize = 1_000_000;
+
+/// Unfolds a term over parameters into `out`. Calls of functions in `kept`, and of those without a
+/// body, stay. Nothing where the result would be too large.
+pub fn unfold(
+    program: &Program,
+    kept: &FxHashSet<Fun>,
+    (terms, body): (&Terms, Id),
+    params: &[Ty],
+    out: &mut Terms,
+) -> Option<Unfolded> {
+    let mut env: Vec<Entry> = vec![];
+    for (k, ty) in params.iter().enumerate() {
+        env.push(Entry::Value(out.put(parameter(k, *ty), []), 0));
+    }
+    let (scope, certain, lets) = Default::default();
+    let mut walk = Walk { program, kept, out, scope, certain, lets, steps: 0 };
+    let id = walk.flat(terms, body, &mut env, true)?;
+    walk.note(id, true);
+    Some(Unfolded { id, certain: walk.certain, lets: walk.lets })
+}
+
+/// What a variable stands for.
+#[derive(Clone, Copy)]
+enum Entry {
+    /// The variable bound at a level, lets not counted.
+    Bound(usize),
+    /// A flat term made at a depth.
+    Value(Id, usize),
+}
+
+struct Walk<'a> {
+    program: &'a Program,
+    kept: &'a FxHashSet<Fun>,
+    out: &'a mut Terms,
+    scope: Scope,
+    certain: FxHashSet<Site>,
+    lets: Vec<Binding>,
+    steps: usize,
+}
+
+impl Walk<'_> {
+    /// `strict` says that the place is evaluated whenever the loops around it run.
+    fn flat(&mut self, terms: &Terms, id: Id, env: &mut Vec<Entry>, strict: bool) -> Option<Id> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return None;
+        }
+        let (head, kids) = (terms.head(id), terms.kids(id));
+        match head {
+            Head::Var(i, ty) => Some(match env[env.len() - 1 - i as usize] {
+                Entry::Bound(level) => self.out.var((self.scope.len() - 1 - level) as u32, ty),
+                Entry::Value(id, made) => self.out.shift(id, self.scope.len() - made),
+            }),
+            Head::Let => {
+                let value = deep(|| self.flat(terms, kids[0], env, strict))?;
+                self.note(value, strict);
+                env.push(Entry::Value(value, self.scope.len()));
+                let body = deep(|| self.flat(terms, kids[1], env, strict));
+                env.pop();
+                let body = body?;
+                self.lets.push(Binding { value, body, scope: self.scope.clone() });
+                Some(body)
+            }
+            Head::Call(f) if !self.kept.contains(&f) => {
+                let args = kids.iter().map(|k| deep(|| self.flat(terms, *k, env, strict)));
+                let args = args.collect::<Option<Vec<_>>>()?;
+                let Some(body) = self.program.defs.get(&f).and_then(|d| d.term()) else {
+                    return Some(self.out.put(head, args));
+                };
+                args.iter().for_each(|a| self.note(*a, strict));
+                let mut inner = args.iter().map(|a| Entry::Value(*a, self.scope.len())).collect();
+                let program = self.program;
+                deep(|| self.flat(&program.terms, body, &mut inner, strict))
+            }
+            _ => self.node(terms, id, env, strict),
+        }
+    }
+
+    fn node(&mut self, terms: &Terms, id: Id, env: &mut Vec<Entry>, strict: bool) -> Option<Id> {
+        let (head, kids) = (terms.head(id), terms.kids(id));
+        let n = kids.len();
+        let mut ids: Vec<Id> = Vec::with_capacity(n);
+        for (k, kid) in kids.iter().enumerate() {
+            let (depth, binds) = (self.scope.len(), head.binds(k, n));
+            if binds > 0 {
+                env.extend((depth..depth + binds).map(Entry::Bound));
+                let bound = bound(self.out, head, &ids);
+                self.scope.extend(bound);
+            }
+            let strict = strict && !(head == Head::If && k > 0);
+            let made = deep(|| self.flat(terms, *kid, env, strict));
+            env.truncate(env.len() - binds);
+            self.scope.truncate(depth);
+            ids.push(made?);
+        }
+        Some(self.out.put(head, ids))
+    }
+
+    fn note(&mut self, id: Id, strict: bool) {
+        if strict {
+            certain(self.out, id, &mut self.scope, &mut self.certain);
+        }
+    }
+}

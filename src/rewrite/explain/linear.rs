@@ -1,0 +1,320 @@
+//! A proof becomes steps: replacements one after the other, each checked as it is made.
+//!
+//! Places are kept as a term with a hole. Equal obligations under one node are done at once, so that
+//! what is shared is not proved again and again.
+
+use super::closure::{Closure, Why};
+use super::terms::Stripped;
+use crate::derive::check::Checker;
+use crate::derive::flat::parameter;
+use crate::derive::{Place, Step};
+use crate::ir::{Head, Id, Ty, deep};
+use crate::rewrite::egraph::language::Label;
+use crate::rewrite::egraph::trace::{Equation, Reason, Theta, Tid, Trace};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// Why there are no steps.
+pub enum Failed {
+    /// The checker refuses the use of an equation.
+    Equation(usize, String),
+    /// The terms are not proved equal, or the steps are too many.
+    Hopeless(String),
+}
+
+/// Derivations have no more steps than this.
+const MAX_STEPS: usize = 4000;
+/// Proofs within proofs are looked up so often at most.
+const MAX_WORK: usize = 20_000;
+/// Places that are listed one by one.
+const MAX_PLACES: usize = 100;
+/// The text of a term brought back is at most so many nodes.
+const MAX_TEXT: u64 = 4000;
+
+/// Variables of a lemma are moved where it is used: by the last of these first.
+type Maps = Vec<(Arc<Theta>, usize)>;
+
+/// Makes steps from a proof.
+pub struct Linear<'a, 'b> {
+    /// The terms.
+    pub trace: &'a mut Trace,
+    /// The equations.
+    pub equations: &'a [Equation],
+    /// The proofs.
+    pub closure: &'a Closure,
+    /// Follows the steps.
+    pub checker: &'a mut Checker<'b>,
+    /// The steps so far.
+    pub steps: Vec<Step>,
+    /// The program after each step.
+    pub programs: Vec<Id>,
+    holes: u32,
+    /// How many proofs were looked up.
+    work: usize,
+    stripped: Stripped,
+}
+
+impl<'a, 'b> Linear<'a, 'b> {
+    /// Nothing yet.
+    pub fn new(
+        trace: &'a mut Trace,
+        equations: &'a [Equation],
+        closure: &'a Closure,
+        checker: &'a mut Checker<'b>,
+    ) -> Linear<'a, 'b> {
+        let (steps, programs) = Default::default();
+        Linear { trace, equations, closure, checker, steps, programs, holes: 0, work: 0, stripped: Stripped::new() }
+    }
+
+    /// Takes the checker from one term to another.
+    pub fn run(&mut self, from: Tid, to: Tid) -> Result<(), Failed> {
+        let hole = self.hole();
+        self.transform(hole, hole, from, to, &vec![])
+    }
+
+    fn hole(&mut self) -> Tid {
+        self.holes += 1;
+        self.trace.put(Label::Param(u32::MAX - self.holes, Ty::tuple([])), [])
+    }
+
+    /// Steps from `context` with `x` in its hole to the same with `y`.
+    fn transform(&mut self, context: Tid, hole: Tid, x: Tid, y: Tid, maps: &Maps) -> Result<(), Failed> {
+        self.work += 1;
+        if self.work > MAX_WORK {
+            return Err(Failed::Hopeless("the proof is too long".into()));
+        }
+        let Some(path) = self.closure.path(x, y) else {
+            return Err(Failed::Hopeless("no chain of equations leads there".into()));
+        };
+        let mut now = x;
+        for (next, why) in path {
+            match why {
+                Why::Congruence => deep(|| self.parts(context, hole, now, next, maps))?,
+                Why::Equation(k) => match &self.equations[k].reason {
+                    Reason::By(name) => self.step(context, hole, (now, next), maps, k, name.clone())?,
+                    Reason::Mapped(a, b, theta) => {
+                        let mut inner = maps.clone();
+                        inner.push((theta.clone(), 0));
+                        let forward = now == self.equations[k].left;
+                        let (a, b) = if forward { (*a, *b) } else { (*b, *a) };
+                        deep(|| self.transform(context, hole, a, b, &inner))?;
+                    }
+                },
+            }
+            now = next;
+        }
+        Ok(())
+    }
+
+    /// Steps from a node to one with other, equal children.
+    fn parts(&mut self, context: Tid, hole: Tid, x: Tid, y: Tid, maps: &Maps) -> Result<(), Failed> {
+        let mut pairs = vec![];
+        self.different(x, y, 0, &mut pairs, &mut FxHashSet::default());
+        let mut done: FxHashSet<(Tid, Tid, usize)> = FxHashSet::default();
+        for pair in &pairs {
+            let inner = self.hole();
+            let mut memo = FxHashMap::default();
+            let with_hole = self.partly(x, y, 0, &done, (*pair, inner), &mut memo);
+            let with_hole = self.mapped(with_hole, maps, 0);
+            let whole = self.plugged(context, hole, with_hole);
+            let lifted: Maps = maps.iter().map(|(t, under)| (t.clone(), under + pair.2)).collect();
+            self.transform(whole, inner, pair.0, pair.1, &lifted)?;
+            done.insert(*pair);
+        }
+        Ok(())
+    }
+
+    /// Whether two terms differ in their children only.
+    fn congruent(&self, x: Tid, y: Tid) -> bool {
+        let (a, b) = (self.trace.node(x), self.trace.node(y));
+        a.0 == b.0
+            && a.1.len() == b.1.len()
+            && matches!(self.closure.path(x, y).as_deref(), Some([(_, Why::Congruence)]))
+    }
+
+    /// The pairs of different parts that are equal for other reasons than equal children, with the
+    /// number of binders they stand under.
+    fn different(
+        &self,
+        x: Tid,
+        y: Tid,
+        under: usize,
+        out: &mut Vec<(Tid, Tid, usize)>,
+        seen: &mut FxHashSet<(Tid, Tid, usize)>,
+    ) {
+        if x == y || !seen.insert((x, y, under)) {
+            return;
+        }
+        if !self.congruent(x, y) {
+            return out.push((x, y, under));
+        }
+        let (label, kids) = self.trace.node(x);
+        let other = &self.trace.node(y).1;
+        for k in 0..kids.len() {
+            let binds = if let Label::Head(h) = label { h.binds(k, kids.len()) } else { 0 };
+            // What a variable ranges over is no part of the program.
+            if !matches!(label, Label::Head(Head::Var(..))) {
+                deep(|| self.different(kids[k], other[k], under + binds, out, seen));
+            }
+        }
+    }
+
+    /// The term between `x` and `y`: of `y` what is done, a hole at one pair, the rest of `x`.
+    fn partly(
+        &mut self,
+        x: Tid,
+        y: Tid,
+        under: usize,
+        done: &FxHashSet<(Tid, Tid, usize)>,
+        at: ((Tid, Tid, usize), Tid),
+        memo: &mut FxHashMap<(Tid, Tid, usize), Tid>,
+    ) -> Tid {
+        let key = (x, y, under);
+        if x == y {
+            return x;
+        }
+        if key == at.0 {
+            return at.1;
+        }
+        if done.contains(&key) {
+            return y;
+        }
+        if let Some(known) = memo.get(&key) {
+            return *known;
+        }
+        let out = match self.congruent(x, y) {
+            false => x,
+            true => {
+                let (label, kids) = self.trace.node(x).clone();
+                let other = self.trace.node(y).1.clone();
+                let n = kids.len();
+                let mut new = vec![];
+                for k in 0..n {
+                    let binds = if let Label::Head(h) = label { h.binds(k, n) } else { 0 };
+                    new.push(deep(|| self.partly(kids[k], other[k], under + binds, done, at, memo)));
+                }
+                self.trace.put(label, new)
+            }
+        };
+        memo.insert(key, out);
+        out
+    }
+
+    fn mapped(&mut self, id: Tid, maps: &Maps, under: usize) -> Tid {
+        maps.iter().rev().fold(id, |id, (theta, lift)| self.trace.mapped(id, theta, lift + under))
+    }
+
+    /// A context with a term in its hole.
+    fn plugged(&mut self, context: Tid, hole: Tid, term: Tid) -> Tid {
+        let mut memo = FxHashMap::default();
+        memo.insert(hole, term);
+        self.replaced(context, &mut memo)
+    }
+
+    fn replaced(&mut self, id: Tid, memo: &mut FxHashMap<Tid, Tid>) -> Tid {
+        if let Some(done) = memo.get(&id) {
+            return *done;
+        }
+        let (label, kids) = self.trace.node(id).clone();
+        let new: Vec<Tid> = kids.iter().map(|k| deep(|| self.replaced(*k, memo))).collect();
+        let out = if new[..] == kids[..] { id } else { self.trace.put(label, new) };
+        memo.insert(id, out);
+        out
+    }
+
+    fn strip(&mut self, id: Tid) -> Result<Id, Failed> {
+        let out = self.stripped.term(self.trace, &mut self.checker.terms, id);
+        out.ok_or_else(|| Failed::Hopeless("a term on the way has no type".into()))
+    }
+
+    fn step(
+        &mut self,
+        context: Tid,
+        hole: Tid,
+        (from, to): (Tid, Tid),
+        maps: &Maps,
+        k: usize,
+        name: Arc<str>,
+    ) -> Result<(), Failed> {
+        let forward = from == self.equations[k].left;
+        let (a, b) = (self.mapped(from, maps, 0), self.mapped(to, maps, 0));
+        let (before, after) = (self.plugged(context, hole, a), self.plugged(context, hole, b));
+        let (p, q, y) = (self.strip(before)?, self.strip(after)?, self.strip(b)?);
+        if p == q {
+            return Ok(());
+        }
+        if p != self.checker.now {
+            return Err(Failed::Equation(k, "the steps went astray".into()));
+        }
+        if self.steps.len() >= MAX_STEPS {
+            return Err(Failed::Hopeless("too many steps".into()));
+        }
+        if self.checker.terms.size(y) > MAX_TEXT && !forward {
+            return Err(Failed::Equation(k, "the term brought back is too large".into()));
+        }
+        // The hole as a leaf of the type that belongs there.
+        let leaf = self.checker.terms.put(parameter(usize::MAX, self.checker.terms.ty(y)), []);
+        let mark = self.trace.put(Label::Param(u32::MAX, self.checker.terms.ty(y)), []);
+        let marked = self.plugged(context, hole, mark);
+        let mut with_leaf = Stripped::with(mark, leaf);
+        let shape = with_leaf.term(self.trace, &mut self.checker.terms, marked);
+        let shape = shape.ok_or_else(|| Failed::Hopeless("a term on the way has no type".into()))?;
+        let mut at = vec![];
+        places(self.checker, shape, leaf, &mut vec![], &mut at, &mut FxHashMap::default());
+        let Some(path) = at.first().cloned() else { return Err(Failed::Hopeless("a place is lost".into())) };
+        let text = (!forward).then(|| self.checker.show(y, &path));
+        let mut step = Step { by: name.to_string(), at: vec![path], place: Place::Here, to: text, cost: 0.0 };
+        let before = self.checker.now;
+        let mut refused = None;
+        if at.len() > 1 {
+            step.place = Place::Everywhere;
+            refused = self.checker.step(&step).err();
+            if refused.is_none() && self.checker.now != q || refused.is_some() {
+                self.checker.now = before;
+                if at.len() > MAX_PLACES {
+                    return Err(Failed::Equation(k, refused.unwrap_or_else(|| "too many places".into())));
+                }
+                (step.place, step.at, refused) = (Place::Here, at, None);
+                refused = self.checker.step(&step).err().or(refused);
+            }
+        } else if let Err(why) = self.checker.step(&step) {
+            refused = Some(why);
+        }
+        if let Some(why) = refused {
+            return Err(Failed::Equation(k, why));
+        }
+        if self.checker.now != q {
+            return Err(Failed::Equation(k, "the step leads elsewhere".into()));
+        }
+        self.steps.push(step);
+        self.programs.push(q);
+        Ok(())
+    }
+}
+
+/// The paths to a leaf; no more than can be listed, and one.
+fn places(
+    checker: &Checker<'_>,
+    id: Id,
+    leaf: Id,
+    path: &mut Vec<usize>,
+    out: &mut Vec<Vec<usize>>,
+    without: &mut FxHashMap<Id, bool>,
+) -> bool {
+    if id == leaf {
+        out.push(path.clone());
+        return true;
+    }
+    if without.get(&id) == Some(&false) || out.len() > MAX_PLACES {
+        return false;
+    }
+    let mut found = false;
+    for k in 0..checker.terms.kids(id).len() {
+        let kid = checker.terms.kids(id)[k];
+        path.push(k);
+        found |= deep(|| places(checker, kid, leaf, path, out, without));
+        path.pop();
+    }
+    without.insert(id, found);
+    found
+}

@@ -1,0 +1,68 @@
+//! Flat programs get lets again, to be shown and to be costed on the way.
+
+use crate::cost::{Model, Shape};
+use crate::derive::check::Checker;
+use crate::derive::flat::{Scope, bound, to_body};
+use crate::derive::prove::Prover;
+use crate::ir::{Def, Head, Id, Terms, Ty, deep};
+use crate::rewrite::egraph::elaborate::elaborate;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A flat program as a body with lets, in an arena of its own.
+pub fn shared(terms: &Terms, flat: Id, def: &Def, model: Model) -> (Terms, Id) {
+    let (mut terms, known, local, memo, bounds) =
+        (terms.clone(), Default::default(), Default::default(), Default::default(), Default::default());
+    let mut prover = Prover { terms: &mut terms, def, known: &known, local: &local, real: false, memo, bounds };
+    let (total, body) = totals(&mut prover, flat);
+    let id = with_lets(&mut terms, body, def, &total, model);
+    (terms, id)
+}
+
+/// The present program of a checker as a body with lets, in an arena of its own.
+pub fn proved(checker: &mut Checker<'_>, def: &Def, model: Model) -> (Terms, Id) {
+    let now = checker.now;
+    let (total, body) = checker.proving(|p| totals(p, now));
+    let mut terms = checker.terms.clone();
+    let id = with_lets(&mut terms, body, def, &total, model);
+    (terms, id)
+}
+
+/// The body of a flat program, and which of its parts cannot fail.
+fn totals(p: &mut Prover<'_>, flat: Id) -> (FxHashMap<Id, bool>, Id) {
+    let (n, mut total) = (p.def.params.len(), FxHashMap::default());
+    let body = to_body(p.terms, flat, n, 0);
+    mark(p, (flat, body), &vec![], &mut total, &mut FxHashSet::default());
+    (total, body)
+}
+
+fn with_lets(terms: &mut Terms, body: Id, def: &Def, total: &FxHashMap<Id, bool>, model: Model) -> Id {
+    let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
+    let costs = |head: Head, tys: &[Ty], ty: Ty| {
+        let shape = Shape { ty, kids: tys, elements: 1.0, inner: 1.0, trips: 2.0 };
+        model.own(head, &shape) > model.binding()
+    };
+    elaborate(terms, body, &params, total, &costs)
+}
+
+/// Notes which terms of a body cannot fail, wherever they stand in it.
+fn mark(
+    p: &mut Prover<'_>,
+    (flat, body): (Id, Id),
+    scope: &Scope,
+    total: &mut FxHashMap<Id, bool>,
+    seen: &mut FxHashSet<(Id, Id, Scope)>,
+) {
+    if !seen.insert((flat, body, scope.clone())) {
+        return;
+    }
+    let safe = p.safe(flat, scope);
+    *total.entry(body).or_insert(safe) &= safe;
+    let (head, flats, bodies) = (p.terms.head(flat), p.terms.kids(flat).to_vec(), p.terms.kids(body).to_vec());
+    for (k, pair) in flats.iter().zip(bodies).enumerate() {
+        let mut inner = scope.clone();
+        if head.binds(k, flats.len()) > 0 {
+            inner.extend(bound(p.terms, head, &flats));
+        }
+        deep(|| mark(p, (*pair.0, pair.1), &inner, total, seen));
+    }
+}

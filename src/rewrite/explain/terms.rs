@@ -1,0 +1,283 @@
+//! Flat terms become concrete terms of a trace and come back; and the equations that need no search.
+
+use crate::derive::axioms::Axiom;
+use crate::derive::flat::{first_of_name, parameter};
+use crate::ir::{Def, Head, Id, Lit, Op, Terms, deep};
+use crate::rewrite::egraph::language::Label;
+use crate::rewrite::egraph::trace::{Theta, Tid, Trace};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The concrete term of a let-free term over a definition's parameters.
+pub fn concrete(trace: &mut Trace, terms: &Terms, id: Id, params: usize) -> Tid {
+    Import { trace, terms, params, memo: FxHashMap::default() }.term(id, &mut vec![])
+}
+
+struct Import<'a> {
+    trace: &'a mut Trace,
+    terms: &'a Terms,
+    params: usize,
+    memo: FxHashMap<(Id, Vec<Tid>), Tid>,
+}
+
+impl Import<'_> {
+    fn term(&mut self, id: Id, scope: &mut Vec<Tid>) -> Tid {
+        let (head, kids) = (self.terms.head(id), self.terms.kids(id));
+        if let Head::Var(i, ty) = head {
+            let i = i as usize;
+            return match scope.len().checked_sub(1 + i) {
+                Some(level) => self.trace.put(Label::Head(head), [scope[level]]),
+                None => {
+                    let k = self.params - 1 - (i - scope.len());
+                    self.trace.put(Label::Param(k as u32, ty), [])
+                }
+            };
+        }
+        let key = (id, scope.clone());
+        if let Some(done) = self.memo.get(&key) {
+            return *done;
+        }
+        let mut new: Vec<Tid> = vec![];
+        for (k, kid) in kids.iter().enumerate() {
+            let depth = scope.len();
+            if head.binds(k, kids.len()) > 0 {
+                scope.extend(extents(self.trace, head, &new));
+            }
+            new.push(deep(|| self.term(*kid, scope)));
+            scope.truncate(depth);
+        }
+        let out = self.trace.put(Label::Head(head), new);
+        self.memo.insert(key, out);
+        out
+    }
+}
+
+/// What the variables of a binder range over, as the e-graph has it.
+fn extents(trace: &mut Trace, head: Head, kids: &[Tid]) -> Vec<Tid> {
+    let unknown = trace.put(Label::Unknown, []);
+    let mut closed = |size: Tid| bound(trace, size).unwrap_or(unknown);
+    match head {
+        Head::Build(d) | Head::Reduce(_, d) => kids[..d].iter().map(|k| closed(*k)).collect(),
+        Head::Arg(_) => vec![closed(kids[0])],
+        Head::Scatter(d) => vec![closed(kids[d])],
+        Head::Scan => vec![unknown, closed(kids[1])],
+        Head::Fold => vec![unknown, unknown],
+        _ => vec![unknown],
+    }
+}
+
+/// A closed term that is at least a size. A size that depends on loops may be known from what makes
+/// the tensor, and then does not.
+fn bound(trace: &mut Trace, size: Tid) -> Option<Tid> {
+    let size = if trace.free(size).is_closed() { size } else { normal(trace, size, &mut FxHashMap::default()) };
+    if trace.free(size).is_closed() {
+        return Some(size);
+    }
+    let extent = |id: Tid| match trace.node(id) {
+        (Label::Head(Head::Var(..)), kids) if trace.node(kids[0]).0 != Label::Unknown => Some(kids[0]),
+        _ => None,
+    };
+    let one = |id: Tid| trace.node(id).0 == Label::Head(Head::Const(Lit::int(1)));
+    match trace.node(size) {
+        (Label::Head(Head::Op(Op::Add)), kids) if one(kids[1]) => extent(kids[0]),
+        (Label::Head(Head::Op(Op::Add)), kids) if one(kids[0]) => extent(kids[1]),
+        _ => extent(size),
+    }
+}
+
+/// A term with parts of tuples and sizes as they are known.
+fn normal(trace: &mut Trace, id: Tid, memo: &mut FxHashMap<Tid, Tid>) -> Tid {
+    if let Some(done) = memo.get(&id) {
+        return *done;
+    }
+    let (label, kids) = trace.node(id).clone();
+    let kids: Vec<Tid> = kids.iter().map(|k| deep(|| normal(trace, *k, memo))).collect();
+    let first = kids.first().map(|k| trace.node(*k).clone());
+    let known = match (label, first) {
+        (Label::Head(Head::Get(i, _)), Some((Label::Head(Head::Tuple), parts))) => Some(parts[i as usize]),
+        (Label::Head(Head::Size(axis)), _) => known_size(trace, kids[0], axis),
+        _ => None,
+    };
+    let out = known.unwrap_or_else(|| trace.put(label, kids));
+    memo.insert(id, out);
+    out
+}
+
+/// Concrete terms as flat terms, where parameters are leaves.
+pub struct Stripped {
+    memo: FxHashMap<Tid, Id>,
+}
+
+impl Default for Stripped {
+    fn default() -> Stripped {
+        Stripped::new()
+    }
+}
+
+impl Stripped {
+    /// Nothing yet.
+    pub fn new() -> Stripped {
+        Stripped { memo: FxHashMap::default() }
+    }
+
+    /// One term is known already.
+    pub fn with(id: Tid, flat: Id) -> Stripped {
+        Stripped { memo: [(id, flat)].into_iter().collect() }
+    }
+
+    /// The flat term. Nothing where the types do not fit.
+    pub fn term(&mut self, trace: &Trace, terms: &mut Terms, id: Tid) -> Option<Id> {
+        if let Some(done) = self.memo.get(&id) {
+            return Some(*done);
+        }
+        let (label, kids) = trace.node(id).clone();
+        let out = match label {
+            Label::Param(k, ty) => terms.add(parameter(k as usize, ty), []).ok()?,
+            Label::Unknown => return None,
+            Label::Head(head @ Head::Var(..)) => terms.add(head, []).ok()?,
+            Label::Head(head) => {
+                let kids = kids.iter().map(|k| deep(|| self.term(trace, terms, *k))).collect::<Option<Vec<_>>>()?;
+                terms.add(head, kids).ok()?
+            }
+        };
+        self.memo.insert(id, out);
+        Some(out)
+    }
+}
+
+/// Records what axioms say of a term and its parts, and of what they make.
+pub fn axioms(trace: &mut Trace, def: &Def, root: Tid, seen: &mut FxHashSet<Tid>) {
+    let mut todo = vec![root];
+    while let Some(id) = todo.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let (label, kids) = trace.node(id).clone();
+        todo.extend(&kids);
+        let Label::Head(head) = label else { continue };
+        for (axiom, to) in equal(trace, def, head, &kids) {
+            trace.by(id, to, axiom.name());
+            // What reading a table gives is there already; more of it could be endless.
+            if axiom != Axiom::Element {
+                todo.push(to);
+            }
+        }
+    }
+}
+
+/// Records what extraction does on its way, wherever it could: literals fold, and copies are no copies.
+pub fn literals_and_copies(trace: &mut Trace, def: &Def, id: Tid) {
+    let (label, kids) = trace.node(id).clone();
+    if let Label::Head(head @ (Head::Op(_) | Head::Cast(_) | Head::Build(_))) = label {
+        for (axiom, to) in equal(trace, def, head, &kids) {
+            trace.by(id, to, axiom.name());
+        }
+    }
+}
+
+fn equal(trace: &mut Trace, def: &Def, head: Head, kids: &[Tid]) -> Vec<(Axiom, Tid)> {
+    let first = kids.first().map(|k| trace.node(*k).clone());
+    let mut out = vec![];
+    match (head, first) {
+        (Head::Op(_) | Head::Cast(_), _) => {
+            let args = kids.iter().map(|k| match trace.node(*k).0 {
+                Label::Head(Head::Const(l)) => Some(l),
+                _ => None,
+            });
+            if let Some(lit) = args.collect::<Option<Vec<Lit>>>().and_then(|args| literal(head, &args)) {
+                out.push((Axiom::Literals, trace.put(Label::Head(Head::Const(lit)), [])));
+            }
+        }
+        (Head::Get(i, _), Some((Label::Head(Head::Tuple), parts))) => out.push((Axiom::Part, parts[i as usize])),
+        (Head::Size(axis), Some((Label::Param(k, _), _))) => {
+            if let Some((k, axis)) = first_of_name(def, k as usize, axis) {
+                let leaf = trace.put(Label::Param(k as u32, def.params[k].ty), []);
+                out.push((Axiom::NamedSize, trace.put(Label::Head(Head::Size(axis)), [leaf])));
+            }
+        }
+        (Head::Size(axis), _) => out.extend(known_size(trace, kids[0], axis).map(|s| (Axiom::Size, s))),
+        (Head::Index(d), _) => {
+            if let (Label::Head(Head::Build(e)), inner) = trace.node(kids[d]).clone()
+                && e == d
+            {
+                let inner_most = kids[..d].iter().rev().map(|k| Some(*k)).collect();
+                let theta = Theta { inner: inner_most, depth: 0 };
+                out.push((Axiom::Element, trace.mapped(inner[d], &theta, 0)));
+            }
+        }
+        (Head::Build(d), _) => {
+            if let (Label::Head(Head::Index(e)), read) = trace.node(kids[d]).clone()
+                && e == d
+                && (0..d)
+                    .all(|k| matches!(trace.node(read[k]).0, Label::Head(Head::Var(i, _)) if i as usize == d - 1 - k))
+            {
+                out.extend(lowered(trace, read[d], d).map(|t| (Axiom::Copy, t)));
+            }
+        }
+        _ => {}
+    }
+    out
+}
+
+fn literal(head: Head, args: &[Lit]) -> Option<Lit> {
+    let value = match head {
+        Head::Op(op) => op.eval(args).ok()?,
+        Head::Cast(s) => args.first()?.cast(s)?,
+        _ => return None,
+    };
+    value.as_f64().is_none_or(f64::is_finite).then_some(value)
+}
+
+/// A term moved out of the `n` innermost binders, where it does not depend on them.
+fn lowered(trace: &mut Trace, id: Tid, n: usize) -> Option<Tid> {
+    let theta = Theta { inner: vec![None; n], depth: 0 };
+    (!trace.free(id).below(n)).then(|| trace.mapped(id, &theta, 0))
+}
+
+/// The size of an axis, as [`crate::types::shape`] finds it; at worst the size of the term.
+fn size(trace: &mut Trace, id: Tid, axis: usize) -> Tid {
+    match deep(|| known_size(trace, id, axis)) {
+        Some(known) => known,
+        None => trace.put(Label::Head(Head::Size(axis)), [id]),
+    }
+}
+
+fn known_size(trace: &mut Trace, id: Tid, axis: usize) -> Option<Tid> {
+    let (label, kids) = trace.node(id).clone();
+    let Label::Head(head) = label else { return None };
+    match head {
+        Head::Build(d) | Head::ConstVec(d) | Head::DeltaVec(d) | Head::Scatter(d) if axis < d => Some(kids[axis]),
+        Head::Build(d) => {
+            let inner = size(trace, kids[d], axis - d);
+            lowered(trace, inner, d)
+        }
+        Head::ConstVec(d) => Some(size(trace, kids[d], axis - d)),
+        Head::DeltaVec(d) => Some(size(trace, kids[2 * d], axis - d)),
+        Head::Scan if axis == 0 => Some(kids[1]),
+        Head::VecInit if axis == 0 => Some(trace.put(Label::Head(Head::Const(Lit::int(kids.len() as i64))), [])),
+        Head::Scan | Head::VecInit => Some(size(trace, kids[0], axis - 1)),
+        Head::Fold => Some(size(trace, kids[0], axis)),
+        Head::Assert => Some(size(trace, kids[1], axis)),
+        Head::Index(d) => Some(size(trace, kids[d], axis + d)),
+        Head::Sum => {
+            let (rank, _) = trace.ty(kids[0]).as_tensor()?;
+            Some(size(trace, kids[0], axis + rank))
+        }
+        Head::Reduce(_, d) => {
+            let inner = size(trace, kids[d], axis);
+            lowered(trace, inner, d)
+        }
+        Head::If => {
+            let (a, b) = (size(trace, kids[1], axis), size(trace, kids[2], axis));
+            Some(if a == b { a } else { trace.put(label, [kids[0], a, b]) })
+        }
+        Head::Op(_) => {
+            let tensor = kids.iter().copied().find(|k| trace.ty(*k).axes() > 0)?;
+            Some(size(trace, tensor, axis))
+        }
+        Head::Get(i, _) => match trace.node(kids[0]).clone() {
+            (Label::Head(Head::Tuple), parts) => Some(size(trace, parts[i as usize], axis)),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,237 @@
+//! Derivations replay: those of the corpus and of random programs; what was tampered with does not.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+mod common;
+
+use common::corpus;
+use common::generate::{self, Knobs};
+use daedal::cost::Model;
+use daedal::derive::record::{self, Header, Record};
+use daedal::derive::replay::replay;
+use daedal::diag::Source;
+use daedal::ir::Program;
+use daedal::pipeline::{Options, Outcome, optimize_with, prepare};
+use daedal::rules::{Level, Library};
+use rayon::prelude::*;
+
+fn options(cost: Model, float: Level, max_nodes: usize) -> Options<'static> {
+    Options { cost, float, max_nodes, derive: true, ..Options::standard() }
+}
+
+/// The record of an outcome, as text.
+fn written(program: &Program, outcome: &Outcome, library: &Library, level: Level) -> String {
+    let header = Header {
+        program: record::hash(&program.source.text),
+        level,
+        cost_model: "knossos".into(),
+        rules: record::hash_rules(library),
+        rule_files: vec![],
+    };
+    let all: Vec<_> = outcome.derivations.iter().map(|d| d.derivation.clone()).collect();
+    record::write(&header, &all)
+}
+
+fn read(text: &str) -> Record {
+    record::read(&Source::new("steps.jsonl", text)).unwrap_or_else(|d| panic!("{d}"))
+}
+
+/// Protects: every result for the corpus is derived, at both levels, and its derivation replays.
+#[test]
+fn derivations_of_the_corpus_replay() {
+    let library = Library::shipped().unwrap();
+    for (cost, float) in [(Model::Knossos, Level::Real), (Model::Analytic, Level::Exact)] {
+        let rules = prepare(&library, float).unwrap();
+        let mut steps = 0;
+        for case in corpus() {
+            let outcome = optimize_with(&case.program, &rules, &options(cost, float, 1000)).unwrap();
+            let text = written(&case.program, &outcome, &library, float);
+            let verdicts = replay(&case.program, &read(&text), &library, "steps.jsonl");
+            let verdicts = verdicts.unwrap_or_else(|d| panic!("{} ({float}): {d}", case.name));
+            assert_eq!(verdicts.len(), outcome.rows.len());
+            steps += verdicts.iter().map(|v| v.steps).sum::<usize>();
+            for d in &outcome.derivations {
+                if !d.given_up.is_empty() {
+                    println!("{} {float} {}: {:?}", case.name, d.derivation.name, d.given_up);
+                }
+            }
+        }
+        println!("{steps} steps at {float}");
+        assert!(steps > 300, "only {steps} steps");
+    }
+}
+
+/// Derives random programs and replays; how many had steps, and how many results were given up.
+fn random(seeds: std::ops::Range<u64>, float: Level) -> (usize, usize) {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, float).unwrap();
+    let knobs = Knobs { budget: 24, dyadic: float == Level::Real, failing: true, renamed: false };
+    let one = |seed: u64| -> Result<(bool, usize), String> {
+        let made = generate::program(seed, &knobs);
+        let program = common::read("random.ks", &made.text).map_err(|d| d.to_string())?;
+        let cost = if seed.is_multiple_of(2) { Model::Knossos } else { Model::Analytic };
+        let outcome =
+            optimize_with(&program, &rules, &options(cost, float, 400)).map_err(|d| format!("seed {seed}: {d}"))?;
+        let text = written(&program, &outcome, &library, float);
+        replay(&program, &read(&text), &library, "steps.jsonl")
+            .map_err(|d| format!("seed {seed}: {d}\n{}\n{text}", made.text))?;
+        let steps = outcome.derivations.iter().any(|d| !d.derivation.steps.is_empty());
+        let lost: Vec<_> = outcome.derivations.iter().filter(|d| !d.given_up.is_empty()).collect();
+        for d in &lost {
+            println!("seed {seed} {}: {:?}\n{}", d.derivation.name, d.given_up, made.text);
+        }
+        Ok((steps, lost.len()))
+    };
+    let results: Vec<Result<(bool, usize), String>> = seeds.into_par_iter().map(one).collect();
+    let failed: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
+    assert!(failed.is_empty(), "{} failures, the first:\n{}", failed.len(), failed[0]);
+    let (mut steps, mut lost) = (0, 0);
+    for (with, given_up) in results.into_iter().flatten() {
+        steps += usize::from(with);
+        lost += given_up;
+    }
+    (steps, lost)
+}
+
+/// Protects: what is claimed of random programs is proved, failures included.
+#[test]
+fn derivations_of_random_programs_replay() {
+    let (exact, lost_exact) = random(0..2500, Level::Exact);
+    let (real, lost_real) = random(2500..5000, Level::Real);
+    println!("with steps: {exact} {real}; given up: {lost_exact} {lost_real}");
+    assert!(exact > 300 && real > 300, "only {exact} and {real} programs had steps");
+    assert!(lost_exact + lost_real < 50, "{lost_exact} and {lost_real} results were given up");
+}
+
+/// What a replay of hand-written lines says: the number of steps, or the refusal.
+fn told(program: &str, level: Level, lines: &[&str]) -> Result<usize, String> {
+    let library = Library::shipped().unwrap();
+    let program = common::read("p.ks", program).unwrap();
+    let header = Header {
+        program: record::hash(&program.source.text),
+        level,
+        cost_model: "knossos".into(),
+        rules: record::hash_rules(&library),
+        rule_files: vec![],
+    };
+    let text = record::write(&header, &[]) + &lines.join("\n");
+    let record = record::read(&Source::new("steps.jsonl", text)).map_err(|d| d.to_string())?;
+    let verdicts = replay(&program, &record, &library, "steps.jsonl").map_err(|d| d.to_string())?;
+    Ok(verdicts.iter().map(|v| v.steps).sum())
+}
+
+const DOUBLE: &str = "(def f Float ((x : (Vec Float) n)) (sumbuild n (lam (i : Integer) (mul 2.0 (index i x)))))";
+const HEAD: &str = r#"{"def":"f","params":["(Vec Float)"],"cost":1,"unfolded":1}"#;
+const SCALED: &str = r#"{"step":1,"by":"sum-of-scaled","at":[[]],"cost":1}"#;
+const AS_SUM: &str = r#"{"step":2,"by":"sumbuild-as-sum","at":[[1]],"cost":1}"#;
+const RESULT: &str = r#"{"result":"(def f Float ((x : (Vec Float) n)) (mul 2.0 (sum x)))","cost":1}"#;
+
+/// Protects: what was written holds, and each way of changing it is refused on the line that changed.
+#[test]
+fn tampered_derivations_are_refused() {
+    assert_eq!(told(DOUBLE, Level::Real, &[HEAD, SCALED, AS_SUM, RESULT]), Ok(2));
+    let wrong = |from: &str, to: &str| -> &'static str { SCALED.replace(from, to).leak() };
+    let head = HEAD.replace("\"f\"", "\"h\"");
+    let swapped = AS_SUM.replace("\"step\":2", "\"step\":1");
+    let other = RESULT.replace("2.0", "3.0");
+    let renamed = RESULT.replace("(def f", "(def g");
+    let sizes = RESULT.replace(") n)", "))");
+    let cases: Vec<(Vec<&str>, &str)> = vec![
+        (vec![HEAD, wrong("sum-of-scaled", "sum-of-negated"), AS_SUM, RESULT], "steps.jsonl:3: `f`: the left side of"),
+        (vec![HEAD, wrong("sum-of-scaled", "sum-of-luck"), AS_SUM, RESULT], "there is no rule `sum-of-luck`"),
+        (vec![HEAD, wrong("[[]]", "[[1]]"), AS_SUM, RESULT], "does not match here"),
+        (vec![HEAD, wrong("[[]]", "[[7]]"), AS_SUM, RESULT], "there is no part 7"),
+        (vec![HEAD, wrong("[[]]", "[]"), AS_SUM, RESULT], "at least one place"),
+        (vec![HEAD, wrong("\"cost\":1", "\"cost\":1,\"to\":\"(mul 2.0 (sum x))\""), AS_SUM, RESULT], "does not match"),
+        (vec![HEAD, SCALED, RESULT], "without its lets the result is not the term"),
+        (vec![HEAD, &swapped, RESULT], "does not match here"),
+        (vec![HEAD, AS_SUM, SCALED, RESULT], "expected step 1"),
+        (vec![HEAD, SCALED, AS_SUM, &other], "steps.jsonl:5: `f`: without its lets"),
+        (vec![HEAD, SCALED, AS_SUM, &renamed], "no definition of this name"),
+        (vec![HEAD, SCALED, AS_SUM, &sizes], "no definition of this name with these parameters"),
+        (vec![HEAD, SCALED, AS_SUM], "ends before the result of `f`"),
+        (vec![&head, SCALED, AS_SUM, RESULT], "no such definition"),
+        (vec![HEAD, RESULT], "the result is not the term"),
+    ];
+    for (lines, want) in cases {
+        let found = told(DOUBLE, Level::Real, &lines).unwrap_err();
+        assert!(found.contains(want), "expected {want}\nfound {found}");
+    }
+    let found = told(DOUBLE, Level::Exact, &[HEAD, SCALED, AS_SUM, RESULT]).unwrap_err();
+    assert!(found.contains("is a rule for `real`, and `exact` is asked for"), "{found}");
+}
+
+/// Protects: a condition that does not hold, a failure brought back, and a let before its guard.
+#[test]
+fn what_is_not_proved_is_refused() {
+    let head = |params: &str| format!(r#"{{"def":"f","params":[{params}],"cost":1,"unfolded":1}}"#);
+    let step = |by: &str, rest: &str| format!(r#"{{"step":1,"by":"{by}","at":[[]],"cost":1{rest}}}"#);
+    let result = |text: &str| format!(r#"{{"result":"{text}","cost":1}}"#);
+    let two = head(r#""Float","Float""#);
+    let quotient = |divisor: &str| {
+        let program = format!("(def f Float ((a : Float) (b : Float)) (div (mul a {divisor}) {divisor}))");
+        let result = result("(def f Float ((a : Float) (b : Float)) a)");
+        told(&program, Level::Real, &[&two, &step("mul-div-cancel", ""), &result])
+    };
+    assert_eq!(quotient("(exp b)"), Ok(1));
+    let found = quotient("b").unwrap_err();
+    assert!(found.contains("the condition `nonzero` of `mul-div-cancel` is not proved here"), "{found}");
+
+    let vector = head(r#""(Vec Float)","Bool""#);
+    let params = "((x : (Vec Float) n) (p : Bool))";
+    let bring = |to: &str| {
+        let program = format!("(def f Float {params} 1.0)");
+        let result = result(&format!("(def f Float {params} {to})"));
+        told(&program, Level::Exact, &[&vector, &step("if-same", &format!(r#","to":"{to}""#)), &result])
+    };
+    assert_eq!(bring("(if p 1.0 1.0)"), Ok(1));
+    let found = bring("(if (gt (index 0 x) 0.0) 1.0 1.0)").unwrap_err();
+    assert!(found.contains("what `if-same` brings back could fail where the program did not"), "{found}");
+    let found = bring("(if q 1.0 1.0)").unwrap_err();
+    assert!(found.contains("the term given"), "{found}");
+    let found = bring("(if p 1.0 2.0)").unwrap_err();
+    assert!(found.contains("does not match here"), "{found}");
+    let found = bring("(if p 2.0 2.0)").unwrap_err();
+    assert!(found.contains("from right to left `if-same` does not lead here"), "{found}");
+    let found = bring("(if p 1.0 1.0)) (def g Float () 1.0").unwrap_err();
+    assert!(found.contains("steps.jsonl:3"), "{found}");
+
+    let guarded = format!("(def f Float {params} (if p (index 0 x) 0.0))");
+    let early = result(&format!("(def f Float {params} (let (v (index 0 x)) (if p v 0.0)))"));
+    let found = told(&guarded, Level::Exact, &[&vector, &early]).unwrap_err();
+    assert!(found.contains("a let of the result evaluates early what might fail"), "{found}");
+    let late = result(&format!("(def f Float {params} (if p (let (v (index 0 x)) v) 0.0))"));
+    assert_eq!(told(&guarded, Level::Exact, &[&vector, &late]), Ok(0));
+}
+
+/// Protects: a record is about one text and one set of rules.
+#[test]
+fn a_record_is_about_one_program_and_its_rules() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let program = common::read("p.ks", DOUBLE).unwrap();
+    let outcome = optimize_with(&program, &rules, &options(Model::Knossos, Level::Real, 1000)).unwrap();
+    let text = written(&program, &outcome, &library, Level::Real);
+    assert!(replay(&program, &read(&text), &library, "s").is_ok());
+    let other = common::read("p.ks", &DOUBLE.replace("2.0", "2.5")).unwrap();
+    let found = replay(&other, &read(&text), &library, "s").err().unwrap().to_string();
+    assert!(found.contains("made for another text"), "{found}");
+    let mut more = Library::shipped().unwrap();
+    more.extend(&Source::new("more.rules", "(rule \"x\" (a : Float) (sub a a) 0.0)")).unwrap();
+    let found = replay(&program, &read(&text), &more, "s").err().unwrap().to_string();
+    assert!(found.contains("made with other rules"), "{found}");
+}
+
+/// Protects: without a derivation the search finds the same.
+#[test]
+fn a_derivation_changes_no_result() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let case = corpus().into_iter().find(|c| c.name.ends_with("blas.ks")).unwrap();
+    let with = options(Model::Knossos, Level::Real, 1000);
+    let without = Options { derive: false, ..options(Model::Knossos, Level::Real, 1000) };
+    let text = |options: &Options<'_>| {
+        let outcome = optimize_with(&case.program, &rules, options).unwrap();
+        daedal::ir::print::program(&outcome.program)
+    };
+    assert_eq!(text(&with), text(&without));
+}
