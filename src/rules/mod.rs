@@ -79,6 +79,7 @@ pub enum Meta {
 }
 
 /// A typed rule.
+#[derive(Clone)]
 pub struct Rule {
     /// Unique, in kebab case.
     pub name: String,

@@ -1,6 +1,6 @@
 //! `daedal rules check`: each rule becomes a verdict, and what is wrong a program that shows it.
 
-use super::{library, only};
+use super::{library, mutated, only, proved, together};
 use crate::cli::World;
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result};
@@ -29,6 +29,18 @@ pub struct Check {
     /// Print a line for each rule
     #[arg(long)]
     verbose: bool,
+    /// Check the rules together: saturate random programs, and compare what is found equal
+    #[arg(long)]
+    set: bool,
+    /// Programs that `--set` saturates
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    programs: u64,
+    /// Change each rule in small ways, and count how many of the changed rules are found wrong
+    #[arg(long, conflicts_with = "set")]
+    mutate: bool,
+    /// Prove rules over scalars with z3, where it is installed
+    #[arg(long, conflicts_with_all = ["set", "mutate"])]
+    prove: bool,
     /// Write the first counterexample to a program
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -44,6 +56,15 @@ impl Check {
         only(&mut library, &self.rule)?;
         let place = self.output.as_deref().map(Output::at).transpose()?;
         let effort = Effort::standard(self.seed).times(self.effort.max(1));
+        if self.set {
+            return together::together(&library, self.seed, self.programs, self.json, world);
+        }
+        if self.mutate {
+            return mutated::mutated(&library, &effort, self.json, world);
+        }
+        if self.prove {
+            return proved::proved(&library, self.json, world);
+        }
         let verdicts: Vec<(&Rule, Verdict)> = library.rules.par_iter().map(|r| (r, check(r, &effort))).collect();
         if let (Some(place), Some((rule, c))) =
             (&place, verdicts.iter().find_map(|(r, v)| Some((r, v.counterexample.as_ref()?))))

@@ -2,6 +2,10 @@
 
 mod check;
 mod list;
+mod mutated;
+mod proved;
+mod test;
+mod together;
 
 use super::World;
 use crate::data;
@@ -22,6 +26,7 @@ pub struct Rules {
 enum What {
     List(list::List),
     Check(check::Check),
+    Test(test::Test),
 }
 
 impl Rules {
@@ -30,6 +35,7 @@ impl Rules {
         match &self.what {
             What::List(list) => list.run(world),
             What::Check(check) => check.run(world),
+            What::Test(test) => test.run(world),
         }
     }
 }

@@ -69,6 +69,11 @@ fn mark(rule: &Rule, id: Id, depth: usize, role: Role, out: &mut [Role]) {
     }
 }
 
+/// A small number in a numeric type; integers wrap.
+pub fn number(s: Scalar, v: f64) -> Lit {
+    if s.is_int() { Lit::Int(s, s.wrap(v as i64)) } else { Lit::of(s, v) }
+}
+
 /// Makes fillings of one rule.
 pub struct Maker<'a> {
     rule: &'a Rule,
@@ -134,7 +139,7 @@ impl<'a> Maker<'a> {
         let small = self.pick(&[0.0, 1.0, -1.0, 2.0, 0.5, -0.0, 3.0]);
         match ty.kind() {
             TyKind::Scalar(Scalar::Bool) => Tm::Lit(Lit::Bool(self.chance(0.5))),
-            TyKind::Scalar(s) => Tm::Lit(Lit::of(*s, if s.is_float() { small } else { small.trunc() })),
+            TyKind::Scalar(s) => Tm::Lit(number(*s, small)),
             TyKind::Tuple(parts) => Tm::Node(Head::Tuple, parts.iter().map(|p| self.leaf_literal(*p)).collect()),
             _ => self.variable(ty, Role::Free),
         }

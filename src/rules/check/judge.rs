@@ -162,7 +162,7 @@ impl<'a> Trial<'a> {
             match compare(&left, &right) {
                 Agreement::Same => return Outcome::Holds,
                 Agreement::Undecided => {}
-                Agreement::Invented if self.rule.level == Level::Exact => return Outcome::Holds,
+                Agreement::Invented | Agreement::Lost if self.rule.level == Level::Exact => return Outcome::Holds,
                 Agreement::Invented => return Outcome::Wrong(Wrong::Invented),
                 Agreement::Lost => return Outcome::Wrong(Wrong::Lost),
                 Agreement::Differ => return Outcome::Wrong(Wrong::Value),

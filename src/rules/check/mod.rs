@@ -7,9 +7,11 @@
 pub mod generate;
 pub mod instance;
 pub mod judge;
+pub mod mutate;
 pub mod number;
 pub mod real;
 pub mod shrink;
+pub mod smt;
 
 use super::{Level, Rule};
 use crate::eval::Value;

@@ -2,6 +2,7 @@
 //!
 //! Every step is judged again, so what comes out is a counterexample too. It must not know rules.
 
+use super::generate::number;
 use super::instance::{Filling, Role, Slot, Tm, metas};
 use crate::eval::Value;
 use crate::ir::{Lit, Scalar, Ty, TyKind};
@@ -126,7 +127,7 @@ fn reduced(tm: &Tm, out: &mut Vec<Tm>) {
 fn simple_values(ty: Ty) -> Vec<Value> {
     match ty.kind() {
         TyKind::Scalar(Scalar::Bool) => [false, true].map(|b| Value::Scalar(Lit::Bool(b))).to_vec(),
-        TyKind::Scalar(s) => [1.0, 2.0, -1.0, 0.0].map(|v| Value::Scalar(Lit::of(*s, v))).to_vec(),
+        TyKind::Scalar(s) => [1.0, 2.0, -1.0, 0.0].map(|v| Value::Scalar(number(*s, v))).to_vec(),
         _ => vec![],
     }
 }
