@@ -15,7 +15,7 @@ use crate::rules::check::generate::Maker;
 use crate::rules::check::instance::{Filling, Slot, Tm, choices, ground, instance, metas};
 use crate::rules::check::judge::{real, same_bits};
 use crate::rules::check::number::Arithmetic;
-use crate::rules::check::real::{Agreement, Prepared, Real, Reals, compare};
+use crate::rules::check::real::{Agreement, Prepared, Real, Reals, Stop, compare};
 use crate::rules::{Level, Rule};
 use crate::types;
 use indexmap::IndexMap;
@@ -25,6 +25,8 @@ use rustc_hash::FxHashMap;
 
 /// Members of a class that are evaluated.
 const MEMBERS: usize = 8;
+/// Choices below each other that are random; from there on members are the smallest.
+const FUEL: usize = 5;
 /// Values at which they are.
 const ROUNDS: usize = 3;
 /// Limits of the search: many small e-graphs show more than few large ones.
@@ -206,7 +208,7 @@ fn disagreement(rules: &[Compiled<'_>], set: &[usize], level: Level, start: &Sta
     let mut terms = start.terms.clone();
     let mut members = vec![("start", start.id)];
     for _ in 0..MEMBERS {
-        let id = extractor.term(&mut rng, &mut terms, root, 0, 12)?;
+        let id = extractor.term(&mut rng, &mut terms, root, 0, FUEL)?;
         if types::verify::closed(&terms, id, &params).is_ok() && !members.iter().any(|(_, m)| *m == id) {
             members.push(("member", id));
         }
@@ -230,20 +232,20 @@ fn printed(program: &Program, n: usize) -> String {
 /// Members with values that differ, by position. What fails or has no value differs from nothing: a
 /// class may hold such members, and they are never extracted.
 fn differ(program: &Program, roots: &[Id], values: &[Value], level: Level) -> Option<(usize, usize)> {
-    match level {
-        Level::Exact => {
-            let interpreter = Interpreter::new(program);
-            let each: Vec<Option<Value>> = program.defs.values().map(|d| interpreter.run(d, values).ok()).collect();
-            pair(&each, |a, b| !same_bits(a, b))
-        }
-        Level::Real => {
-            let (prepared, arithmetic) = (Prepared::new(&program.terms, roots), Arithmetic::new(160));
-            let env: Vec<Real> = values.iter().map(real).collect();
-            let eval = |id: &Id| Reals::new(&prepared, &arithmetic).eval(*id, &mut env.clone()).ok();
-            let each: Vec<Option<Real>> = roots.iter().map(eval).collect();
-            pair(&each, |a, b| compare(a, b) == Agreement::Differ)
-        }
+    let (prepared, arithmetic) = (Prepared::new(&program.terms, roots), Arithmetic::new(160));
+    let env: Vec<Real> = values.iter().map(real).collect();
+    let eval = |id: &Id| Reals::new(&prepared, &arithmetic).eval(*id, &mut env.clone());
+    if level == Level::Real {
+        let each: Vec<Option<Real>> = roots.iter().map(|id| eval(id).ok()).collect();
+        return pair(&each, |a, b| compare(a, b) == Agreement::Differ);
     }
+    let interpreter = Interpreter::new(program);
+    let run = |(def, id): (&Def, &Id)| {
+        // What takes the other evaluator too long would take the interpreter too long too.
+        (eval(id) != Err(Stop::Undecided)).then(|| interpreter.run(def, values).ok()).flatten()
+    };
+    let each: Vec<Option<Value>> = program.defs.values().zip(roots).map(run).collect();
+    pair(&each, |a, b| !same_bits(a, b))
 }
 
 fn pair<T>(each: &[Option<T>], differ: impl Fn(&T, &T) -> bool) -> Option<(usize, usize)> {

@@ -130,8 +130,8 @@ impl Changer<'_> {
             }
             _ => {}
         }
-        let last =
-            kids.len().saturating_sub(if head.binds(kids.len().wrapping_sub(1), kids.len()) > 0 { 1 } else { 0 });
+        // What stands under a binder does not change places with what does not.
+        let last = (0..kids.len()).filter(|k| head.binds(*k, kids.len()) == 0).count();
         for a in 0..last {
             for b in a + 1..last {
                 let mut swapped = kids.clone();

@@ -5,7 +5,7 @@
 use super::generate::number;
 use super::instance::{Filling, Role, Slot, Tm, metas};
 use crate::eval::Value;
-use crate::ir::{Lit, Scalar, Ty, TyKind};
+use crate::ir::{Head, Lit, Op, Scalar, Ty, TyKind};
 use crate::rules::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,6 +112,10 @@ fn reduced(tm: &Tm, out: &mut Vec<Tm>) {
     for (k, kid) in kids.iter().enumerate() {
         if head.binds(k, kids.len()) == 0 {
             out.push(kid.clone());
+            // What has no value has none for a smaller reason.
+            if kids.len() > 1 {
+                out.extend([Op::Log, Op::Sqrt].map(|op| Tm::Node(Head::Op(op), vec![kid.clone()])));
+            }
         }
         let mut inner = vec![];
         reduced(kid, &mut inner);
