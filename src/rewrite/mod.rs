@@ -3,6 +3,7 @@
 //! A definition's body becomes let-free, is explored in an e-graph, extracted, and its shared and
 //! loop-invariant parts are bound by lets again.
 
+pub mod audit;
 pub mod egraph;
 pub mod explain;
 pub mod inline;

@@ -3,6 +3,7 @@
 //! Invariant: both sides of a rule have one type, the right side uses no metavariable that the
 //! left does not bind, and every condition is in the table.
 
+pub mod check;
 mod read;
 
 use crate::diag::{Diagnostic, Result, Source};
@@ -78,6 +79,7 @@ pub enum Meta {
 }
 
 /// A typed rule.
+#[derive(Clone)]
 pub struct Rule {
     /// Unique, in kebab case.
     pub name: String,
@@ -96,6 +98,14 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// The name of a metavariable.
+    pub fn meta_name(&self, meta: Meta) -> &str {
+        match meta {
+            Meta::Plain(k) => &self.sides.params[k].name,
+            Meta::Applied(k) => &self.sides.funs[k].sig().name,
+        }
+    }
+
     /// The type of a metavariable: for an applied one that of its result.
     pub fn meta_ty(&self, meta: Meta) -> Ty {
         match meta {

@@ -5,6 +5,7 @@
 
 mod execute;
 mod measure;
+pub mod solver;
 mod toolchain;
 
 pub use execute::Native;

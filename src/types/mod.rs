@@ -68,6 +68,7 @@ pub fn tree_program(tree: &Tree, source: &Arc<Source>) -> Result<Program> {
 
 /// Two sides of a rule as typed terms over the metavariables as parameters. A metavariable that
 /// takes arguments is a function without a body.
+#[derive(Clone)]
 pub struct RuleSides {
     /// The arena of both.
     pub terms: Terms,

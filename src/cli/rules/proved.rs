@@ -1,0 +1,84 @@
+//! `daedal rules check --prove`: rules over scalars become theorems, or stay unknown.
+
+use crate::cli::World;
+use crate::diag::{Diagnostic, Result};
+use crate::rules::check::instance::choices;
+use crate::rules::check::smt::formula;
+use crate::rules::{Library, Rule};
+use crate::run::solver::{Answer, ask, installed};
+use rayon::prelude::*;
+use serde_json::json;
+
+/// The solver gives up on a formula after so many seconds.
+const SECONDS: u32 = 5;
+
+/// What is known of a rule.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// True at every type that was asked for.
+    Proved,
+    /// Wrong at some type.
+    Refuted,
+    /// The solver gave up.
+    Unknown,
+    /// No formula says it: it has loops, tensors or library functions.
+    Unsaid,
+}
+
+impl Proof {
+    fn word(self) -> &'static str {
+        match self {
+            Proof::Proved => "proved",
+            Proof::Refuted => "refuted",
+            Proof::Unknown => "unknown",
+            Proof::Unsaid => "unknown (no formula)",
+        }
+    }
+}
+
+/// Asks the solver for a rule at all its types.
+pub fn proof(rule: &Rule) -> Result<Proof> {
+    let mut least = Proof::Proved;
+    for types in choices(rule) {
+        let Some(text) = formula(rule, &types) else { return Ok(Proof::Unsaid) };
+        match ask(&text, SECONDS)? {
+            Answer::Unsatisfiable => {}
+            Answer::Satisfiable => return Ok(Proof::Refuted),
+            Answer::Unknown => least = Proof::Unknown,
+        }
+    }
+    Ok(least)
+}
+
+/// Proves what can be proved.
+pub fn proved(library: &Library, as_json: bool, world: &mut World<'_>) -> Result<()> {
+    if !installed() {
+        return match as_json {
+            true => world.say(&json!({ "solver": null, "rules": [] }).to_string()),
+            false => world.say("z3 is not installed: nothing is proved"),
+        };
+    }
+    let proofs: Vec<Proof> = library.rules.par_iter().map(proof).collect::<Result<_>>()?;
+    let each = || library.rules.iter().zip(&proofs);
+    if as_json {
+        let rules: Vec<_> = each().map(|(r, p)| json!({ "name": r.name, "proof": p.word() })).collect();
+        world.say(&json!({ "solver": "z3", "rules": rules }).to_string())?;
+    } else {
+        for (rule, proof) in each() {
+            world.say(&format!("{}: {}", rule.name, proof.word()))?;
+        }
+        let count = |p: Proof| proofs.iter().filter(|q| **q == p).count();
+        world.say(&format!(
+            "{} rules: {} proved, {} refuted, {} unknown, {} without a formula",
+            proofs.len(),
+            count(Proof::Proved),
+            count(Proof::Refuted),
+            count(Proof::Unknown),
+            count(Proof::Unsaid)
+        ))?;
+    }
+    match proofs.iter().filter(|p| **p == Proof::Refuted).count() {
+        0 => Ok(()),
+        n => Err(Diagnostic::user(format!("{n} rules are refuted"))),
+    }
+}

@@ -1,0 +1,111 @@
+//! `daedal rules test`: programs become the list of rules that fire in them.
+
+use super::library;
+use crate::cli::World;
+use crate::data;
+use crate::diag::{Diagnostic, Result};
+use crate::ir::Program;
+use crate::pipeline::{Options, optimize_with, prepare};
+use crate::rules::Level;
+use crate::types;
+use clap::Args;
+use rayon::prelude::*;
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Show in which programs each rule fires
+#[derive(Args, Debug)]
+pub struct Test {
+    /// Files of rules, beside the shipped ones
+    files: Vec<PathBuf>,
+    /// Programs, or directories of them
+    #[arg(long, value_name = "PATH", default_value = "programs")]
+    programs: Vec<PathBuf>,
+    /// Fail where a rule fires nowhere
+    #[arg(long)]
+    strict: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where a rule fired, and how often.
+type Places = Vec<(String, usize)>;
+
+impl Test {
+    /// Carries it out.
+    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
+        let library = library(&self.files)?;
+        let mut paths = vec![];
+        for path in &self.programs {
+            find(path, &mut paths)?;
+        }
+        let programs = paths.iter().map(|p| types::program(&data::source(p)?)).collect::<Result<Vec<Program>>>()?;
+        let rules = prepare(&library, Level::Real)?;
+        let one = |p: &Program| optimize_with(p, &rules, &Options::standard()).map(|o| (p.source.name.clone(), o.rows));
+        let results = programs.par_iter().map(one).collect::<Result<Vec<_>>>()?;
+        let mut fired: BTreeMap<&str, Places> = library.rules.iter().map(|r| (r.name.as_str(), vec![])).collect();
+        for (file, rows) in &results {
+            for row in rows {
+                for (name, n) in &row.fired {
+                    if let Some(places) = fired.get_mut(name.as_str()) {
+                        places.push((format!("{file} {}", row.name), *n));
+                    }
+                }
+            }
+        }
+        let silent = fired.values().filter(|p| p.is_empty()).count();
+        self.tell(
+            &library.rules.iter().map(|r| (r.name.as_str(), &fired[r.name.as_str()])).collect::<Vec<_>>(),
+            world,
+        )?;
+        match silent {
+            0 => Ok(()),
+            n if self.strict => Err(Diagnostic::user(format!("{n} rules fire nowhere"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn tell(&self, rules: &[(&str, &Places)], world: &mut World<'_>) -> Result<()> {
+        if self.json {
+            let place = |(at, n): &(String, usize)| json!({ "program": at, "times": n });
+            let each: Vec<Json> = rules
+                .iter()
+                .map(|(name, places)| json!({ "name": name, "fires": places.iter().map(place).collect::<Vec<_>>() }))
+                .collect();
+            return world.say(&json!({ "rules": each }).to_string());
+        }
+        let width = rules.iter().map(|(n, _)| n.chars().count()).max().unwrap_or_default();
+        for (name, places) in rules {
+            let total: usize = places.iter().map(|(_, n)| n).sum();
+            let what = match places.iter().max_by_key(|(_, n)| *n) {
+                Some((at, _)) => format!("{total:>6} times in {} definitions, most in {at}", places.len()),
+                None => "     - fires nowhere".into(),
+            };
+            world.say(&format!("{name:width$} {what}"))?;
+        }
+        let silent = rules.iter().filter(|(_, p)| p.is_empty()).count();
+        world.say(&format!("{} rules, {silent} of which fire nowhere", rules.len()))
+    }
+}
+
+/// All programs at a path, in order.
+fn find(path: &Path, out: &mut Vec<PathBuf>) -> Result<()> {
+    if !path.is_dir() {
+        out.push(path.to_path_buf());
+        return Ok(());
+    }
+    let bad = |e: std::io::Error| Diagnostic::user(format!("`{}` cannot be read: {e}", path.display()));
+    let mut each =
+        std::fs::read_dir(path).map_err(bad)?.map(|e| e.map(|e| e.path()).map_err(bad)).collect::<Result<Vec<_>>>()?;
+    each.sort();
+    for path in each {
+        if path.is_dir() {
+            find(&path, out)?;
+        } else if path.extension().is_some_and(|e| e == "ks") {
+            out.push(path);
+        }
+    }
+    Ok(())
+}
