@@ -195,7 +195,7 @@ impl Search<'_> {
     fn one(&mut self, types: &Types, k: usize) -> Option<Counterexample> {
         let seed = mixed(self.effort.seed, &self.rule.name, k);
         let mut maker = Maker::new(self.rule, seed);
-        let filling = maker.filling(types, k % 4 == 0);
+        let filling = maker.filling(types, k.is_multiple_of(4));
         let made = instance(self.rule, &filling)?;
         let trial = Trial::new(self.judge, self.rule, &made);
         for round in 0..self.effort.values {
@@ -233,7 +233,7 @@ impl Search<'_> {
 
     fn shrunk(&self, case: Case, level: Level, wrong: Wrong, seed: u64) -> Counterexample {
         let judged = |case: &Case, visible: bool| {
-            let Some(made) = instance(self.rule, &case.filling) else { return None };
+            let made = instance(self.rule, &case.filling)?;
             let trial = Trial::new(self.judge, self.rule, &made);
             match trial.judge(&case.values, level, 0) {
                 Outcome::Wrong(w) if !visible || trial.visible(&case.values) => Some(w),

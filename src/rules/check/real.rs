@@ -132,7 +132,6 @@ impl<'a> Reals<'a> {
         if total.is_none_or(|t| t > MAX_STEPS) { Err(Stop::Undecided) } else { Ok(Some(sizes)) }
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm a head")]
     fn node(&self, id: Id, env: &mut Vec<Real>) -> Answer {
         let node = self.prepared.terms.node(id);
         let (head, kids) = (node.head, &node.kids);

@@ -119,7 +119,9 @@ fn reduced(tm: &Tm, out: &mut Vec<Tm>) {
         }
         let mut inner = vec![];
         reduced(kid, &mut inner);
-        out.extend(inner.iter().cloned().filter(|_| head.binds(k, kids.len()) == 0));
+        if head.binds(k, kids.len()) == 0 {
+            out.extend(inner.iter().cloned());
+        }
         out.extend(inner.into_iter().map(|t| {
             let mut kids = kids.clone();
             kids[k] = t;
