@@ -1,0 +1,399 @@
+//! Requests become definitions: signatures, parameters and the order in which they stand.
+
+use super::adjoint::Reverse;
+use super::emit::{Emit, Val};
+use super::gather::Like;
+use super::normal::normal;
+use super::requests::{Key, Mode, Request, Requests, packed};
+use super::scalar::Partials;
+use super::walk::{Active, Entry, Walk, has_floats};
+use crate::diag::{Diagnostic, Result};
+use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty};
+use crate::types::verify;
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+
+/// Normal bodies with more nodes than this are called, not inlined.
+const INLINED: u64 = 20_000;
+
+/// A derivative to be made beside the definitions of a program.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Of what.
+    pub fun: Fun,
+    /// Which way.
+    pub mode: Mode,
+    /// By which parameters.
+    pub wrt: Vec<bool>,
+    /// Whether the value comes with it.
+    pub value: bool,
+    /// Whether loops with a state keep about √n states only.
+    pub checkpoint: bool,
+}
+
+/// Gives every derivative that a program declares its body.
+///
+/// # Errors
+/// What has no derivative, with its place.
+pub fn complete(program: &Program) -> Result<Program> {
+    if program.defs.values().all(|d| d.body != Body::Derivative) {
+        return Ok(program.clone());
+    }
+    let mut maker = Maker::new(program, false);
+    for def in program.defs.values() {
+        let done = match def.body {
+            Body::Derivative => maker.declared(def),
+            Body::Term(_) | Body::External => {
+                maker.known(def);
+                Ok(())
+            }
+        };
+        done.map_err(|d| d.within(&program.source))?;
+    }
+    maker.finish()
+}
+
+/// Makes a derivative by parameters, after all definitions of a program: the function takes the
+/// arguments one by one, then tangents or the adjoint.
+///
+/// # Errors
+/// What has no derivative, with its place.
+pub fn derive(program: &Program, wanted: &Wanted) -> Result<(Program, Fun)> {
+    let mut maker = Maker::new(program, wanted.checkpoint);
+    for def in program.defs.values() {
+        maker.known(def);
+    }
+    let done = maker.wanted(wanted).map_err(|d| d.within(&program.source))?;
+    Ok((maker.finish()?, done))
+}
+
+/// Why a function has no derivative by any parameter.
+fn differentiable(def: &Def) -> Result<()> {
+    let sig = def.fun.sig();
+    let what = match (sig.params.iter().any(|t| has_floats(*t)), has_floats(sig.ret)) {
+        (true, true) => return Ok(()),
+        (false, _) => "takes",
+        (true, false) => "gives",
+    };
+    let message = format!("`{}` {what} no floats, so it has no derivative", sig.name);
+    Err(Diagnostic::user(message).at(def.span, "this function"))
+}
+
+struct Maker<'a> {
+    program: &'a Program,
+    terms: Terms,
+    requests: Requests,
+    partials: Partials,
+    /// Definitions in their new order.
+    out: IndexMap<Fun, Def>,
+    /// Normal bodies of functions that are inlined, for each mode.
+    inline: [FxHashMap<Fun, Id>; 2],
+    /// How many requests have a body.
+    done: usize,
+    checkpoint: bool,
+}
+
+impl<'a> Maker<'a> {
+    fn new(program: &'a Program, checkpoint: bool) -> Maker<'a> {
+        let requests = Requests::new(program);
+        let (partials, out, inline) = Default::default();
+        Maker { program, terms: program.terms.clone(), requests, partials, out, inline, done: 0, checkpoint }
+    }
+
+    /// Takes over a definition, and inlines it from now on if it is about tensors.
+    fn known(&mut self, def: &Def) {
+        self.out.insert(def.fun, def.clone());
+        let Some(body) = def.term() else { return };
+        let sig = def.fun.sig();
+        let tensors = sig.params.iter().chain([&sig.ret]).any(|t| t.has_tensor());
+        let recursive = self.terms.reachable(body).iter().any(|id| self.terms.head(*id) == Head::Call(def.fun));
+        if !tensors || recursive {
+            return;
+        }
+        for (k, mode) in [Mode::Forward, Mode::Reverse].into_iter().enumerate() {
+            if self.requests.written(def.fun, mode).is_none() {
+                let made = normal(&mut self.terms, &self.inline[k], body);
+                if self.terms.size(made) <= INLINED {
+                    self.inline[k].insert(def.fun, made);
+                }
+            }
+        }
+    }
+
+    /// A derivative that the source declares.
+    fn declared(&mut self, declared: &Def) -> Result<()> {
+        let of = base(self.program, declared)?;
+        let sig = of.fun.sig();
+        if declared.name().starts_with("[CL ") {
+            let params = declared.params.iter().enumerate();
+            let n = declared.params.len();
+            let args: Vec<Id> = params.map(|(k, p)| self.terms.var((n - 1 - k) as u32, p.ty)).collect();
+            let body = self.terms.put(Head::Call(of.fun), args);
+            self.out.insert(declared.fun, Def { body: Body::Term(body), ..declared.clone() });
+            return Ok(());
+        }
+        differentiable(of).map_err(|d| d.at(declared.span, "asked for here"))?;
+        let mode = if declared.name().starts_with("[fwd ") { Mode::Forward } else { Mode::Reverse };
+        let wrt: Vec<bool> = sig.params.iter().map(|t| has_floats(*t)).collect();
+        let Request::Made(flat) = self.requests.get(of.fun, mode, &wrt, Some(declared.span))? else {
+            let message = format!("`{}` is defined and declared", declared.name());
+            return Err(Diagnostic::user(message).at(declared.span, "declared here"));
+        };
+        self.work()?;
+        let body = self.wrapper(declared, of, (mode, &wrt), flat);
+        let params = declared.params.iter().zip(["x", "dx"]).map(|(p, name)| Param { name: name.into(), ..p.clone() });
+        let params = params.collect();
+        self.out.insert(declared.fun, Def { params, body: Body::Term(body), ..declared.clone() });
+        Ok(())
+    }
+
+    /// The body of `[fwd f]` or `[rev f]`: packed arguments are taken apart for the flat function.
+    fn wrapper(&mut self, declared: &Def, of: &Def, (mode, wrt): (Mode, &[bool]), flat: Fun) -> Id {
+        let mut e = Emit::new(&mut self.terms);
+        let (x, d) = (e.enter(declared.params[0].ty), e.enter(declared.params[1].ty));
+        let n = of.params.len();
+        let parts = |e: &mut Emit<'_>, v: Val| -> Vec<Id> {
+            let of = e.now(v);
+            match n {
+                1 => vec![of],
+                n => (0..n).map(|k| e.put(Head::Get(k as u32, n as u32), [of])).collect(),
+            }
+        };
+        let args = parts(&mut e, x);
+        if mode == Mode::Forward {
+            let changes = parts(&mut e, d);
+            let moving = changes.into_iter().zip(wrt).filter(|(_, w)| **w).map(|(c, _)| c);
+            return e.put(Head::Call(flat), args.into_iter().chain(moving));
+        }
+        let d = e.now(d);
+        let all = e.put(Head::Call(flat), args.iter().copied().chain([d]));
+        if n == 1 {
+            return all;
+        }
+        let all = e.bind(all);
+        let count = wrt.iter().filter(|w| **w).count();
+        let (mut out, mut next) = (vec![], 0);
+        for (k, w) in wrt.iter().enumerate() {
+            let whole = e.now(all);
+            let arg = e.terms.shift(args[k], 1);
+            out.push(match w {
+                true if count == 1 => whole,
+                true => {
+                    next += 1;
+                    e.put(Head::Get(next - 1, count as u32), [whole])
+                }
+                false => without_floats(&mut e, arg),
+            });
+        }
+        let tuple = e.put(Head::Tuple, out);
+        e.close(2, tuple)
+    }
+
+    /// A derivative that is asked for from outside.
+    fn wanted(&mut self, wanted: &Wanted) -> Result<Fun> {
+        let def = &self.program.defs[&wanted.fun];
+        differentiable(def)?;
+        let flat = match self.requests.get(wanted.fun, wanted.mode, &wanted.wrt, Some(def.span))? {
+            Request::Made(flat) => flat,
+            Request::Written(by_hand) => return Ok(by_hand),
+        };
+        self.work()?;
+        if !wanted.value {
+            return Ok(flat);
+        }
+        let key = Key { fun: wanted.fun, mode: wanted.mode, wrt: wanted.wrt.clone() };
+        let made = self.body(&key, true)?;
+        let sig = flat.sig();
+        let ret = Ty::tuple(vec![def.fun.sig().ret, sig.ret]);
+        let fun = Fun::new(Signature { name: format!("value${}", sig.name), params: sig.params.clone(), ret });
+        let params = self.out[&flat].params.clone();
+        // The derivative alone is not what was asked for.
+        self.out.shift_remove(&flat);
+        self.out.insert(fun, Def { fun, params, body: Body::Term(made), span: def.span });
+        self.work()?;
+        Ok(fun)
+    }
+
+    /// Makes the bodies of all requests, and puts them behind what they call.
+    fn work(&mut self) -> Result<()> {
+        let mut made = vec![];
+        while let Some((key, fun)) = self.requests.made.get_index(self.done).map(|(k, f)| (k.clone(), *f)) {
+            self.done += 1;
+            let body = self.body(&key, false)?;
+            let of = &self.program.defs[&key.fun];
+            let params = parameters(of, &key);
+            made.push(Def { fun, params, body: Body::Term(body), span: of.span });
+        }
+        while !made.is_empty() {
+            let waiting: Vec<Fun> = made.iter().map(|d| d.fun).collect();
+            let ready = made.iter().position(|d| {
+                let body = d.term().into_iter().flat_map(|b| self.terms.reachable(b));
+                !body.into_iter().any(|id| match self.terms.head(id) {
+                    Head::Call(f) => f != d.fun && waiting.contains(&f),
+                    _ => false,
+                })
+            });
+            let def = made.remove(ready.unwrap_or(0));
+            self.out.insert(def.fun, def);
+        }
+        Ok(())
+    }
+
+    fn body(&mut self, key: &Key, value: bool) -> Result<Id> {
+        let def = &self.program.defs[&key.fun];
+        let Some(body) = def.term() else {
+            return Err(Diagnostic::bug(format!("`{}` has no body to differentiate", def.name())));
+        };
+        let mode = usize::from(key.mode == Mode::Reverse);
+        let body = normal(&mut self.terms, &self.inline[mode], body);
+        let mut w = Walk::new(&mut self.terms, &mut self.requests, &mut self.partials);
+        for p in &def.params {
+            let val = w.e.enter(p.ty);
+            w.push(val);
+        }
+        let n = def.params.len();
+        known_sizes(&mut w, def);
+        let out = match key.mode {
+            Mode::Forward => {
+                for (k, _) in key.wrt.iter().enumerate().filter(|(_, w)| **w) {
+                    let change = w.e.enter(def.params[k].ty.tangent());
+                    w.env[k].active = Active::Tangent(change);
+                }
+                let mark = w.e.depth();
+                let first = value.then(|| w.value(body));
+                let made = w.tangent_or_zero(body)?;
+                paired(&mut w, first, made, mark)
+            }
+            Mode::Reverse => {
+                let dr = w.e.enter(def.fun.sig().ret.tangent());
+                let (frames, likes) = (vec![Default::default()], vec![]);
+                let mut r = Reverse { w, frames, likes, checkpoint: self.checkpoint };
+                gradient(&mut r, (body, n), &key.wrt, dr, value)?
+            }
+        };
+        Ok(out)
+    }
+
+    fn finish(self) -> Result<Program> {
+        let program = Program { terms: self.terms, defs: self.out, source: self.program.source.clone() };
+        verify::verify(&program)?;
+        Ok(program)
+    }
+}
+
+/// The gradient of a body by parameters, with its lets; the parameters and the adjoint are in scope.
+fn gradient(r: &mut Reverse<'_, '_>, (body, n): (Id, usize), wrt: &[bool], dr: Val, value: bool) -> Result<Id> {
+    let mark = r.w.e.depth();
+    for k in 0..n {
+        let Entry { val, sizes, .. } = r.w.env[k].clone();
+        let number = r.adjoint(r.w.e.ty(val.id), Like { val, sizes });
+        if wrt[k] {
+            r.w.env[k].active = Active::Adjoint(number);
+        }
+    }
+    let first = value.then(|| r.w.value(body));
+    let piece = r.whole(dr);
+    r.back(body, vec![piece])?;
+    let mut parts = vec![];
+    for k in (0..n).filter(|k| wrt[*k]) {
+        let pieces = r.take(k);
+        let (ty, like) = r.likes[k].clone();
+        let made = r.w.force(ty, &like, pieces)?;
+        parts.push(r.w.e.val(made));
+    }
+    let parts: Vec<Id> = parts.into_iter().map(|v| r.w.e.now(v)).collect();
+    let made = match parts.as_slice() {
+        [one] => *one,
+        _ => r.w.e.put(Head::Tuple, parts),
+    };
+    Ok(paired(&mut r.w, first, made, mark))
+}
+
+/// The result with its lets, behind the value where that is wanted.
+fn paired(w: &mut Walk<'_, '_>, first: Option<Val>, made: Id, mark: usize) -> Id {
+    let made = match first {
+        Some(v) => {
+            let v = w.e.now(v);
+            w.e.put(Head::Tuple, [v, made])
+        }
+        None => made,
+    };
+    w.e.close(mark, made)
+}
+
+/// Sizes of parameters: equal ones become the same term.
+fn known_sizes(w: &mut Walk<'_, '_>, def: &Def) {
+    let mut first: FxHashMap<&str, (usize, usize)> = FxHashMap::default();
+    for (k, p) in def.params.iter().enumerate() {
+        let mut sizes = vec![];
+        for axis in 0..p.ty.axes() {
+            let (of, axis) = match p.sizes.get(axis) {
+                Some(name) => *first.entry(name).or_insert((k, axis)),
+                None => (k, axis),
+            };
+            let var = w.e.level(of);
+            let size = w.e.put(Head::Size(axis), [var]);
+            sizes.push(w.e.val(size));
+        }
+        w.env[k].sizes = sizes;
+    }
+}
+
+/// The parameters of a derivative.
+fn parameters(of: &Def, key: &Key) -> Vec<Param> {
+    let mut params = of.params.clone();
+    let taken = |params: &[Param], name: &str| {
+        params.iter().any(|p| p.name == name || p.sizes.iter().any(|s| s == name))
+    };
+    let mut add = |name: String, ty: Ty, sizes: Vec<String>| {
+        let mut name = name;
+        while taken(&params, &name) {
+            name += "'";
+        }
+        params.push(Param { name, ty, sizes });
+    };
+    match key.mode {
+        Mode::Forward => {
+            for (p, _) in of.params.iter().zip(&key.wrt).filter(|(_, w)| **w) {
+                add(format!("d{}", p.name), p.ty.tangent(), p.sizes.clone());
+            }
+        }
+        Mode::Reverse => add("dr".into(), of.fun.sig().ret.tangent(), vec![]),
+    }
+    params
+}
+
+/// The zero tangent of a value without floats.
+fn without_floats(e: &mut Emit<'_>, like: Id) -> Id {
+    let ty = e.ty(like);
+    if let Some(parts) = ty.as_tuple() {
+        let n = parts.len() as u32;
+        let parts: Vec<Id> = (0..n)
+            .map(|k| {
+                let part = e.get(k, n, like);
+                without_floats(e, part)
+            })
+            .collect();
+        return e.put(Head::Tuple, parts);
+    }
+    let Some((rank, _)) = ty.as_tensor() else { return e.put(Head::Tuple, []) };
+    let sizes: Vec<Id> = (0..rank).map(|k| e.put(Head::Size(k), [like])).collect();
+    let inside = e.terms.shift(like, rank);
+    let at: Vec<Id> = (0..rank).map(|k| e.terms.var((rank - 1 - k) as u32, Ty::int())).collect();
+    let element = e.put(Head::Index(rank), at.into_iter().chain([inside]));
+    let zero = without_floats(e, element);
+    e.put(Head::Build(rank), sizes.into_iter().chain([zero]))
+}
+
+/// The function whose derivative a definition declares.
+fn base<'a>(program: &'a Program, declared: &Def) -> Result<&'a Def> {
+    let name = declared.name();
+    let of = name.strip_suffix(']').and_then(|n| n.split_once(' ')).map_or("", |(_, of)| of);
+    let arg = match name.starts_with("[CL ") {
+        true => packed(&declared.fun.sig().params),
+        false => declared.fun.sig().params[0],
+    };
+    let fits = |d: &&Def| packed(&d.fun.sig().params) == arg;
+    let found = program.named(of).into_iter().find(fits);
+    found.ok_or_else(|| Diagnostic::bug(format!("`{name}` is a derivative of nothing")))
+}
