@@ -5,13 +5,14 @@
 //! no loop of the result does more work than a constant times a loop of the source. Where a table
 //! would be ragged, the piece becomes a tensor inside the loop, and the loop a sum of tensors.
 
+use super::emit::Val;
 use super::gather::Like;
 use super::piece::{Item, Piece};
 use super::walk::Walk;
 use crate::diag::Result;
 use crate::ir::op::Class;
 use crate::ir::{Head, Id, Lit, Monoid, Scalar, Ty, TyKind};
-use crate::types::shape::shape;
+use crate::types::shape::{lowered, shape};
 use std::collections::BTreeMap;
 
 /// Terms of at most so many nodes are made again rather than kept in a table.
@@ -127,7 +128,7 @@ impl Reverse<'_, '_> {
             self.collect(adjoint, p);
         }
         for (adjoint, sum) in sums {
-            let sum = if table.is_some() { self.w.e.terms.shift(sum, 1) } else { sum };
+            let sum = self.w.e.now(Val { id: sum, depth: outer });
             let value = self.w.e.bind(sum);
             let (depth, value) = (value.depth, value.id);
             self.collect(adjoint, Piece { depth, items: vec![], steps: vec![], value });
@@ -171,7 +172,7 @@ impl Reverse<'_, '_> {
     }
 
     fn zero_outside(&mut self, outer: usize, like: &Like) -> Id {
-        let by = |v: &super::emit::Val| outer - v.depth;
+        let by = |v: &Val| outer - v.depth;
         let val = self.w.e.terms.shift(like.val.id, by(&like.val));
         let sizes: Vec<Id> = like.sizes.iter().map(|s| self.w.e.terms.shift(s.id, by(s))).collect();
         self.w.zero(val, &sizes)
@@ -304,11 +305,49 @@ impl Reverse<'_, '_> {
                 self.w.e.put(head, extents.iter().copied().chain([body]))
             }
             Leaving::Arm(c) => {
-                let ty = self.w.e.ty(body);
-                let other = self.anything(ty);
+                let others: Vec<Id> = scope.kept.clone().into_iter().map(|l| self.in_place_of(scope, l)).collect();
+                let other = match others.as_slice() {
+                    [one] => *one,
+                    _ => self.w.e.put(Head::Tuple, others),
+                };
                 self.w.e.put(Head::If, [*c, body, other])
             }
         })
+    }
+
+    /// What stands for the let of an arm where its condition does not hold: it is never read. It has the
+    /// let's sizes where they are known outside, so that a table of such values is not ragged.
+    fn in_place_of(&mut self, scope: &Scope, level: usize) -> Id {
+        let Some(value) = self.w.e.let_value(level) else { return self.w.e.int(0) };
+        let ty = self.w.e.ty(value);
+        if ty.as_tensor().is_some() {
+            let sizes = shape(self.w.e.terms, value);
+            let outside: Option<Vec<Id>> = sizes.into_iter().map(|s| self.fixed_outside(scope, s, level)).collect();
+            if let Some(made) = outside.and_then(|s| self.sized(ty, &s)) {
+                return made;
+            }
+        }
+        self.anything(ty)
+    }
+
+    /// A size in the scope around, where it depends on nothing inside.
+    fn fixed_outside(&mut self, scope: &Scope, id: Id, depth: usize) -> Option<Id> {
+        if let Head::Var(i, _) = self.w.e.terms.head(id)
+            && depth - 1 - i as usize >= scope.outer
+        {
+            let level = depth - 1 - i as usize;
+            let value = self.w.e.let_value(level)?;
+            return self.fixed_outside(scope, value, level);
+        }
+        lowered(self.w.e.terms, id, depth - scope.outer)
+    }
+
+    /// Anything of a type of nested tensors, with sizes.
+    fn sized(&mut self, ty: Ty, sizes: &[Id]) -> Option<Id> {
+        let Some((rank, elem)) = ty.as_tensor() else { return Some(self.anything(ty)) };
+        let mut kids = sizes.get(..rank)?.to_vec();
+        kids.push(self.sized(elem, &sizes[rank..])?);
+        Some(self.w.e.put(Head::ConstVec(rank), kids))
     }
 
     /// A closed value of a type: it is never read.

@@ -8,7 +8,7 @@ use super::{Mode, Wanted, derive};
 use crate::diag::Result;
 use crate::eval::{Interpreter, Value};
 use crate::ir::op::ranhash;
-use crate::ir::{Def, Fun, Lit, Program, Ty, TyKind};
+use crate::ir::{Def, Fun, Lit, Program, Scalar, Ty, TyKind};
 
 /// A program with both derivatives of one function.
 pub struct Checked {
@@ -51,6 +51,8 @@ impl Point {
 
 /// Disagreement with differences up to this is rounding.
 pub const DIFFERENCE: f64 = 1e-5;
+/// Disagreement of the modes up to this is rounding in single precision.
+pub const SINGLE: f64 = 1e-5;
 /// Disagreement of the modes up to this is rounding.
 pub const MODES: f64 = 1e-10;
 
@@ -74,6 +76,15 @@ impl Checked {
     /// The forward and the reverse derivative.
     pub fn derivatives(&self) -> (Fun, Fun) {
         (self.forward, self.reverse)
+    }
+
+    /// The disagreement of the modes that rounding explains: more with single precision.
+    pub fn tolerance(&self) -> f64 {
+        let single = |f: &Fun| {
+            let body = self.program.defs[f].term();
+            body.into_iter().flat_map(|b| self.program.terms.reachable(b)).any(|id| self.program.terms.ty(id) == Ty::scalar(Scalar::F32))
+        };
+        if single(&self.reverse) { SINGLE } else { MODES }
     }
 
     /// Compares at arguments.
@@ -109,7 +120,9 @@ impl Checked {
         let (forward, scale) = products(&forward, &dy);
         let (reverse, other) = moving.iter().zip(&gradient).map(|(d, g)| products(d, g)).fold((0.0, 0.0), plus);
         let difference = smooth_difference(moved);
-        Ok(Some(Point { difference, forward, reverse, scale: scale.max(other) }))
+        // Numbers that cancel leave the rounding errors of those that came before.
+        let scale = scale.max(other).max(1e-3 * interpreter.magnitude());
+        Ok(Some(Point { difference, forward, reverse, scale }))
     }
 }
 

@@ -30,3 +30,4 @@ mod walk;
 pub use make::{Wanted, complete, derive};
 pub use requests::Mode;
 use requests::{Request, Requests};
+pub use walk::has_floats;

@@ -8,7 +8,7 @@ use super::Requests;
 use super::emit::{Emit, Val};
 use super::scalar::Partials;
 use crate::diag::{Diagnostic, Result};
-use crate::ir::{Head, Id, Lit, Scalar, Terms, Ty, TyKind, deep};
+use crate::ir::{Head, Id, Terms, Ty, TyKind, deep};
 use crate::types::shape::shape;
 use rustc_hash::FxHashMap;
 
@@ -285,11 +285,5 @@ impl<'a, 't> Walk<'a, 't> {
                 Err(self.error(id, message, "a derivative flows through this expression"))
             }
         }
-    }
-
-    /// A literal of a float type of the term's scalar.
-    pub fn lit(&mut self, ty: Ty, v: f64) -> Id {
-        let s = ty.as_scalar().unwrap_or(Scalar::F64);
-        self.e.terms.lit(Lit::of(s, v))
     }
 }

@@ -5,6 +5,7 @@
 mod check;
 mod emit;
 mod eval;
+mod grad;
 mod input;
 mod lowered;
 mod optimize;
@@ -37,6 +38,7 @@ enum Command {
     Eval(eval::Eval),
     Run(run::Run),
     Optimize(optimize::Optimize),
+    Grad(grad::Grad),
     Emit(emit::Emit),
     Rules(rules::Rules),
 }
@@ -63,6 +65,7 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
         Command::Eval(c) => c.run(world),
         Command::Run(c) => c.run(world),
         Command::Optimize(c) => c.run(world),
+        Command::Grad(c) => c.run(world),
         Command::Emit(c) => c.run(world),
         Command::Rules(c) => c.run(world),
     }
