@@ -124,7 +124,7 @@ fn scratch() {
     let text = std::fs::read_to_string(&path).unwrap();
     let program = common::read(&path, &text).unwrap();
     for def in program.defs.values() {
-        let wanted = daedal::ad::Wanted { fun: def.fun, mode: daedal::ad::Mode::Reverse, wrt: floats(def), value: false, checkpoint: false };
+        let wanted = daedal::ad::Wanted { fun: def.fun, mode: daedal::ad::Mode::Reverse, wrt: floats(def), value: false };
         match daedal::ad::derive(&program, &wanted) {
             Ok((p, f)) => println!("{}", print::def(&p.terms, &p.defs[&f])),
             Err(d) => println!("{} {d}", def.name()),

@@ -13,10 +13,13 @@ use crate::diag::Result;
 use crate::ir::op::Class;
 use crate::ir::{Head, Id, Lit, Monoid, Scalar, Ty, TyKind};
 use crate::types::shape::{lowered, shape};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Terms of at most so many nodes are made again rather than kept in a table.
-const CHEAP: usize = 16;
+/// Terms of at most so much work are made again rather than kept in a table.
+const CHEAP: usize = 64;
+/// What an operation on floats counts, where one on integers counts 1.
+const FLOAT: usize = 4;
 
 /// Collected pieces by the number of the adjoint.
 pub type Frame = BTreeMap<usize, Vec<Piece>>;
@@ -29,8 +32,8 @@ pub struct Reverse<'a, 't> {
     pub frames: Vec<Frame>,
     /// What each adjoint has the shape of, and its type.
     pub likes: Vec<(Ty, Like)>,
-    /// Whether loops keep only every k-th state, k about the square root of their number.
-    pub checkpoint: bool,
+    /// The sizes in tables of tuples: equal for all rows. Each stands where its table stands.
+    pub tables: FxHashMap<Id, Vec<Id>>,
 }
 
 /// A scope that pieces leave.
@@ -202,12 +205,12 @@ impl Reverse<'_, '_> {
 
     /// Whether a term is cheap enough to be made again, with the lets it needs.
     fn again(&mut self, scope: &mut Scope, id: Id, depth: usize, count: &mut usize) -> bool {
-        *count += 1;
+        let integer = self.w.e.ty(id) == Ty::int() || self.w.e.ty(id) == Ty::bool();
+        *count += if integer { 1 } else { FLOAT };
         if *count > CHEAP {
             return false;
         }
         let (head, kids) = (self.w.e.terms.head(id), self.w.e.terms.kids(id).to_vec());
-        let integer = self.w.e.ty(id) == Ty::int() || self.w.e.ty(id) == Ty::bool();
         let fits = match head {
             Head::Var(i, _) => {
                 let level = depth - 1 - i as usize;
@@ -239,6 +242,9 @@ impl Reverse<'_, '_> {
         let ty = self.w.e.ty(value);
         if !ty.has_tensor() {
             return true;
+        }
+        if let Some(sizes) = self.tables.get(&value).cloned() {
+            return sizes.into_iter().all(|s| self.fixed(scope, s, level));
         }
         if ty.as_tensor().is_none_or(|(_, e)| contains_tuple_of_tensors(e)) {
             return false;
@@ -299,9 +305,11 @@ impl Reverse<'_, '_> {
             _ => self.w.e.put(Head::Tuple, each.iter().copied()),
         };
         let body = self.w.e.wrapped(first, one);
-        Some(match how {
+        let mut sizes = self.sizes_outside(scope);
+        let table = match how {
             Leaving::Loop(extents) => {
                 let head = Head::Build(extents.len());
+                sizes = sizes.map(|s| [extents.as_slice(), &s].concat());
                 self.w.e.put(head, extents.iter().copied().chain([body]))
             }
             Leaving::Arm(c) => {
@@ -312,7 +320,32 @@ impl Reverse<'_, '_> {
                 };
                 self.w.e.put(Head::If, [*c, body, other])
             }
-        })
+        };
+        if let Some(sizes) = sizes {
+            self.tables.insert(table, sizes);
+        }
+        Some(table)
+    }
+
+    /// The sizes of what is kept in a table, where all are known in the scope around.
+    fn sizes_outside(&mut self, scope: &Scope) -> Option<Vec<Id>> {
+        let mut out = vec![];
+        for level in scope.kept.clone() {
+            let value = self.w.e.let_value(level)?;
+            let ty = self.w.e.ty(value);
+            let sizes = match self.tables.get(&value) {
+                Some(known) => known.clone(),
+                None if !ty.has_tensor() => vec![],
+                None if ty.as_tensor().is_some_and(|(_, e)| !contains_tuple_of_tensors(e)) => {
+                    shape(self.w.e.terms, value)
+                }
+                None => return None,
+            };
+            for s in sizes {
+                out.push(self.fixed_outside(scope, s, level)?);
+            }
+        }
+        Some(out)
     }
 
     /// What stands for the let of an arm where its condition does not hold: it is never read. It has the

@@ -62,7 +62,7 @@ impl Checked {
     /// # Errors
     /// The function has none.
     pub fn new(program: &Program, def: &Def, wrt: &[bool]) -> Result<Checked> {
-        let wanted = |mode| Wanted { fun: def.fun, mode, wrt: wrt.to_vec(), value: false, checkpoint: false };
+        let wanted = |mode| Wanted { fun: def.fun, mode, wrt: wrt.to_vec(), value: false };
         let (program, forward) = derive(program, &wanted(Mode::Forward))?;
         let (program, reverse) = derive(&program, &wanted(Mode::Reverse))?;
         Ok(Checked { program, of: def.fun, forward, reverse, wrt: wrt.to_vec() })
@@ -140,7 +140,7 @@ fn smooth_difference(moved: impl Fn(f64) -> Option<f64>) -> Option<f64> {
     // Where the function is smooth, the sides differ by about the step, and halving it halves that.
     let sides = (right - left).abs() <= 0.02 * size;
     let halved = (near_right - near_left).abs() <= 0.6 * (right - left).abs() + 1e-6 * size;
-    let steps = (far - near).abs() <= 1e-4 * size;
+    let steps = (far - near).abs() <= 1e-5 * size;
     let best = (4.0 * near - far) / 3.0;
     (sides && halved && steps && best.is_finite()).then_some(best)
 }

@@ -27,8 +27,6 @@ pub struct Wanted {
     pub wrt: Vec<bool>,
     /// Whether the value comes with it.
     pub value: bool,
-    /// Whether loops with a state keep about √n states only.
-    pub checkpoint: bool,
 }
 
 /// Gives every derivative that a program declares its body.
@@ -39,7 +37,7 @@ pub fn complete(program: &Program) -> Result<Program> {
     if program.defs.values().all(|d| d.body != Body::Derivative) {
         return Ok(program.clone());
     }
-    let mut maker = Maker::new(program, false);
+    let mut maker = Maker::new(program);
     for def in program.defs.values() {
         let done = match def.body {
             Body::Derivative => maker.declared(def),
@@ -59,7 +57,7 @@ pub fn complete(program: &Program) -> Result<Program> {
 /// # Errors
 /// What has no derivative, with its place.
 pub fn derive(program: &Program, wanted: &Wanted) -> Result<(Program, Fun)> {
-    let mut maker = Maker::new(program, wanted.checkpoint);
+    let mut maker = Maker::new(program);
     for def in program.defs.values() {
         maker.known(def);
     }
@@ -90,24 +88,23 @@ struct Maker<'a> {
     inline: [FxHashMap<Fun, Id>; 2],
     /// How many requests have a body.
     done: usize,
-    checkpoint: bool,
 }
 
 impl<'a> Maker<'a> {
-    fn new(program: &'a Program, checkpoint: bool) -> Maker<'a> {
+    fn new(program: &'a Program) -> Maker<'a> {
         let requests = Requests::new(program);
         let (partials, out, inline) = Default::default();
-        Maker { program, terms: program.terms.clone(), requests, partials, out, inline, done: 0, checkpoint }
+        Maker { program, terms: program.terms.clone(), requests, partials, out, inline, done: 0 }
     }
 
-    /// Takes over a definition, and inlines it from now on if it is about tensors.
+    /// Takes over a definition, and inlines it from now on if it is about tensors or only about integers.
     fn known(&mut self, def: &Def) {
         self.out.insert(def.fun, def.clone());
         let Some(body) = def.term() else { return };
         let sig = def.fun.sig();
-        let tensors = sig.params.iter().chain([&sig.ret]).any(|t| t.has_tensor());
+        let plain = sig.params.iter().chain([&sig.ret]).all(|t| !t.has_tensor()) && has_floats(sig.ret);
         let recursive = self.terms.reachable(body).iter().any(|id| self.terms.head(*id) == Head::Call(def.fun));
-        if !tensors || recursive {
+        if plain || recursive {
             return;
         }
         for (k, mode) in [Mode::Forward, Mode::Reverse].into_iter().enumerate() {
@@ -266,8 +263,8 @@ impl<'a> Maker<'a> {
             }
             Mode::Reverse => {
                 let dr = w.e.enter(def.fun.sig().ret.tangent());
-                let (frames, likes) = (vec![Default::default()], vec![]);
-                let mut r = Reverse { w, frames, likes, checkpoint: self.checkpoint };
+                let frames = vec![Default::default()];
+                let mut r = Reverse { w, frames, likes: vec![], tables: FxHashMap::default() };
                 gradient(&mut r, (body, n), &key.wrt, dr, value)?
             }
         };

@@ -56,8 +56,10 @@ impl Normal<'_> {
                 shape(self.terms, kids[0])[k]
             }
             Head::Get(i, _) if self.terms.head(kids[0]) == Head::Tuple => self.terms.kids(kids[0])[i as usize],
-            Head::Let if matches!(self.terms.head(kids[0]), Head::Var(..) | Head::Const(_)) => {
-                self.terms.substitute(kids[1], &[kids[0]])
+            Head::Let if self.atom(kids[0]) => {
+                // Sizes of the variable have become sizes of its value.
+                let body = self.terms.substitute(kids[1], &[kids[0]]);
+                self.term(body)
             }
             Head::Call(f) => match self.inline.get(&f) {
                 Some(body) => {
@@ -81,8 +83,16 @@ impl Normal<'_> {
         self.term(body)
     }
 
+    /// Whether a value needs no let: a variable, a literal, or a row of a variable, which says more than
+    /// a name for it.
     fn atom(&self, id: Id) -> bool {
-        matches!(self.terms.head(id), Head::Var(..) | Head::Const(_))
+        match self.terms.head(id) {
+            Head::Var(..) | Head::Const(_) => true,
+            Head::Index(_) | Head::Get(..) => {
+                self.terms.ty(id).as_tensor().is_some() && self.terms.kids(id).iter().all(|k| self.atom(*k))
+            }
+            _ => false,
+        }
     }
 
     /// A body that uses values more than once: each is bound by a let, unless it is an atom.

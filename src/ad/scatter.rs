@@ -8,6 +8,7 @@
 use super::emit::{Emit, Val};
 use super::gather::Like;
 use super::piece::{Item, Piece, Step, mentioned, simple};
+use super::solve::{free_to_move, moved, put_out};
 use super::walk::Walk;
 use crate::diag::Result;
 use crate::ir::{Head, Id, Monoid, Op, Ty, TyKind};
@@ -52,6 +53,7 @@ impl Walk<'_, '_> {
     /// Bugs only.
     pub fn scattered(&mut self, target: &Target, piece: Piece) -> Result<Piece> {
         let p = self.down_to_leaves(target, piece);
+        let p = summed_inside(&mut self.e, p);
         let axes = target.sizes.len();
         let mut index = vec![];
         let mut rest = p.steps.clone();
@@ -191,6 +193,31 @@ impl Walk<'_, '_> {
         self.e.leave(depth);
         self.e.put(Head::Build(rank), sizes.into_iter().chain([body]))
     }
+}
+
+/// The piece with the loops that only its value depends on as sums in the value: the fewer additions
+/// at an index, the better.
+fn summed_inside(e: &mut Emit<'_>, mut p: Piece) -> Piece {
+    for q in (0..p.loops()).rev() {
+        let last = p.loops() - 1;
+        let index: Vec<Id> = p.steps.iter().flat_map(|s| if let Step::At(at) = s { at.clone() } else { vec![] }).collect();
+        let used = index.iter().any(|i| mentioned(e.terms, *i, last + 1).contains(&q));
+        // One loop has to remain: a scatter has one.
+        if last == 0 || used || !free_to_move(e, &p, q, last) {
+            continue;
+        }
+        let next = moved(e, p.clone(), q, last);
+        let Some(Item::Loop(extent)) = next.items.last().cloned() else { continue };
+        p = next;
+        p.items.pop();
+        p.value = e.sum(extent, p.value);
+        for step in &mut p.steps {
+            if let Step::At(at) = step {
+                at.iter_mut().for_each(|i| *i = put_out(e, *i, 1));
+            }
+        }
+    }
+    p
 }
 
 /// The zero of a type of numbers and tuples.

@@ -2,8 +2,7 @@
 //!
 //! A fold forwards is a scan that keeps all states. Backwards, another scan carries the adjoint of
 //! the state from the last step to the first; what the steps give to other variables is then a loop
-//! like any other, since state and adjoint of each step are known. With checkpoints, states are kept
-//! for one step in about √n, and the others are made again from there.
+//! like any other, since state and adjoint of each step are known.
 
 use super::adjoint::Reverse;
 use super::emit::Val;

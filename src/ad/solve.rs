@@ -96,12 +96,12 @@ fn index_of(p: &Piece, k: usize) -> Id {
 }
 
 /// A term under binders that it does not depend on, outside of the innermost `n`.
-fn put_out(e: &mut Emit<'_>, id: Id, n: usize) -> Id {
+pub fn put_out(e: &mut Emit<'_>, id: Id, n: usize) -> Id {
     e.terms.map_free(id, n, &mut |t, i, ty, under| t.var((i as usize + under) as u32, ty))
 }
 
 /// The piece with loop `q` behind loop `to`; nothing between depends on it.
-fn moved(e: &mut Emit<'_>, p: Piece, q: usize, to: usize) -> Piece {
+pub fn moved(e: &mut Emit<'_>, p: Piece, q: usize, to: usize) -> Piece {
     if q == to {
         return p;
     }
@@ -224,7 +224,7 @@ fn solved(e: &mut Emit<'_>, p: &Piece, (index, size): (Id, Id), q: usize, used: 
 }
 
 /// Whether loop `q` may stand behind loop `to`: nothing up to there depends on it.
-fn free_to_move(e: &Emit<'_>, p: &Piece, q: usize, to: usize) -> bool {
+pub fn free_to_move(e: &Emit<'_>, p: &Piece, q: usize, to: usize) -> bool {
     let mut seen = 0;
     p.items.iter().all(|item| {
         let (Item::Loop(id) | Item::Guard(id)) = *item;

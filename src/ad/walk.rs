@@ -84,16 +84,62 @@ impl<'a, 't> Walk<'a, 't> {
 
     /// Whether a derivative flows through a term of the source.
     pub fn active(&self, id: Id) -> bool {
-        let (free, n) = (self.e.terms.free(id), self.env.len());
-        has_floats(self.e.ty(id))
-            && self.env.iter().enumerate().any(|(k, e)| e.active != Active::No && free.has(n - 1 - k))
+        self.active_under(id, 0)
     }
 
     /// Whether a derivative flows through a term under `binds` more variables without derivative.
     pub fn active_under(&self, id: Id, binds: usize) -> bool {
-        let (free, n) = (self.e.terms.free(id), self.env.len());
-        has_floats(self.e.ty(id))
-            && self.env.iter().enumerate().any(|(k, e)| e.active != Active::No && free.has(n - 1 - k + binds))
+        self.flows(id, &mut vec![false; binds], &mut FxHashMap::default())
+    }
+
+    /// As [`Walk::active`], under variables of which it is known whether derivatives flow. What has no
+    /// floats carries none: a size, or a number made of an integer.
+    fn flows(&self, id: Id, bound: &mut Vec<bool>, memo: &mut FxHashMap<(Id, Vec<bool>), bool>) -> bool {
+        if !has_floats(self.e.ty(id)) || self.e.terms.free(id).is_closed() {
+            return false;
+        }
+        let (head, kids) = (self.e.terms.head(id), self.e.terms.kids(id));
+        if let Head::Var(i, _) = head {
+            let i = i as usize;
+            return match bound.len().checked_sub(1 + i) {
+                Some(at) => bound[at],
+                None => self.env[self.env.len() - 1 - (i - bound.len())].active != Active::No,
+            };
+        }
+        if let Some(known) = memo.get(&(id, bound.clone())) {
+            return *known;
+        }
+        let last = kids.len().saturating_sub(1);
+        let binds = head.binds(last, kids.len());
+        let mut outer = false;
+        for (k, kid) in kids.iter().enumerate() {
+            // The value of a let matters where its body uses it.
+            if k != last || binds == 0 {
+                outer |= deep(|| self.flows(*kid, bound, memo));
+            }
+        }
+        let found = match head {
+            _ if binds == 0 => outer,
+            Head::Let => self.flows_under(kids[1], &[outer], bound, memo),
+            // A state that starts without a derivative may get one on the way.
+            Head::Fold | Head::Scan => outer || self.flows_under(kids[last], &[outer, outer], bound, memo),
+            _ => self.flows_under(kids[last], &vec![false; binds], bound, memo),
+        };
+        memo.insert((id, bound.clone()), found);
+        found
+    }
+
+    fn flows_under(
+        &self,
+        id: Id,
+        vars: &[bool],
+        bound: &mut Vec<bool>,
+        memo: &mut FxHashMap<(Id, Vec<bool>), bool>,
+    ) -> bool {
+        bound.extend_from_slice(vars);
+        let found = deep(|| self.flows(id, bound, memo));
+        bound.truncate(bound.len() - vars.len());
+        found
     }
 
     /// A term of the source as it is.

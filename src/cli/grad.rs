@@ -33,9 +33,6 @@ pub struct Grad {
     /// Give the value too: a tuple of value and derivative
     #[arg(long)]
     value: bool,
-    /// Keep about √n states of a loop of n steps, and make the others again
-    #[arg(long)]
-    checkpoint: bool,
     /// Optimize the derivative
     #[arg(long)]
     optimize: bool,
@@ -85,7 +82,7 @@ impl Grad {
             Way::Fwd => Mode::Forward,
             Way::Rev => Mode::Reverse,
         };
-        let wanted = Wanted { fun: def.fun, mode, wrt, value: self.value, checkpoint: self.checkpoint };
+        let wanted = Wanted { fun: def.fun, mode, wrt, value: self.value };
         let (derived, fun) = ad::derive(&program, &wanted)?;
         let mut made = needed(&derived, fun);
         if self.optimize {
