@@ -4,9 +4,12 @@
 mod common;
 
 use common::generate::{self, Knobs};
-use common::{arguments, corpus};
+use common::{agree, arguments, corpus};
 use daedal::ad::check::{self, Checked};
+use daedal::eval::Interpreter;
 use daedal::ir::{Body, Def, print};
+use daedal::pipeline::{Options, optimize};
+use daedal::run::{Native, Toolchain};
 use rayon::prelude::*;
 
 /// Why a definition of the corpus is left out, where its derivative is refused with reason.
@@ -57,7 +60,8 @@ fn the_corpus_has_right_derivatives() {
                             if p.difference.is_some() {
                                 smooth += 1;
                             }
-                            let bad = p.off_modes() > checked.tolerance() || p.off_difference().is_some_and(|d| d > check::DIFFERENCE);
+                            let bad = p.off_modes() > checked.tolerance()
+                                || p.off_difference().is_some_and(|d| d > check::DIFFERENCE);
                             if bad && p.forward.is_finite() {
                                 failed.push(format!("{}:{} {}: {p:?}\n{}", case.name, run.line, run.def, show()));
                             }
@@ -118,16 +122,64 @@ fn random_programs_have_right_derivatives() {
     assert!(compared >= 2000 && smooth >= 1500, "only {compared} programs, {smooth} of them smooth");
 }
 
+/// Protects: a gradient is one value, however it is run: optimized or not, interpreted or native.
 #[test]
-fn scratch() {
-    let Ok(path) = std::env::var("KS") else { return };
-    let text = std::fs::read_to_string(&path).unwrap();
-    let program = common::read(&path, &text).unwrap();
-    for def in program.defs.values() {
-        let wanted = daedal::ad::Wanted { fun: def.fun, mode: daedal::ad::Mode::Reverse, wrt: floats(def), value: false };
-        match daedal::ad::derive(&program, &wanted) {
-            Ok((p, f)) => println!("{}", print::def(&p.terms, &p.defs[&f])),
-            Err(d) => println!("{} {d}", def.name()),
+fn gradients_agree_in_every_mode() {
+    let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("ad");
+    let toolchain = Toolchain::discover(None, Some(cache));
+    let mut compared = 0;
+    for case in corpus().iter().filter(|c| c.name.starts_with("programs/grad/")) {
+        let options = Options { max_nodes: 3000, ..Options::standard() };
+        let fast = optimize(&case.program, &options).unwrap_or_else(|d| panic!("{}: {d}", case.name)).program;
+        for run in &case.runs {
+            let def = case.program.named(&run.def)[0];
+            let args = arguments(def, &run.args).unwrap();
+            let want = Interpreter::new(&case.program).run(def, &args).unwrap();
+            let native =
+                Native::compile(&case.program, def, &toolchain).unwrap_or_else(|d| panic!("{}: {d}", case.name));
+            let again = fast.named(&run.def)[0];
+            let found = [
+                native.call(&args),
+                Interpreter::new(&fast).run(again, &args),
+                Native::compile(&fast, again, &toolchain).and_then(|n| n.call(&args)),
+            ];
+            for (how, value) in ["native", "optimized", "optimized and native"].iter().zip(found) {
+                let value = value.unwrap_or_else(|d| panic!("{}:{} {how}: {d}", case.name, run.line));
+                let good = agree(&want, &value, 1e-9);
+                assert!(good, "{}:{} {how}: {} is not {}", case.name, run.line, value.to_json(), want.to_json());
+                compared += 1;
+            }
         }
+    }
+    assert!(compared >= 60, "only {compared} values were compared");
+}
+
+/// Protects: what `docs/derivatives.md` says of corners.
+#[test]
+fn corners_have_the_documented_derivatives() {
+    let text = "
+(def f Float (x : Float) (abs x))
+(def g Float ((a : Float) (b : Float)) (max a b))
+(def h Float ((a : Float) (b : Float)) (min a b))
+(def r Float (v : (Vec Float) n) (reduce max n (lam (i : Integer) (index i v))))
+(def s Float (x : Float) (sqrt x))
+(def p Float (v : (Vec Float) n) (reduce mul n (lam (i : Integer) (index i v))))
+(gdef rev [f Float]) (gdef rev [g (Tuple Float Float)]) (gdef rev [h (Tuple Float Float)])
+(gdef rev [r (Vec Float)]) (gdef rev [s Float]) (gdef rev [p (Vec Float)])";
+    let program = common::read("corners", text).unwrap();
+    let wanted = [
+        ("[rev f]", ["0.0", "1.0"], "-1.0"),
+        ("[rev g]", ["[2.0,2.0]", "1.0"], "[0.0,1.0]"),
+        ("[rev h]", ["[2.0,2.0]", "1.0"], "[0.0,1.0]"),
+        ("[rev r]", ["[1.0,3.0,3.0]", "2.0"], "[0.0,0.0,2.0]"),
+        ("[rev r]", ["[]", "2.0"], "[]"),
+        ("[rev s]", ["0.0", "1.0"], "\"inf\""),
+        ("[rev p]", ["[0.0,3.0,5.0]", "1.0"], "[15.0,0.0,0.0]"),
+    ];
+    for (name, args, want) in wanted {
+        let def = program.named(name)[0];
+        let args = arguments(def, &args.map(str::to_string)).unwrap();
+        let found = Interpreter::new(&program).run(def, &args).unwrap();
+        assert_eq!(found, common::value(want, def.fun.sig().ret), "{name}");
     }
 }

@@ -464,7 +464,8 @@ impl Reverse<'_, '_> {
         if let Some(k) = scope.kept.iter().position(|l| *l == level) {
             // The indices are the innermost variables, and the table stands right around them.
             let n = scope.indices;
-            let tys: Vec<Ty> = scope.kept.iter().map(|l| self.w.e.let_value(*l).map_or(Ty::int(), |v| self.w.e.ty(v))).collect();
+            let tys: Vec<Ty> =
+                scope.kept.iter().map(|l| self.w.e.let_value(*l).map_or(Ty::int(), |v| self.w.e.ty(v))).collect();
             let entry = if tys.len() == 1 { tys[0] } else { Ty::tuple(tys.clone()) };
             let row = match n {
                 0 => self.w.e.terms.var(0, entry),

@@ -30,13 +30,16 @@ pub struct Point {
     pub reverse: f64,
     /// The size of the terms of the inner products: what rounding is measured by.
     pub scale: f64,
+    /// The rounding error that the difference may have, since large values are subtracted.
+    pub noise: f64,
 }
 
 impl Point {
     /// Disagreement of forward mode with the difference, relative.
     pub fn off_difference(&self) -> Option<f64> {
         let d = self.difference?;
-        Some((d - self.forward).abs() / d.abs().max(self.forward.abs()).max(self.scale).max(1e-300))
+        let off = ((d - self.forward).abs() - self.noise).max(0.0);
+        Some(off / d.abs().max(self.forward.abs()).max(self.scale).max(1e-300))
     }
 
     /// Disagreement of the modes with each other, relative.
@@ -82,7 +85,9 @@ impl Checked {
     pub fn tolerance(&self) -> f64 {
         let single = |f: &Fun| {
             let body = self.program.defs[f].term();
-            body.into_iter().flat_map(|b| self.program.terms.reachable(b)).any(|id| self.program.terms.ty(id) == Ty::scalar(Scalar::F32))
+            body.into_iter()
+                .flat_map(|b| self.program.terms.reachable(b))
+                .any(|id| self.program.terms.ty(id) == Ty::scalar(Scalar::F32))
         };
         if single(&self.reverse) { SINGLE } else { MODES }
     }
@@ -96,12 +101,11 @@ impl Checked {
         let run = |f: Fun, args: &[Value]| interpreter.run(&self.program.defs[&f], args);
         let Ok(value) = run(self.of, args) else { return Ok(None) };
         let mut hash = Hash { seed, next: 0 };
-        let changes: Vec<Option<Value>> =
-            args.iter().zip(&self.wrt).map(|(a, w)| w.then(|| hash.tangent(a))).collect();
+        let changes: Vec<Option<Value>> = args.iter().zip(&self.wrt).map(|(a, w)| w.then(|| hash.tangent(a))).collect();
         let dy = hash.tangent(&value);
         let moving: Vec<Value> = changes.iter().flatten().cloned().collect();
         let forward = run(self.forward, &[args, &moving].concat())?;
-        let gradient = run(self.reverse, &[args, &[dy.clone()]].concat())?;
+        let gradient = run(self.reverse, &[args, std::slice::from_ref(&dy)].concat())?;
         let gradient = match (&gradient, moving.len()) {
             (_, 1) => vec![gradient],
             (Value::Tuple(parts), _) => parts.to_vec(),
@@ -122,7 +126,8 @@ impl Checked {
         let difference = smooth_difference(moved);
         // Numbers that cancel leave the rounding errors of those that came before.
         let scale = scale.max(other).max(1e-3 * interpreter.magnitude());
-        Ok(Some(Point { difference, forward, reverse, scale }))
+        let noise = 16.0 * f64::EPSILON / STEP * products_size(&value, &dy);
+        Ok(Some(Point { difference, forward, reverse, scale, noise }))
     }
 }
 
@@ -130,11 +135,19 @@ fn plus(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     (a.0 + b.0, a.1 + b.1)
 }
 
+/// How far arguments are moved for a difference.
+const STEP: f64 = 2e-4;
+
+/// The sum of the magnitudes of the terms of the inner product of a value and a tangent of it.
+fn products_size(v: &Value, d: &Value) -> f64 {
+    products(v, d).1
+}
+
 /// The central difference, where differences on both sides and with two steps agree.
 fn smooth_difference(moved: impl Fn(f64) -> Option<f64>) -> Option<f64> {
-    const H: f64 = 2e-4;
-    let (right, left) = (moved(H)? / H, moved(-H)? / -H);
-    let (near_right, near_left) = (moved(H / 2.0)? / (H / 2.0), moved(-H / 2.0)? / (-H / 2.0));
+    let (right, left) = (moved(STEP)? / STEP, moved(-STEP)? / -STEP);
+    let half = STEP / 2.0;
+    let (near_right, near_left) = (moved(half)? / half, moved(-half)? / -half);
     let (far, near) = ((right + left) / 2.0, (near_right + near_left) / 2.0);
     let size = right.abs().max(left.abs()).max(near.abs()).max(1e-6);
     // Where the function is smooth, the sides differ by about the step, and halving it halves that.
@@ -232,7 +245,9 @@ fn products(a: &Value, b: &Value) -> (f64, f64) {
             let p = a.as_f64().unwrap_or_default() * b.as_f64().unwrap_or_default();
             (p, p.abs())
         }
-        (Value::Tuple(a), Value::Tuple(b)) => a.iter().zip(b.iter()).map(|(x, y)| products(x, y)).fold((0.0, 0.0), plus),
+        (Value::Tuple(a), Value::Tuple(b)) => {
+            a.iter().zip(b.iter()).map(|(x, y)| products(x, y)).fold((0.0, 0.0), plus)
+        }
         (Value::Tensor(a), Value::Tensor(b)) => {
             a.data.iter().zip(&b.data).map(|(x, y)| products(x, y)).fold((0.0, 0.0), plus)
         }

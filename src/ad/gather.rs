@@ -162,9 +162,7 @@ fn summed(e: &mut Emit<'_>, p: Piece) -> Id {
 /// What a piece of a tuple is for one part.
 pub fn part_of(e: &mut Emit<'_>, p: &Piece, k: usize, n: usize) -> Option<Piece> {
     match p.steps.first() {
-        Some(Step::Part(i, _)) => {
-            (*i as usize == k).then(|| Piece { steps: p.steps[1..].to_vec(), ..p.clone() })
-        }
+        Some(Step::Part(i, _)) => (*i as usize == k).then(|| Piece { steps: p.steps[1..].to_vec(), ..p.clone() }),
         _ => Some(Piece { value: e.get(k as u32, n as u32, p.value), ..p.clone() }),
     }
 }

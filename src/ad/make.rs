@@ -140,7 +140,7 @@ impl<'a> Maker<'a> {
         let body = self.wrapper(declared, of, (mode, &wrt), flat);
         let params = declared.params.iter().zip(["x", "dx"]).map(|(p, name)| Param { name: name.into(), ..p.clone() });
         let params = params.collect();
-        self.out.insert(declared.fun, Def { params, body: Body::Term(body), ..declared.clone() });
+        self.known(&Def { params, body: Body::Term(body), ..declared.clone() });
         Ok(())
     }
 
@@ -217,8 +217,9 @@ impl<'a> Maker<'a> {
         while let Some((key, fun)) = self.requests.made.get_index(self.done).map(|(k, f)| (k.clone(), *f)) {
             self.done += 1;
             let body = self.body(&key, false)?;
-            let of = &self.program.defs[&key.fun];
-            let params = parameters(of, &key);
+            let of = self.definition(key.fun)?;
+            let params = parameters(&of, &key);
+            self.requests.know_recursion(&self.terms, fun, body);
             made.push(Def { fun, params, body: Body::Term(body), span: of.span });
         }
         while !made.is_empty() {
@@ -236,8 +237,14 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
+    /// A definition: of the program, or made before.
+    fn definition(&self, fun: Fun) -> Result<Def> {
+        let found = self.out.get(&fun).or_else(|| self.program.defs.get(&fun));
+        found.cloned().ok_or_else(|| Diagnostic::bug(format!("`{}` is defined nowhere", fun.sig().name)))
+    }
+
     fn body(&mut self, key: &Key, value: bool) -> Result<Id> {
-        let def = &self.program.defs[&key.fun];
+        let def = self.definition(key.fun)?;
         let Some(body) = def.term() else {
             return Err(Diagnostic::bug(format!("`{}` has no body to differentiate", def.name())));
         };
@@ -249,7 +256,7 @@ impl<'a> Maker<'a> {
             w.push(val);
         }
         let n = def.params.len();
-        known_sizes(&mut w, def);
+        known_sizes(&mut w, &def);
         let out = match key.mode {
             Mode::Forward => {
                 for (k, _) in key.wrt.iter().enumerate().filter(|(_, w)| **w) {
@@ -281,10 +288,10 @@ impl<'a> Maker<'a> {
 /// The gradient of a body by parameters, with its lets; the parameters and the adjoint are in scope.
 fn gradient(r: &mut Reverse<'_, '_>, (body, n): (Id, usize), wrt: &[bool], dr: Val, value: bool) -> Result<Id> {
     let mark = r.w.e.depth();
-    for k in 0..n {
+    for (k, by) in wrt.iter().enumerate().take(n) {
         let Entry { val, sizes, .. } = r.w.env[k].clone();
         let number = r.adjoint(r.w.e.ty(val.id), Like { val, sizes });
-        if wrt[k] {
+        if *by {
             r.w.env[k].active = Active::Adjoint(number);
         }
     }
@@ -339,9 +346,8 @@ fn known_sizes(w: &mut Walk<'_, '_>, def: &Def) {
 /// The parameters of a derivative.
 fn parameters(of: &Def, key: &Key) -> Vec<Param> {
     let mut params = of.params.clone();
-    let taken = |params: &[Param], name: &str| {
-        params.iter().any(|p| p.name == name || p.sizes.iter().any(|s| s == name))
-    };
+    let taken =
+        |params: &[Param], name: &str| params.iter().any(|p| p.name == name || p.sizes.iter().any(|s| s == name));
     let mut add = |name: String, ty: Ty, sizes: Vec<String>| {
         let mut name = name;
         while taken(&params, &name) {

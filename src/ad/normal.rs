@@ -119,13 +119,7 @@ impl Normal<'_> {
     }
 
     /// A loop over the indices of a tensor: the body gets its element and the number of binders.
-    fn over(
-        &mut self,
-        head: Head,
-        tensor: Id,
-        rank: usize,
-        body: impl FnOnce(&mut Self, Id, &[Id]) -> Id,
-    ) -> Id {
+    fn over(&mut self, head: Head, tensor: Id, rank: usize, body: impl FnOnce(&mut Self, Id, &[Id]) -> Id) -> Id {
         let sizes = shape(self.terms, tensor);
         let mut kids: Vec<Id> = sizes[..rank].to_vec();
         let vars: Vec<Id> = (0..rank).map(|k| self.terms.var((rank - 1 - k) as u32, Ty::int())).collect();

@@ -2,7 +2,7 @@
 //! name at once. Bodies are made later.
 
 use crate::diag::{Diagnostic, Result, Span};
-use crate::ir::{Fun, Head, Program, Signature, Terms, Ty};
+use crate::ir::{Body, Def, Fun, Head, Id, Program, Signature, Terms, Ty, deep};
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -79,21 +79,23 @@ impl Requests {
         out
     }
 
-    fn know(&mut self, terms: &Terms, def: &crate::ir::Def) {
-        use crate::ir::Body;
+    fn know(&mut self, terms: &Terms, def: &Def) {
         self.names.insert(def.name().to_string());
         match def.body {
-            Body::Term(body) => {
-                if let Some(span) = beyond_tail(terms, body, def.fun, true) {
-                    self.not_tail.insert(def.fun, span);
-                }
-            }
+            Body::Term(body) => self.know_recursion(terms, def.fun, body),
             Body::External => drop(self.bodiless.insert(def.fun)),
             Body::Derivative => return,
         }
         let by_hand = ["[fwd ", "[rev "].iter().any(|p| def.name().starts_with(p));
         if by_hand {
             self.written.insert((def.name().to_string(), def.fun.sig().params.clone()), def.fun);
+        }
+    }
+
+    /// Notes whether a function calls itself where its result is used further.
+    pub fn know_recursion(&mut self, terms: &Terms, fun: Fun, body: Id) {
+        if let Some(span) = beyond_tail(terms, body, fun, true, &mut FxHashSet::default()) {
+            self.not_tail.insert(fun, span);
         }
     }
 
@@ -127,7 +129,8 @@ impl Requests {
         if self.bodiless.contains(&f) {
             let message = format!("`{}` is declared, but not defined here, so it has no derivative", sig.name);
             let hint = format!("hint: define `[{} {}]`", mode.word(), sig.name);
-            return refuse(message, "a derivative flows through this call", place).map_err(|d: Box<Diagnostic>| d.note(hint));
+            return refuse(message, "a derivative flows through this call", place)
+                .map_err(|d: Box<Diagnostic>| d.note(hint));
         }
         if let Some(span) = self.not_tail.get(&f) {
             let message = format!("`{}` uses its own result further, so it has no derivative", sig.name);
@@ -173,7 +176,10 @@ impl Requests {
 }
 
 /// The place of a call of `fun` whose result is used further, if there is one.
-fn beyond_tail(terms: &Terms, id: crate::ir::Id, fun: Fun, tail: bool) -> Option<Option<Span>> {
+fn beyond_tail(terms: &Terms, id: Id, fun: Fun, tail: bool, seen: &mut FxHashSet<(Id, bool)>) -> Option<Option<Span>> {
+    if !seen.insert((id, tail)) {
+        return None;
+    }
     let (head, kids) = (terms.head(id), terms.kids(id));
     if head == Head::Call(fun) && !tail {
         return Some(terms.spans(id).first().copied());
@@ -185,6 +191,6 @@ fn beyond_tail(terms: &Terms, id: crate::ir::Id, fun: Fun, tail: bool) -> Option
                 Head::Let | Head::Assert => k == 1,
                 _ => false,
             };
-        crate::ir::deep(|| beyond_tail(terms, *kid, fun, tail))
+        deep(|| beyond_tail(terms, *kid, fun, tail, seen))
     })
 }

@@ -9,11 +9,22 @@ use crate::ir::op::Sig;
 use crate::ir::{Head, Id, Lit, Op, Scalar, Terms, Ty};
 use crate::types;
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 
 /// Partial derivatives that have been read, over the arguments and the result as variables.
 #[derive(Default)]
 pub struct Partials {
     known: FxHashMap<(Op, usize), (Terms, Id)>,
+}
+
+/// A text of the table as a term over its names.
+fn read(text: &str, names: &[(&str, Ty)]) -> Result<(Terms, Id)> {
+    let params: Vec<String> = names.iter().map(|(n, t)| format!("({n} : {t})")).collect();
+    let text = format!("(def d Float ({}) {text})", params.join(" "));
+    let program = types::program(&Source::new("the table of operations", text))?;
+    let body = program.defs.values().next().and_then(|d| d.term());
+    let body = body.ok_or_else(|| Diagnostic::bug("a derivative of the table has no body"))?;
+    Ok((program.terms, body))
 }
 
 /// The names and types that the texts of an operation know.
@@ -38,15 +49,10 @@ impl Partials {
         // The table counts float arguments only.
         let place = names[..k].iter().filter(|(_, t)| *t == Ty::float()).count();
         let Some(text) = op.row().derivative.and_then(|d| d.get(place)) else { return Ok(None) };
-        if !self.known.contains_key(&(op, k)) {
-            let params: Vec<String> = names.iter().map(|(n, t)| format!("({n} : {t})")).collect();
-            let text = format!("(def d Float ({}) {text})", params.join(" "));
-            let program = types::program(&Source::new("the table of operations", text))?;
-            let body = program.defs.values().next().and_then(|d| d.term());
-            let body = body.ok_or_else(|| Diagnostic::bug("a derivative of the table has no body"))?;
-            self.known.insert((op, k), (program.terms, body));
-        }
-        let (terms, body) = &self.known[&(op, k)];
+        let (terms, body) = match self.known.entry((op, k)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(read(text, &names)?),
+        };
         let mut made: FxHashMap<Id, Id> = FxHashMap::default();
         for id in terms.reachable(*body) {
             let kids: Vec<Id> = terms.kids(id).iter().map(|k| made[k]).collect();

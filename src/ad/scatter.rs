@@ -170,12 +170,11 @@ impl Walk<'_, '_> {
         if target.rank == target.sizes.len() {
             return self.e.now(flat);
         }
-        let outer = self.e.depth();
         let mut at: Vec<Val> = vec![];
-        self.level(target, Ty::tensor(target.rank, target.elem), flat, &mut at, outer)
+        self.level(target, Ty::tensor(target.rank, target.elem), flat, &mut at)
     }
 
-    fn level(&mut self, target: &Target, ty: Ty, flat: Val, at: &mut Vec<Val>, outer: usize) -> Id {
+    fn level(&mut self, target: &Target, ty: Ty, flat: Val, at: &mut Vec<Val>) -> Id {
         let Some((rank, elem)) = ty.as_tensor() else {
             let index: Vec<Id> = at.iter().map(|v| self.e.now(*v)).collect();
             let of = self.e.now(flat);
@@ -188,7 +187,7 @@ impl Walk<'_, '_> {
             let var = self.e.enter(Ty::int());
             at.push(var);
         }
-        let body = self.level(target, elem, flat, at, outer);
+        let body = self.level(target, elem, flat, at);
         at.truncate(axis);
         self.e.leave(depth);
         self.e.put(Head::Build(rank), sizes.into_iter().chain([body]))
@@ -200,7 +199,8 @@ impl Walk<'_, '_> {
 fn summed_inside(e: &mut Emit<'_>, mut p: Piece) -> Piece {
     for q in (0..p.loops()).rev() {
         let last = p.loops() - 1;
-        let index: Vec<Id> = p.steps.iter().flat_map(|s| if let Step::At(at) = s { at.clone() } else { vec![] }).collect();
+        let index: Vec<Id> =
+            p.steps.iter().flat_map(|s| if let Step::At(at) = s { at.clone() } else { vec![] }).collect();
         let used = index.iter().any(|i| mentioned(e.terms, *i, last + 1).contains(&q));
         // One loop has to remain: a scatter has one.
         if last == 0 || used || !free_to_move(e, &p, q, last) {

@@ -185,10 +185,16 @@ impl<'a, 't> Walk<'a, 't> {
                 {
                     return *size;
                 }
-                self.from_kids(id, head, &kids)
+                self.by_kids(id, head, &kids)
             }
-            Head::Op(_) | Head::Cast(_) | Head::Index(_) | Head::Tuple | Head::Assert | Head::Get(..)
-            | Head::VecInit | Head::DeltaVec(_) => self.from_kids(id, head, &kids),
+            Head::Op(_)
+            | Head::Cast(_)
+            | Head::Index(_)
+            | Head::Tuple
+            | Head::Assert
+            | Head::Get(..)
+            | Head::VecInit
+            | Head::DeltaVec(_) => self.by_kids(id, head, &kids),
             _ => {
                 let made = self.translate(id);
                 self.e.bind(made)
@@ -196,7 +202,7 @@ impl<'a, 't> Walk<'a, 't> {
         }
     }
 
-    fn from_kids(&mut self, id: Id, head: Head, kids: &[Id]) -> Val {
+    fn by_kids(&mut self, id: Id, head: Head, kids: &[Id]) -> Val {
         let kids: Vec<Val> = kids.iter().map(|k| self.value(*k)).collect();
         let kids: Vec<Id> = kids.into_iter().map(|v| self.e.now(v)).collect();
         let made = match head {

@@ -179,7 +179,8 @@ fn disagrees(checked: &Checked, p: &Point) -> bool {
 }
 
 fn table(rows: &[Point]) -> Vec<String> {
-    let head = format!("{:>20}  {:>20}  {:>20}  {:>10}  {:>10}", "difference", "forward", "reverse", "off", "modes off");
+    let head =
+        format!("{:>20}  {:>20}  {:>20}  {:>10}  {:>10}", "difference", "forward", "reverse", "off", "modes off");
     let line = |p: &Point| {
         let difference = p.difference.map_or_else(|| "not smooth here".into(), |d| format!("{d:.9}"));
         let off = p.off_difference().map_or_else(|| "-".into(), |d| format!("{d:.1e}"));
