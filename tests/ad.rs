@@ -5,6 +5,7 @@ mod common;
 
 use common::generate::{self, Knobs};
 use common::{agree, arguments, corpus};
+use daedal::ad;
 use daedal::ad::check::{self, Checked};
 use daedal::eval::Interpreter;
 use daedal::ir::{Body, Def, print};
@@ -18,7 +19,7 @@ fn refused(message: &str) -> bool {
 }
 
 fn floats(def: &Def) -> Vec<bool> {
-    def.params.iter().map(|p| p.ty.tangent().depth() > 0 || p.ty.is_linear()).collect()
+    def.params.iter().map(|p| ad::has_floats(p.ty)).collect()
 }
 
 /// Protects: both modes on the whole corpus, at the arguments of its run lines.
@@ -129,7 +130,7 @@ fn gradients_agree_in_every_mode() {
     let toolchain = Toolchain::discover(None, Some(cache));
     let mut compared = 0;
     for case in corpus().iter().filter(|c| c.name.starts_with("programs/grad/")) {
-        let options = Options { max_nodes: 3000, ..Options::standard() };
+        let options = Options { max_nodes: 1500, ..Options::standard() };
         let fast = optimize(&case.program, &options).unwrap_or_else(|d| panic!("{}: {d}", case.name)).program;
         for run in &case.runs {
             let def = case.program.named(&run.def)[0];

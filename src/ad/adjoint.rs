@@ -102,18 +102,23 @@ impl Reverse<'_, '_> {
         };
         let mut scope = Scope { outer, indices, plans: vec![], kept: vec![] };
         scope.plans = vec![Plan::Unknown; self.w.e.depth() - scope.first_let()];
-        let (mut pieces, mut sums) = (vec![], vec![]);
+        // First it is decided for all pieces: what is done then opens further lets.
+        let (mut pieces, mut stuck) = (vec![], vec![]);
         for (adjoint, list) in frame {
-            let mut stuck = vec![];
+            let mut left = vec![];
             for p in list {
                 let p = p.now(&mut self.w.e);
                 let terms = all_terms(&p);
                 let fits = terms.iter().all(|(id, loops)| self.plan_term(&mut scope, *id, *loops));
-                if fits { pieces.push((adjoint, p)) } else { stuck.push(p) }
+                if fits { pieces.push((adjoint, p)) } else { left.push(p) }
             }
-            if !stuck.is_empty() {
-                sums.push((adjoint, self.tensors(&scope, how, adjoint, stuck)?));
+            if !left.is_empty() {
+                stuck.push((adjoint, left));
             }
+        }
+        let mut sums = vec![];
+        for (adjoint, left) in stuck {
+            sums.push((adjoint, self.tensors(&scope, how, adjoint, left)?));
         }
         let table = self.table(&mut scope, how, &pieces);
         let moved: Vec<(usize, Piece)> = pieces

@@ -192,23 +192,80 @@ impl<'a> Maker<'a> {
         differentiable(def)?;
         let flat = match self.requests.get(wanted.fun, wanted.mode, &wanted.wrt, Some(def.span))? {
             Request::Made(flat) => flat,
-            Request::Written(by_hand) => return Ok(by_hand),
+            Request::Written(by_hand) => self.unpacked(wanted, def, by_hand)?,
         };
         self.work()?;
+        let by_hand = self.requests.written(wanted.fun, wanted.mode).is_some();
         if !wanted.value {
             return Ok(flat);
         }
         let key = Key { fun: wanted.fun, mode: wanted.mode, wrt: wanted.wrt.clone() };
-        let made = self.body(&key, true)?;
+        let made = if by_hand { self.with_value(def, flat) } else { self.body(&key, true)? };
         let sig = flat.sig();
         let ret = Ty::tuple(vec![def.fun.sig().ret, sig.ret]);
         let fun = Fun::new(Signature { name: format!("value${}", sig.name), params: sig.params.clone(), ret });
         let params = self.out[&flat].params.clone();
-        // The derivative alone is not what was asked for.
-        self.out.shift_remove(&flat);
+        if !by_hand {
+            // The derivative alone is not what was asked for.
+            self.out.shift_remove(&flat);
+        }
         self.out.insert(fun, Def { fun, params, body: Body::Term(made), span: def.span });
         self.work()?;
         Ok(fun)
+    }
+
+    /// Value and derivative side by side, where the derivative is written by hand.
+    fn with_value(&mut self, def: &Def, flat: Fun) -> Id {
+        let tys = &flat.sig().params;
+        let n = tys.len();
+        let vars: Vec<Id> = tys.iter().enumerate().map(|(k, t)| self.terms.var((n - 1 - k) as u32, *t)).collect();
+        let value = self.terms.put(Head::Call(def.fun), vars[..def.params.len()].iter().copied());
+        let derivative = self.terms.put(Head::Call(flat), vars);
+        self.terms.put(Head::Tuple, [value, derivative])
+    }
+
+    /// A derivative that is written by hand, as a function of arguments one by one.
+    fn unpacked(&mut self, wanted: &Wanted, def: &Def, by_hand: Fun) -> Result<Fun> {
+        let key = Key { fun: wanted.fun, mode: wanted.mode, wrt: wanted.wrt.clone() };
+        let flat = self.requests.plain(&key);
+        let params = parameters(def, &key);
+        let mut w = Walk::new(&mut self.terms, &mut self.requests, &mut self.partials);
+        let vars: Vec<Val> = params.iter().map(|p| w.e.enter(p.ty)).collect();
+        let vars: Vec<Id> = vars.into_iter().map(|v| w.e.now(v)).collect();
+        let (args, rest) = vars.split_at(def.params.len());
+        let pack = |w: &mut Walk<'_, '_>, each: Vec<Id>| match each.as_slice() {
+            [one] => *one,
+            _ => w.e.put(Head::Tuple, each),
+        };
+        let packed_args = pack(&mut w, args.to_vec());
+        let body = match wanted.mode {
+            Mode::Forward => {
+                let mut given = rest.iter();
+                let changes: Vec<Option<Id>> =
+                    wanted.wrt.iter().map(|by| if *by { given.next().copied() } else { None }).collect();
+                let changes =
+                    changes.into_iter().zip(args).map(|(c, a)| c.unwrap_or_else(|| w.zero(*a, &[]))).collect();
+                let changes = pack(&mut w, changes);
+                w.e.put(Head::Call(by_hand), [packed_args, changes])
+            }
+            Mode::Reverse => {
+                let all = w.e.put(Head::Call(by_hand), [packed_args, rest[0]]);
+                let n = args.len();
+                if n == 1 {
+                    all
+                } else {
+                    let mark = w.e.depth();
+                    let all = w.e.bind(all);
+                    let of = w.e.now(all);
+                    let chosen = (0..n).filter(|k| wanted.wrt[*k]);
+                    let parts = chosen.map(|k| w.e.get(k as u32, n as u32, of)).collect();
+                    let parts = pack(&mut w, parts);
+                    w.e.close(mark, parts)
+                }
+            }
+        };
+        self.out.insert(flat, Def { fun: flat, params, body: Body::Term(body), span: def.span });
+        Ok(flat)
     }
 
     /// Makes the bodies of all requests, and puts them behind what they call.

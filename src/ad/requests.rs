@@ -140,10 +140,16 @@ impl Requests {
         if let Some(g) = self.made.get(&key) {
             return Ok(Request::Made(*g));
         }
-        let g = Fun::new(self.signature(&key));
-        self.names.insert(g.sig().name.clone());
+        let g = self.plain(&key);
         self.made.insert(key, g);
         Ok(Request::Made(g))
+    }
+
+    /// A new function for a derivative, of arguments one by one.
+    pub fn plain(&mut self, key: &Key) -> Fun {
+        let g = Fun::new(self.signature(key));
+        self.names.insert(g.sig().name.clone());
+        g
     }
 
     fn signature(&self, key: &Key) -> Signature {
