@@ -34,10 +34,6 @@ fn the_corpus_has_right_derivatives() {
                 if only.as_ref().is_some_and(|o| !format!("{}:{}", case.name, run.def).contains(o)) {
                     continue;
                 }
-                // The second derivative of the mixture is refused by the verifier: a fault to be found.
-                if case.name == "programs/grad/gmm.ks" && run.def == "gradient" {
-                    continue;
-                }
                 for def in case.program.named(&run.def) {
                     if !matches!(def.body, Body::Term(_)) {
                         continue;

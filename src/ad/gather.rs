@@ -65,8 +65,11 @@ impl Walk<'_, '_> {
                 for (k, part) in parts.iter().enumerate() {
                     let of = pieces.iter().filter_map(|p| part_of(&mut self.e, p, k, parts.len())).collect();
                     let like = like.part(&mut self.e, k, parts.len());
-                    out.push(self.force(*part, &like, of)?);
+                    let made = self.force(*part, &like, of)?;
+                    out.push(self.e.val(made));
                 }
+                // A part may have opened lets, which those before it do not know of.
+                let out: Vec<Id> = out.into_iter().map(|v| self.e.now(v)).collect();
                 Ok(self.e.put(Head::Tuple, out))
             }
             TyKind::Tensor(rank, elem) => self.tensor(*rank, *elem, like, pieces),
