@@ -11,6 +11,7 @@ pub mod ir;
 pub mod types;
 pub mod eval;
 pub mod data;
+pub mod ad;
 pub mod rules;
 pub mod derive;
 pub mod cost;

@@ -150,10 +150,16 @@ fn the_page_on_rules_holds() {
     holds("docs/rules.md");
 }
 
+/// Protects: the page on derivatives shows commands that work.
+#[test]
+fn the_page_on_derivatives_holds() {
+    holds("docs/derivatives.md");
+}
+
 /// Protects: no link of the documents leads nowhere.
 #[test]
 fn links_lead_somewhere() {
-    for document in ["README.md", "docs/rules.md", "docs/architecture.md", "docs/language.md"] {
+    for document in ["README.md", "docs/rules.md", "docs/derivatives.md", "docs/architecture.md", "docs/language.md"] {
         let text = std::fs::read_to_string(root(document)).unwrap();
         let folder = Path::new(document).parent().unwrap();
         for part in text.split("](").skip(1) {

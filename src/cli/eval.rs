@@ -68,7 +68,7 @@ impl Call {
 impl Eval {
     /// Carries it out.
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
-        let program = input::program(&self.call.file)?;
+        let program = input::program_for(&self.call.file, &self.call.def)?;
         let def = input::definition(&program, &self.call.def)?;
         let place = self.call.place()?;
         let args = input::arguments(def, &self.call.args)?;

@@ -1,23 +1,49 @@
 //! A file and a name become a definition, and words become its arguments.
 
+use crate::ad;
 use crate::data;
-use crate::diag::{Diagnostic, Result, nearest};
+use crate::diag::{Diagnostic, Result, Source, nearest};
 use crate::eval::Value;
-use crate::ir::{Def, Param, Program};
+use crate::ir::{Def, Param, Program, Ty};
 use crate::types;
 use std::path::Path;
 
 /// Hints name so many definitions at most.
 const NAMED: usize = 12;
 
-/// Reads and checks a program that has definitions.
+/// Reads and checks a program that has definitions, and makes the derivatives that it asks for.
 pub fn program(path: &Path) -> Result<Program> {
     let source = data::source(path)?;
     let program = types::program(&source)?;
     if program.defs.is_empty() {
         return Err(Diagnostic::user(format!("`{}` has no definitions", source.name)));
     }
-    Ok(program)
+    ad::complete(&program)
+}
+
+/// As [`program`], where `name` may be a derivative that the program does not ask for.
+pub fn program_for(path: &Path, name: &str) -> Result<Program> {
+    let program = program(path)?;
+    if !program.named(name).is_empty() {
+        return Ok(program);
+    }
+    let mut text = program.source.text.clone();
+    if !ask(&program, name, &mut text)? {
+        return Ok(program);
+    }
+    let source = Source::new(program.source.name.clone(), text);
+    ad::complete(&types::program(&source)?)
+}
+
+/// Adds to a text what asks for a derivative, by its name; not so where the name is of another kind.
+fn ask(program: &Program, name: &str, text: &mut String) -> Result<bool> {
+    let inner = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
+    let Some((kind @ ("fwd" | "rev"), of)) = inner.and_then(|n| n.split_once(' ')) else { return Ok(false) };
+    let def = definition(program, of.trim())?;
+    let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
+    let arg = if tys.len() == 1 { tys[0] } else { Ty::tuple(tys) };
+    text.push_str(&format!("\n(gdef {kind} [{} {arg}])\n", of.trim()));
+    Ok(true)
 }
 
 /// The one definition of a name.

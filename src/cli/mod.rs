@@ -7,6 +7,7 @@ mod check;
 mod emit;
 mod eval;
 mod explain;
+mod grad;
 mod input;
 mod lowered;
 mod optimize;
@@ -42,6 +43,7 @@ enum Command {
     Run(run::Run),
     Optimize(optimize::Optimize),
     Replay(replay::Replay),
+    Grad(grad::Grad),
     Emit(emit::Emit),
     Rules(rules::Rules),
     Bench(bench::Bench),
@@ -72,6 +74,7 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
         Command::Run(c) => c.run(world),
         Command::Optimize(c) => c.run(world),
         Command::Replay(c) => c.run(world),
+        Command::Grad(c) => c.run(world),
         Command::Emit(c) => c.run(world),
         Command::Rules(c) => c.run(world),
         Command::Bench(c) => c.run(world),

@@ -5,6 +5,7 @@
 
 pub mod generate;
 
+use daedal::ad;
 use daedal::diag::{Result, Source};
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Def, Program, Ty};
@@ -85,9 +86,9 @@ pub fn files(below: &Path, ending: &str) -> Vec<PathBuf> {
     out
 }
 
-/// Reads and checks a text.
+/// Reads and checks a text, and makes the derivatives that it asks for.
 pub fn read(name: &str, text: &str) -> Result<Program> {
-    types::program(&Source::new(name, text))
+    ad::complete(&types::program(&Source::new(name, text))?)
 }
 
 /// The whole corpus.

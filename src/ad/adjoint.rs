@@ -1,0 +1,510 @@
+//! Pieces of adjoints leave the scopes in which they were made.
+//!
+//! A piece that leaves a loop gets one more loop around it. What it needs of the values of the loop's
+//! body is made again where that is cheap, and otherwise kept in a table over the loop's indices, so
+//! no loop of the result does more work than a constant times a loop of the source. Where a table
+//! would be ragged, the piece becomes a tensor inside the loop, and the loop a sum of tensors.
+
+use super::emit::Val;
+use super::gather::Like;
+use super::piece::{Item, Piece};
+use super::walk::Walk;
+use crate::diag::Result;
+use crate::ir::op::Class;
+use crate::ir::{Head, Id, Lit, Monoid, Scalar, Ty, TyKind};
+use crate::types::shape::{lowered, shape};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Terms of at most so much work are made again rather than kept in a table.
+const CHEAP: usize = 64;
+/// What an operation on floats counts, where one on integers counts 1.
+const FLOAT: usize = 4;
+
+/// Collected pieces by the number of the adjoint.
+pub type Frame = BTreeMap<usize, Vec<Piece>>;
+
+/// A walk backwards through a body.
+pub struct Reverse<'a, 't> {
+    /// Values, and the text under construction.
+    pub w: Walk<'a, 't>,
+    /// What was collected in the scopes that are open.
+    pub frames: Vec<Frame>,
+    /// What each adjoint has the shape of, and its type.
+    pub likes: Vec<(Ty, Like)>,
+    /// The sizes in tables of tuples: equal for all rows. Each stands where its table stands.
+    pub tables: FxHashMap<Id, Vec<Id>>,
+}
+
+/// A scope that pieces leave.
+pub enum Leaving {
+    /// A loop with these extents.
+    Loop(Vec<Id>),
+    /// The arm of a condition that holds.
+    Arm(Id),
+}
+
+/// How a piece comes by a let of the scope it leaves.
+#[derive(Clone, Copy, PartialEq)]
+enum Plan {
+    Unknown,
+    Again,
+    Table,
+    Never,
+}
+
+/// What is known of the scope that pieces leave.
+struct Scope {
+    /// The number of variables around it.
+    outer: usize,
+    /// The number of its own indices.
+    indices: usize,
+    plans: Vec<Plan>,
+    /// Places of what is kept in the table, by level.
+    kept: Vec<usize>,
+}
+
+impl Scope {
+    fn first_let(&self) -> usize {
+        self.outer + self.indices
+    }
+}
+
+impl Reverse<'_, '_> {
+    /// A new adjoint, of a value.
+    pub fn adjoint(&mut self, ty: Ty, like: Like) -> usize {
+        self.likes.push((ty, like));
+        self.likes.len() - 1
+    }
+
+    /// Collects a piece.
+    pub fn collect(&mut self, adjoint: usize, piece: Piece) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.entry(adjoint).or_default().push(piece);
+        }
+    }
+
+    /// What was collected of an adjoint in the scope that is open.
+    pub fn take(&mut self, adjoint: usize) -> Vec<Piece> {
+        self.frames.last_mut().and_then(|f| f.remove(&adjoint)).unwrap_or_default()
+    }
+
+    /// Ends the scope opened when `outer` variables were in scope: what was collected in it goes to the
+    /// scope around it.
+    ///
+    /// # Errors
+    /// Bugs only.
+    pub fn leave(&mut self, outer: usize, how: &Leaving) -> Result<()> {
+        let frame = self.frames.pop().unwrap_or_default();
+        let indices = match how {
+            Leaving::Loop(extents) => extents.len(),
+            Leaving::Arm(_) => 0,
+        };
+        let mut scope = Scope { outer, indices, plans: vec![], kept: vec![] };
+        scope.plans = vec![Plan::Unknown; self.w.e.depth() - scope.first_let()];
+        // First it is decided for all pieces: what is done then opens further lets.
+        let (mut pieces, mut stuck) = (vec![], vec![]);
+        for (adjoint, list) in frame {
+            let mut left = vec![];
+            for p in list {
+                let p = p.now(&mut self.w.e);
+                let terms = all_terms(&p);
+                let fits = terms.iter().all(|(id, loops)| self.plan_term(&mut scope, *id, *loops));
+                if fits { pieces.push((adjoint, p)) } else { left.push(p) }
+            }
+            if !left.is_empty() {
+                stuck.push((adjoint, left));
+            }
+        }
+        let mut sums = vec![];
+        for (adjoint, left) in stuck {
+            sums.push((adjoint, self.tensors(&scope, how, adjoint, left)?));
+        }
+        let table = self.table(&mut scope, how, &pieces);
+        let moved: Vec<(usize, Piece)> = pieces
+            .into_iter()
+            .map(|(a, p)| {
+                let p = p.now(&mut self.w.e);
+                (a, self.moved(&scope, how, table.is_some(), p))
+            })
+            .collect();
+        self.w.e.leave(outer);
+        if let Some(table) = table {
+            self.w.e.bind(table);
+        }
+        for (adjoint, p) in moved {
+            self.collect(adjoint, p);
+        }
+        for (adjoint, sum) in sums {
+            let sum = self.w.e.now(Val { id: sum, depth: outer });
+            let value = self.w.e.bind(sum);
+            let (depth, value) = (value.depth, value.id);
+            self.collect(adjoint, Piece { depth, items: vec![], steps: vec![], value });
+        }
+        Ok(())
+    }
+
+    /// Pieces as one tensor, summed over the loop, in the scope around it.
+    fn tensors(&mut self, scope: &Scope, how: &Leaving, adjoint: usize, pieces: Vec<Piece>) -> Result<Id> {
+        let (ty, like) = self.likes[adjoint].clone();
+        let dense = self.w.force(ty, &like, pieces)?;
+        let first = scope.first_let();
+        let body = self.w.e.wrapped(first, dense);
+        match how {
+            Leaving::Loop(extents) => {
+                let head = Head::Reduce(Monoid::Add, extents.len());
+                let sum = self.w.e.put(head, extents.iter().copied().chain([body]));
+                self.unless_tuple(scope, (ty, &like), extents, sum)
+            }
+            Leaving::Arm(c) => {
+                // The zero is made in the scope around the arm, where no let of the arm may be used.
+                let zero = self.zero_outside(scope.outer, &like);
+                Ok(self.w.e.put(Head::If, [*c, body, zero]))
+            }
+        }
+    }
+
+    /// A sum of tuples of tensors over nothing has no shape of its own.
+    fn unless_tuple(&mut self, scope: &Scope, (ty, like): (Ty, &Like), extents: &[Id], sum: Id) -> Result<Id> {
+        if ty.as_tuple().is_none() || !ty.has_tensor() {
+            return Ok(sum);
+        }
+        let zero = self.zero_outside(scope.outer, like);
+        let none = self.w.e.int(0);
+        let mut out = sum;
+        for n in extents {
+            let some = self.w.e.op(crate::ir::Op::Gt, [*n, none]);
+            out = self.w.e.put(Head::If, [some, out, zero]);
+        }
+        Ok(out)
+    }
+
+    fn zero_outside(&mut self, outer: usize, like: &Like) -> Id {
+        let by = |v: &Val| outer - v.depth;
+        let val = self.w.e.terms.shift(like.val.id, by(&like.val));
+        let sizes: Vec<Id> = like.sizes.iter().map(|s| self.w.e.terms.shift(s.id, by(s))).collect();
+        self.w.zero(val, &sizes)
+    }
+
+    /// Whether a term under loops can do without the lets of the scope.
+    fn plan_term(&mut self, scope: &mut Scope, id: Id, loops: usize) -> bool {
+        let depth = scope.first_let() + scope.plans.len();
+        let first = scope.first_let();
+        let free = self.w.e.terms.free(id);
+        (first..depth).all(|level| !free.has(depth - 1 - level + loops) || self.plan(scope, level) != Plan::Never)
+    }
+
+    fn plan(&mut self, scope: &mut Scope, level: usize) -> Plan {
+        let at = level - scope.first_let();
+        if scope.plans[at] != Plan::Unknown {
+            return scope.plans[at];
+        }
+        let plan = match self.w.e.let_value(level) {
+            Some(value) if self.again(scope, value, level, &mut 0) => Plan::Again,
+            Some(value) if self.uniform(scope, value, level) => Plan::Table,
+            _ => Plan::Never,
+        };
+        scope.plans[at] = plan;
+        plan
+    }
+
+    /// Whether a term is cheap enough to be made again, with the lets it needs.
+    fn again(&mut self, scope: &mut Scope, id: Id, depth: usize, count: &mut usize) -> bool {
+        let integer = self.w.e.ty(id) == Ty::int() || self.w.e.ty(id) == Ty::bool();
+        *count += if integer { 1 } else { FLOAT };
+        if *count > CHEAP {
+            return false;
+        }
+        let (head, kids) = (self.w.e.terms.head(id), self.w.e.terms.kids(id).to_vec());
+        let fits = match head {
+            Head::Var(i, _) => {
+                let level = depth - 1 - i as usize;
+                if level < scope.first_let() {
+                    return true;
+                }
+                return match self.plan(scope, level) {
+                    Plan::Again => match self.w.e.let_value(level) {
+                        Some(value) => self.again(scope, value, level, count),
+                        None => false,
+                    },
+                    Plan::Table => true,
+                    Plan::Unknown | Plan::Never => false,
+                };
+            }
+            Head::Const(_) | Head::Get(..) | Head::Tuple | Head::Index(_) | Head::Cast(_) | Head::If => true,
+            Head::Size(_) => matches!(self.w.e.terms.head(kids[0]), Head::Var(..)),
+            Head::Op(op) => {
+                let scalar = self.w.e.ty(id).as_scalar().is_some();
+                scalar && (integer || matches!(op.row().class, Class::Cheap | Class::Multiply))
+            }
+            _ => false,
+        };
+        fits && kids.into_iter().all(|k| self.again(scope, k, depth, count))
+    }
+
+    /// Whether the values of a let over all rounds of the loop make a table that is not ragged.
+    fn uniform(&mut self, scope: &mut Scope, value: Id, level: usize) -> bool {
+        let ty = self.w.e.ty(value);
+        if !ty.has_tensor() {
+            return true;
+        }
+        if let Some(sizes) = self.tables.get(&value).cloned() {
+            return sizes.into_iter().all(|s| self.fixed(scope, s, level));
+        }
+        if ty.as_tensor().is_none_or(|(_, e)| contains_tuple_of_tensors(e)) {
+            return false;
+        }
+        let sizes = shape(self.w.e.terms, value);
+        sizes.into_iter().all(|s| self.fixed(scope, s, level))
+    }
+
+    /// Whether a size depends on nothing inside of the scope.
+    fn fixed(&mut self, scope: &Scope, id: Id, depth: usize) -> bool {
+        let kids = self.w.e.terms.kids(id).to_vec();
+        match self.w.e.terms.head(id) {
+            Head::Var(i, _) => {
+                let level = depth - 1 - i as usize;
+                match level < scope.outer {
+                    true => true,
+                    false => match self.w.e.let_value(level) {
+                        Some(value) => self.fixed(scope, value, level),
+                        None => false,
+                    },
+                }
+            }
+            Head::Size(k) => match self.w.e.terms.head(kids[0]) {
+                Head::Var(i, _) if depth > i as usize && depth - 1 - (i as usize) >= scope.outer => {
+                    let level = depth - 1 - i as usize;
+                    let Some(value) = self.w.e.let_value(level) else { return false };
+                    let sizes = shape(self.w.e.terms, value);
+                    match sizes.get(k) {
+                        Some(size) if self.w.e.terms.head(*size) != Head::Size(k) => self.fixed(scope, *size, level),
+                        _ => false,
+                    }
+                }
+                _ => !self.w.e.terms.free(kids[0]).below(depth - scope.outer),
+            },
+            Head::Const(_) => true,
+            Head::Op(_) => kids.into_iter().all(|k| self.fixed(scope, k, depth)),
+            _ => !self.w.e.terms.free(id).below(depth - scope.outer),
+        }
+    }
+
+    /// The table of what pieces need, in the scope around; nothing where they need nothing.
+    fn table(&mut self, scope: &mut Scope, how: &Leaving, pieces: &[(usize, Piece)]) -> Option<Id> {
+        let first = scope.first_let();
+        let n = scope.plans.len();
+        let mut needed = vec![false; n];
+        for (_, p) in pieces {
+            for (id, loops) in all_terms(p) {
+                self.need(scope, id, first + n + loops, loops, &mut needed);
+            }
+        }
+        scope.kept = (0..n).filter(|k| needed[*k] && scope.plans[*k] == Plan::Table).map(|k| first + k).collect();
+        if scope.kept.is_empty() {
+            return None;
+        }
+        let each: Vec<Id> = scope.kept.clone().into_iter().map(|l| self.w.e.level(l)).collect();
+        let one = match each.as_slice() {
+            [one] => *one,
+            _ => self.w.e.put(Head::Tuple, each.iter().copied()),
+        };
+        let body = self.w.e.wrapped(first, one);
+        let mut sizes = self.sizes_outside(scope);
+        let table = match how {
+            Leaving::Loop(extents) => {
+                let head = Head::Build(extents.len());
+                sizes = sizes.map(|s| [extents.as_slice(), &s].concat());
+                self.w.e.put(head, extents.iter().copied().chain([body]))
+            }
+            Leaving::Arm(c) => {
+                let others: Vec<Id> = scope.kept.clone().into_iter().map(|l| self.in_place_of(scope, l)).collect();
+                let other = match others.as_slice() {
+                    [one] => *one,
+                    _ => self.w.e.put(Head::Tuple, others),
+                };
+                self.w.e.put(Head::If, [*c, body, other])
+            }
+        };
+        if let Some(sizes) = sizes {
+            self.tables.insert(table, sizes);
+        }
+        Some(table)
+    }
+
+    /// The sizes of what is kept in a table, where all are known in the scope around.
+    fn sizes_outside(&mut self, scope: &Scope) -> Option<Vec<Id>> {
+        let mut out = vec![];
+        for level in scope.kept.clone() {
+            let value = self.w.e.let_value(level)?;
+            let ty = self.w.e.ty(value);
+            let sizes = match self.tables.get(&value) {
+                Some(known) => known.clone(),
+                None if !ty.has_tensor() => vec![],
+                None if ty.as_tensor().is_some_and(|(_, e)| !contains_tuple_of_tensors(e)) => {
+                    shape(self.w.e.terms, value)
+                }
+                None => return None,
+            };
+            for s in sizes {
+                out.push(self.fixed_outside(scope, s, level)?);
+            }
+        }
+        Some(out)
+    }
+
+    /// What stands for the let of an arm where its condition does not hold: it is never read. It has the
+    /// let's sizes where they are known outside, so that a table of such values is not ragged.
+    fn in_place_of(&mut self, scope: &Scope, level: usize) -> Id {
+        let Some(value) = self.w.e.let_value(level) else { return self.w.e.int(0) };
+        let ty = self.w.e.ty(value);
+        if ty.as_tensor().is_some() {
+            let sizes = shape(self.w.e.terms, value);
+            let outside: Option<Vec<Id>> = sizes.into_iter().map(|s| self.fixed_outside(scope, s, level)).collect();
+            if let Some(made) = outside.and_then(|s| self.sized(ty, &s)) {
+                return made;
+            }
+        }
+        self.anything(ty)
+    }
+
+    /// A size in the scope around, where it depends on nothing inside.
+    fn fixed_outside(&mut self, scope: &Scope, id: Id, depth: usize) -> Option<Id> {
+        if let Head::Var(i, _) = self.w.e.terms.head(id)
+            && depth - 1 - i as usize >= scope.outer
+        {
+            let level = depth - 1 - i as usize;
+            let value = self.w.e.let_value(level)?;
+            return self.fixed_outside(scope, value, level);
+        }
+        lowered(self.w.e.terms, id, depth - scope.outer)
+    }
+
+    /// Anything of a type of nested tensors, with sizes.
+    fn sized(&mut self, ty: Ty, sizes: &[Id]) -> Option<Id> {
+        let Some((rank, elem)) = ty.as_tensor() else { return Some(self.anything(ty)) };
+        let mut kids = sizes.get(..rank)?.to_vec();
+        kids.push(self.sized(elem, &sizes[rank..])?);
+        Some(self.w.e.put(Head::ConstVec(rank), kids))
+    }
+
+    /// A closed value of a type: it is never read.
+    fn anything(&mut self, ty: Ty) -> Id {
+        match ty.kind() {
+            TyKind::Scalar(s) => self.w.e.terms.lit(Lit::zero(*s)),
+            TyKind::String => self.w.e.terms.lit(Lit::Str("")),
+            TyKind::Tuple(parts) => {
+                let parts: Vec<Id> = parts.iter().map(|p| self.anything(*p)).collect();
+                self.w.e.put(Head::Tuple, parts)
+            }
+            TyKind::Tensor(rank, elem) => {
+                let mut kids = vec![self.w.e.int(0); *rank];
+                kids.push(self.anything(*elem));
+                self.w.e.put(Head::ConstVec(*rank), kids)
+            }
+            TyKind::Var(..) => self.w.e.float(Scalar::F64, 0.0),
+        }
+    }
+
+    /// Notes the lets that a term needs of a table.
+    fn need(&mut self, scope: &Scope, id: Id, depth: usize, loops: usize, needed: &mut [bool]) {
+        let first = scope.first_let();
+        let free = self.w.e.terms.free(id);
+        let top = depth - loops;
+        for level in first..top {
+            let at = level - first;
+            if at >= needed.len() || !free.has(depth - 1 - level) || needed[at] {
+                continue;
+            }
+            needed[at] = true;
+            if scope.plans[at] == Plan::Again
+                && let Some(value) = self.w.e.let_value(level)
+            {
+                self.need(scope, value, level, 0, needed);
+            }
+        }
+    }
+
+    /// A piece in the scope around.
+    fn moved(&mut self, scope: &Scope, how: &Leaving, table: bool, p: Piece) -> Piece {
+        let now = self.w.e.depth();
+        let mut out = p.map(&mut |id, loops| self.term_outside(scope, table, id, now, loops));
+        let outer = scope.outer + usize::from(table);
+        let mut items = match how {
+            Leaving::Loop(extents) => {
+                let by = usize::from(table);
+                extents.iter().enumerate().map(|(k, n)| Item::Loop(self.w.e.terms.shift(*n, by + k))).collect()
+            }
+            Leaving::Arm(c) => vec![Item::Guard(self.w.e.terms.shift(*c, usize::from(table)))],
+        };
+        items.append(&mut out.items);
+        Piece { depth: outer, items, ..out }
+    }
+
+    /// A term of the scope at `depth`, under loops, in the scope around with the table and the indices.
+    fn term_outside(&mut self, scope: &Scope, table: bool, id: Id, depth: usize, loops: usize) -> Id {
+        let first = scope.first_let();
+        let by = usize::from(table);
+        let total = first + by;
+        // What stands for each level, in the scope around with table and indices.
+        let free = self.w.e.terms.free(id);
+        let mut values: Vec<Option<Id>> = vec![None; depth - first];
+        for level in first..depth {
+            if free.has(depth - 1 - level + loops) {
+                values[level - first] = Some(self.let_outside(scope, table, level));
+            }
+        }
+        self.w.e.terms.map_free(id, loops, &mut |t, i, ty, under| {
+            let level = depth - 1 - i as usize;
+            if level >= first {
+                let value = values[level - first].unwrap_or_else(|| t.var(0, ty));
+                return t.shift(value, loops + under);
+            }
+            let level = if level >= scope.outer { level + by } else { level };
+            t.var((total - 1 - level + loops + under) as u32, ty)
+        })
+    }
+
+    fn let_outside(&mut self, scope: &Scope, table: bool, level: usize) -> Id {
+        if let Some(k) = scope.kept.iter().position(|l| *l == level) {
+            // The indices are the innermost variables, and the table stands right around them.
+            let n = scope.indices;
+            let tys: Vec<Ty> =
+                scope.kept.iter().map(|l| self.w.e.let_value(*l).map_or(Ty::int(), |v| self.w.e.ty(v))).collect();
+            let entry = if tys.len() == 1 { tys[0] } else { Ty::tuple(tys.clone()) };
+            let row = match n {
+                0 => self.w.e.terms.var(0, entry),
+                _ => {
+                    let of = self.w.e.terms.var(n as u32, Ty::tensor(n, entry));
+                    let at: Vec<Id> = (0..n).map(|k| self.w.e.terms.var((n - 1 - k) as u32, Ty::int())).collect();
+                    self.w.e.put(Head::Index(n), at.into_iter().chain([of]))
+                }
+            };
+            return if tys.len() == 1 { row } else { self.w.e.get(k as u32, tys.len() as u32, row) };
+        }
+        match self.w.e.let_value(level) {
+            Some(value) => self.term_outside(scope, table, value, level, 0),
+            None => self.w.e.int(0),
+        }
+    }
+}
+
+/// Whether tensors inside of a tensor's elements have sizes of their own.
+fn contains_tuple_of_tensors(ty: Ty) -> bool {
+    match ty.kind() {
+        TyKind::Tuple(parts) => parts.iter().any(|p| p.has_tensor()),
+        TyKind::Tensor(_, e) => contains_tuple_of_tensors(*e),
+        TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => false,
+    }
+}
+
+/// The terms of a piece, with the number of loops that each stands under.
+fn all_terms(p: &Piece) -> Vec<(Id, usize)> {
+    let mut out = vec![];
+    let copy = p.clone();
+    copy.map(&mut |id, loops| {
+        out.push((id, loops));
+        id
+    });
+    out
+}

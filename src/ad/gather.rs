@@ -1,0 +1,171 @@
+//! Pieces of an adjoint become one tensor.
+//!
+//! Where the index of a piece can be solved for loops of the piece, the tensor is built by element,
+//! and the loops that remain are sums of numbers: what was read of `v` at `(index i v)`, in a loop
+//! over `i` and another over `j`, comes back as `build (size v) (lam i. sumbuild m (lam j. …))`. Where
+//! it cannot, as at `(index (index i p) v)`, one scatter adds all values at their indices.
+
+use super::emit::{Emit, Val};
+use super::piece::{Item, Piece, Step};
+use super::scatter;
+use super::solve::{Plan, solve};
+use super::walk::Walk;
+use crate::diag::Result;
+use crate::ir::{Head, Id, Lit, Scalar, Ty, TyKind};
+
+/// What an adjoint has the shape of.
+#[derive(Clone)]
+pub struct Like {
+    /// A value of the same shape.
+    pub val: Val,
+    /// The sizes of its axes, where it is a tensor; they need not be known.
+    pub sizes: Vec<Val>,
+}
+
+impl Like {
+    /// A part of a tuple.
+    pub fn part(&self, e: &mut Emit<'_>, k: usize, n: usize) -> Like {
+        let of = e.now(self.val);
+        let id = e.get(k as u32, n as u32, of);
+        Like { val: e.val(id), sizes: vec![] }
+    }
+
+    /// Sizes where the work stands.
+    pub fn sizes_now(&self, e: &mut Emit<'_>) -> Vec<Id> {
+        self.sizes.iter().map(|s| e.now(*s)).collect()
+    }
+}
+
+impl Walk<'_, '_> {
+    /// The sum of pieces as a term of the tangent type of `ty`, where the work stands.
+    ///
+    /// # Errors
+    /// Bugs only.
+    pub fn force(&mut self, ty: Ty, like: &Like, pieces: Vec<Piece>) -> Result<Id> {
+        let pieces: Vec<Piece> = pieces.into_iter().map(|p| p.now(&mut self.e)).collect();
+        if pieces.iter().all(|p| p.items.is_empty() && p.steps.is_empty()) && !pieces.is_empty() {
+            let mut sum = pieces[0].value;
+            for p in &pieces[1..] {
+                sum = self.e.add(sum, p.value);
+            }
+            return Ok(sum);
+        }
+        match ty.kind() {
+            TyKind::Scalar(s) if s.is_float() => {
+                let mut sum = self.e.float(*s, 0.0);
+                for p in pieces {
+                    let term = summed(&mut self.e, p);
+                    sum = self.e.add(sum, term);
+                }
+                Ok(sum)
+            }
+            TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => Ok(self.e.put(Head::Tuple, [])),
+            TyKind::Tuple(parts) => {
+                let mut out = vec![];
+                for (k, part) in parts.iter().enumerate() {
+                    let of = pieces.iter().filter_map(|p| part_of(&mut self.e, p, k, parts.len())).collect();
+                    let like = like.part(&mut self.e, k, parts.len());
+                    let made = self.force(*part, &like, of)?;
+                    out.push(self.e.val(made));
+                }
+                // A part may have opened lets, which those before it do not know of.
+                let out: Vec<Id> = out.into_iter().map(|v| self.e.now(v)).collect();
+                Ok(self.e.put(Head::Tuple, out))
+            }
+            TyKind::Tensor(rank, elem) => self.tensor(*rank, *elem, like, pieces),
+        }
+    }
+
+    fn tensor(&mut self, rank: usize, elem: Ty, like: &Like, pieces: Vec<Piece>) -> Result<Id> {
+        let whole = self.e.now(like.val);
+        let sizes = like.sizes_now(&mut self.e);
+        if pieces.is_empty() {
+            return Ok(self.zero(whole, &sizes));
+        }
+        let outer = self.axes(whole, rank, &sizes);
+        if let [p] = pieces.as_slice()
+            && p.items.is_empty()
+            && let Some(Step::At(at)) = p.steps.first()
+            && !elem.has_tensor()
+        {
+            // One element changes, as in `(index 3 v)`.
+            let rest = Piece { steps: p.steps[1..].to_vec(), ..p.clone() };
+            let zeros = vec![self.e.int(0); rank];
+            let element = self.e.put(Head::Index(rank), zeros.into_iter().chain([whole]));
+            let like = Like { val: self.e.val(element), sizes: vec![] };
+            let value = self.force(elem, &like, vec![rest])?;
+            return Ok(self.e.put(Head::DeltaVec(rank), outer.into_iter().chain(at.clone()).chain([value])));
+        }
+        let outer: Vec<Val> = outer.into_iter().map(|s| self.e.val(s)).collect();
+        let mut solved = vec![];
+        for p in pieces {
+            let p = p.now(&mut self.e);
+            let sizes: Vec<Id> = outer.iter().map(|s| self.e.now(*s)).collect();
+            match solve(&mut self.e, &p, &sizes) {
+                Some(plan) => solved.push((p, plan)),
+                None => match scatter::Target::new(&mut self.e, rank, elem, like) {
+                    Some(target) => solved.push((self.scattered(&target, p)?, Plan::default())),
+                    None => solved.push((p, Plan::search())),
+                },
+            }
+        }
+        if let [(p, _)] = solved.as_slice()
+            && p.items.is_empty()
+            && p.steps.is_empty()
+            && p.depth == self.e.depth()
+        {
+            return Ok(p.value);
+        }
+        self.built(rank, elem, like, &outer, solved)
+    }
+
+    /// The tensor by element.
+    fn built(&mut self, rank: usize, elem: Ty, like: &Like, outer: &[Val], pieces: Vec<(Piece, Plan)>) -> Result<Id> {
+        let outer: Vec<Id> = outer.iter().map(|s| self.e.now(*s)).collect();
+        let depth = self.e.depth();
+        let at: Vec<Val> = (0..rank).map(|_| self.e.enter(Ty::int())).collect();
+        let at: Vec<Id> = at.into_iter().map(|v| self.e.now(v)).collect();
+        let inside = self.e.depth();
+        let mut elements = vec![];
+        for (p, plan) in pieces {
+            let p = p.now(&mut self.e);
+            elements.push(plan.element(&mut self.e, p, &at));
+        }
+        let whole = self.e.now(like.val);
+        let element = self.e.put(Head::Index(rank), at.iter().copied().chain([whole]));
+        let inner = like.sizes.get(rank..).unwrap_or_default().to_vec();
+        let element = Like { val: self.e.val(element), sizes: inner };
+        let body = self.force(elem, &element, elements)?;
+        let body = self.e.close(inside, body);
+        self.e.leave(depth);
+        let kids: Vec<Id> = outer.iter().copied().chain([body]).collect();
+        Ok(self.e.put(Head::Build(rank), kids))
+    }
+}
+
+/// The sum of a piece of numbers, over its loops.
+fn summed(e: &mut Emit<'_>, p: Piece) -> Id {
+    let mut term = p.value;
+    let ty = e.ty(term);
+    for item in p.items.into_iter().rev() {
+        term = match item {
+            Item::Loop(extent) => e.sum(extent, term),
+            Item::Guard(c) => match e.terms.as_lit(c) {
+                Some(Lit::Bool(true)) => term,
+                _ => {
+                    let zero = e.float(ty.as_scalar().unwrap_or(Scalar::F64), 0.0);
+                    e.put(Head::If, [c, term, zero])
+                }
+            },
+        };
+    }
+    term
+}
+
+/// What a piece of a tuple is for one part.
+pub fn part_of(e: &mut Emit<'_>, p: &Piece, k: usize, n: usize) -> Option<Piece> {
+    match p.steps.first() {
+        Some(Step::Part(i, _)) => (*i as usize == k).then(|| Piece { steps: p.steps[1..].to_vec(), ..p.clone() }),
+        _ => Some(Piece { value: e.get(k as u32, n as u32, p.value), ..p.clone() }),
+    }
+}

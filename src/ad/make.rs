@@ -1,0 +1,459 @@
+//! Requests become definitions: signatures, parameters and the order in which they stand.
+
+use super::adjoint::Reverse;
+use super::emit::{Emit, Val};
+use super::gather::Like;
+use super::normal::normal;
+use super::requests::{Key, Mode, Request, Requests, packed};
+use super::scalar::Partials;
+use super::walk::{Active, Entry, Walk, has_floats};
+use crate::diag::{Diagnostic, Result};
+use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty};
+use crate::types::verify;
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+
+/// Normal bodies with more nodes than this are called, not inlined.
+const INLINED: u64 = 20_000;
+
+/// A derivative to be made beside the definitions of a program.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Of what.
+    pub fun: Fun,
+    /// Which way.
+    pub mode: Mode,
+    /// By which parameters.
+    pub wrt: Vec<bool>,
+    /// Whether the value comes with it.
+    pub value: bool,
+}
+
+/// Gives every derivative that a program declares its body.
+///
+/// # Errors
+/// What has no derivative, with its place.
+pub fn complete(program: &Program) -> Result<Program> {
+    if program.defs.values().all(|d| d.body != Body::Derivative) {
+        return Ok(program.clone());
+    }
+    let mut maker = Maker::new(program);
+    for def in program.defs.values() {
+        let done = match def.body {
+            Body::Derivative => maker.declared(def),
+            Body::Term(_) | Body::External => {
+                maker.known(def);
+                Ok(())
+            }
+        };
+        done.map_err(|d| d.within(&program.source))?;
+    }
+    maker.finish()
+}
+
+/// Makes a derivative by parameters, after all definitions of a program: the function takes the
+/// arguments one by one, then tangents or the adjoint.
+///
+/// # Errors
+/// What has no derivative, with its place.
+pub fn derive(program: &Program, wanted: &Wanted) -> Result<(Program, Fun)> {
+    let mut maker = Maker::new(program);
+    for def in program.defs.values() {
+        maker.known(def);
+    }
+    let done = maker.wanted(wanted).map_err(|d| d.within(&program.source))?;
+    Ok((maker.finish()?, done))
+}
+
+/// Why a function has no derivative by any parameter.
+fn differentiable(def: &Def) -> Result<()> {
+    let sig = def.fun.sig();
+    let what = match (sig.params.iter().any(|t| has_floats(*t)), has_floats(sig.ret)) {
+        (true, true) => return Ok(()),
+        (false, _) => "takes",
+        (true, false) => "gives",
+    };
+    let message = format!("`{}` {what} no floats, so it has no derivative", sig.name);
+    Err(Diagnostic::user(message).at(def.span, "this function"))
+}
+
+struct Maker<'a> {
+    program: &'a Program,
+    terms: Terms,
+    requests: Requests,
+    partials: Partials,
+    /// Definitions in their new order.
+    out: IndexMap<Fun, Def>,
+    /// Normal bodies of functions that are inlined, for each mode.
+    inline: [FxHashMap<Fun, Id>; 2],
+    /// How many requests have a body.
+    done: usize,
+}
+
+impl<'a> Maker<'a> {
+    fn new(program: &'a Program) -> Maker<'a> {
+        let requests = Requests::new(program);
+        let (partials, out, inline) = Default::default();
+        Maker { program, terms: program.terms.clone(), requests, partials, out, inline, done: 0 }
+    }
+
+    /// Takes over a definition, and inlines it from now on if it is about tensors or only about integers.
+    fn known(&mut self, def: &Def) {
+        self.out.insert(def.fun, def.clone());
+        let Some(body) = def.term() else { return };
+        let sig = def.fun.sig();
+        let plain = sig.params.iter().chain([&sig.ret]).all(|t| !t.has_tensor()) && has_floats(sig.ret);
+        let recursive = self.terms.reachable(body).iter().any(|id| self.terms.head(*id) == Head::Call(def.fun));
+        if plain || recursive {
+            return;
+        }
+        for (k, mode) in [Mode::Forward, Mode::Reverse].into_iter().enumerate() {
+            if self.requests.written(def.fun, mode).is_none() {
+                let made = normal(&mut self.terms, &self.inline[k], body);
+                if self.terms.size(made) <= INLINED {
+                    self.inline[k].insert(def.fun, made);
+                }
+            }
+        }
+    }
+
+    /// A derivative that the source declares.
+    fn declared(&mut self, declared: &Def) -> Result<()> {
+        let of = base(self.program, declared)?;
+        let sig = of.fun.sig();
+        if declared.name().starts_with("[CL ") {
+            let params = declared.params.iter().enumerate();
+            let n = declared.params.len();
+            let args: Vec<Id> = params.map(|(k, p)| self.terms.var((n - 1 - k) as u32, p.ty)).collect();
+            let body = self.terms.put(Head::Call(of.fun), args);
+            self.out.insert(declared.fun, Def { body: Body::Term(body), ..declared.clone() });
+            return Ok(());
+        }
+        differentiable(of).map_err(|d| d.at(declared.span, "asked for here"))?;
+        let mode = if declared.name().starts_with("[fwd ") { Mode::Forward } else { Mode::Reverse };
+        let wrt: Vec<bool> = sig.params.iter().map(|t| has_floats(*t)).collect();
+        let Request::Made(flat) = self.requests.get(of.fun, mode, &wrt, Some(declared.span))? else {
+            let message = format!("`{}` is defined and declared", declared.name());
+            return Err(Diagnostic::user(message).at(declared.span, "declared here"));
+        };
+        self.work()?;
+        let body = self.wrapper(declared, of, (mode, &wrt), flat);
+        let params = declared.params.iter().zip(["x", "dx"]).map(|(p, name)| Param { name: name.into(), ..p.clone() });
+        let params = params.collect();
+        self.known(&Def { params, body: Body::Term(body), ..declared.clone() });
+        Ok(())
+    }
+
+    /// The body of `[fwd f]` or `[rev f]`: packed arguments are taken apart for the flat function.
+    fn wrapper(&mut self, declared: &Def, of: &Def, (mode, wrt): (Mode, &[bool]), flat: Fun) -> Id {
+        let mut e = Emit::new(&mut self.terms);
+        let (x, d) = (e.enter(declared.params[0].ty), e.enter(declared.params[1].ty));
+        let n = of.params.len();
+        let parts = |e: &mut Emit<'_>, v: Val| -> Vec<Id> {
+            let of = e.now(v);
+            match n {
+                1 => vec![of],
+                n => (0..n).map(|k| e.put(Head::Get(k as u32, n as u32), [of])).collect(),
+            }
+        };
+        let args = parts(&mut e, x);
+        if mode == Mode::Forward {
+            let changes = parts(&mut e, d);
+            let moving = changes.into_iter().zip(wrt).filter(|(_, w)| **w).map(|(c, _)| c);
+            return e.put(Head::Call(flat), args.into_iter().chain(moving));
+        }
+        let d = e.now(d);
+        let all = e.put(Head::Call(flat), args.iter().copied().chain([d]));
+        if n == 1 {
+            return all;
+        }
+        let all = e.bind(all);
+        let count = wrt.iter().filter(|w| **w).count();
+        let (mut out, mut next) = (vec![], 0);
+        for (k, w) in wrt.iter().enumerate() {
+            let whole = e.now(all);
+            let arg = e.terms.shift(args[k], 1);
+            out.push(match w {
+                true if count == 1 => whole,
+                true => {
+                    next += 1;
+                    e.put(Head::Get(next - 1, count as u32), [whole])
+                }
+                false => without_floats(&mut e, arg),
+            });
+        }
+        let tuple = e.put(Head::Tuple, out);
+        e.close(2, tuple)
+    }
+
+    /// A derivative that is asked for from outside.
+    fn wanted(&mut self, wanted: &Wanted) -> Result<Fun> {
+        let def = &self.program.defs[&wanted.fun];
+        differentiable(def)?;
+        let flat = match self.requests.get(wanted.fun, wanted.mode, &wanted.wrt, Some(def.span))? {
+            Request::Made(flat) => flat,
+            Request::Written(by_hand) => self.unpacked(wanted, def, by_hand)?,
+        };
+        self.work()?;
+        let by_hand = self.requests.written(wanted.fun, wanted.mode).is_some();
+        if !wanted.value {
+            return Ok(flat);
+        }
+        let key = Key { fun: wanted.fun, mode: wanted.mode, wrt: wanted.wrt.clone() };
+        let made = if by_hand { self.with_value(def, flat) } else { self.body(&key, true)? };
+        let sig = flat.sig();
+        let ret = Ty::tuple(vec![def.fun.sig().ret, sig.ret]);
+        let fun = Fun::new(Signature { name: format!("value${}", sig.name), params: sig.params.clone(), ret });
+        let params = self.out[&flat].params.clone();
+        if !by_hand {
+            // The derivative alone is not what was asked for.
+            self.out.shift_remove(&flat);
+        }
+        self.out.insert(fun, Def { fun, params, body: Body::Term(made), span: def.span });
+        self.work()?;
+        Ok(fun)
+    }
+
+    /// Value and derivative side by side, where the derivative is written by hand.
+    fn with_value(&mut self, def: &Def, flat: Fun) -> Id {
+        let tys = &flat.sig().params;
+        let n = tys.len();
+        let vars: Vec<Id> = tys.iter().enumerate().map(|(k, t)| self.terms.var((n - 1 - k) as u32, *t)).collect();
+        let value = self.terms.put(Head::Call(def.fun), vars[..def.params.len()].iter().copied());
+        let derivative = self.terms.put(Head::Call(flat), vars);
+        self.terms.put(Head::Tuple, [value, derivative])
+    }
+
+    /// A derivative that is written by hand, as a function of arguments one by one.
+    fn unpacked(&mut self, wanted: &Wanted, def: &Def, by_hand: Fun) -> Result<Fun> {
+        let key = Key { fun: wanted.fun, mode: wanted.mode, wrt: wanted.wrt.clone() };
+        let flat = self.requests.plain(&key);
+        let params = parameters(def, &key);
+        let mut w = Walk::new(&mut self.terms, &mut self.requests, &mut self.partials);
+        let vars: Vec<Val> = params.iter().map(|p| w.e.enter(p.ty)).collect();
+        let vars: Vec<Id> = vars.into_iter().map(|v| w.e.now(v)).collect();
+        let (args, rest) = vars.split_at(def.params.len());
+        let pack = |w: &mut Walk<'_, '_>, each: Vec<Id>| match each.as_slice() {
+            [one] => *one,
+            _ => w.e.put(Head::Tuple, each),
+        };
+        let packed_args = pack(&mut w, args.to_vec());
+        let body = match wanted.mode {
+            Mode::Forward => {
+                let mut given = rest.iter();
+                let changes: Vec<Option<Id>> =
+                    wanted.wrt.iter().map(|by| if *by { given.next().copied() } else { None }).collect();
+                let changes =
+                    changes.into_iter().zip(args).map(|(c, a)| c.unwrap_or_else(|| w.zero(*a, &[]))).collect();
+                let changes = pack(&mut w, changes);
+                w.e.put(Head::Call(by_hand), [packed_args, changes])
+            }
+            Mode::Reverse => {
+                let all = w.e.put(Head::Call(by_hand), [packed_args, rest[0]]);
+                let n = args.len();
+                if n == 1 {
+                    all
+                } else {
+                    let mark = w.e.depth();
+                    let all = w.e.bind(all);
+                    let of = w.e.now(all);
+                    let chosen = (0..n).filter(|k| wanted.wrt[*k]);
+                    let parts = chosen.map(|k| w.e.get(k as u32, n as u32, of)).collect();
+                    let parts = pack(&mut w, parts);
+                    w.e.close(mark, parts)
+                }
+            }
+        };
+        self.out.insert(flat, Def { fun: flat, params, body: Body::Term(body), span: def.span });
+        Ok(flat)
+    }
+
+    /// Makes the bodies of all requests, and puts them behind what they call.
+    fn work(&mut self) -> Result<()> {
+        let mut made = vec![];
+        while let Some((key, fun)) = self.requests.made.get_index(self.done).map(|(k, f)| (k.clone(), *f)) {
+            self.done += 1;
+            let body = self.body(&key, false)?;
+            let of = self.definition(key.fun)?;
+            let params = parameters(&of, &key);
+            self.requests.know_recursion(&self.terms, fun, body);
+            made.push(Def { fun, params, body: Body::Term(body), span: of.span });
+        }
+        while !made.is_empty() {
+            let waiting: Vec<Fun> = made.iter().map(|d| d.fun).collect();
+            let ready = made.iter().position(|d| {
+                let body = d.term().into_iter().flat_map(|b| self.terms.reachable(b));
+                !body.into_iter().any(|id| match self.terms.head(id) {
+                    Head::Call(f) => f != d.fun && waiting.contains(&f),
+                    _ => false,
+                })
+            });
+            let def = made.remove(ready.unwrap_or(0));
+            self.out.insert(def.fun, def);
+        }
+        Ok(())
+    }
+
+    /// A definition: of the program, or made before.
+    fn definition(&self, fun: Fun) -> Result<Def> {
+        let found = self.out.get(&fun).or_else(|| self.program.defs.get(&fun));
+        found.cloned().ok_or_else(|| Diagnostic::bug(format!("`{}` is defined nowhere", fun.sig().name)))
+    }
+
+    fn body(&mut self, key: &Key, value: bool) -> Result<Id> {
+        let def = self.definition(key.fun)?;
+        let Some(body) = def.term() else {
+            return Err(Diagnostic::bug(format!("`{}` has no body to differentiate", def.name())));
+        };
+        let mode = usize::from(key.mode == Mode::Reverse);
+        let body = normal(&mut self.terms, &self.inline[mode], body);
+        let mut w = Walk::new(&mut self.terms, &mut self.requests, &mut self.partials);
+        for p in &def.params {
+            let val = w.e.enter(p.ty);
+            w.push(val);
+        }
+        let n = def.params.len();
+        known_sizes(&mut w, &def);
+        let out = match key.mode {
+            Mode::Forward => {
+                for (k, _) in key.wrt.iter().enumerate().filter(|(_, w)| **w) {
+                    let change = w.e.enter(def.params[k].ty.tangent());
+                    w.env[k].active = Active::Tangent(change);
+                }
+                let mark = w.e.depth();
+                let first = value.then(|| w.value(body));
+                let made = w.tangent_or_zero(body)?;
+                paired(&mut w, first, made, mark)
+            }
+            Mode::Reverse => {
+                let dr = w.e.enter(def.fun.sig().ret.tangent());
+                let frames = vec![Default::default()];
+                let mut r = Reverse { w, frames, likes: vec![], tables: FxHashMap::default() };
+                gradient(&mut r, (body, n), &key.wrt, dr, value)?
+            }
+        };
+        Ok(out)
+    }
+
+    fn finish(self) -> Result<Program> {
+        let program = Program { terms: self.terms, defs: self.out, source: self.program.source.clone() };
+        verify::verify(&program)?;
+        Ok(program)
+    }
+}
+
+/// The gradient of a body by parameters, with its lets; the parameters and the adjoint are in scope.
+fn gradient(r: &mut Reverse<'_, '_>, (body, n): (Id, usize), wrt: &[bool], dr: Val, value: bool) -> Result<Id> {
+    let mark = r.w.e.depth();
+    for (k, by) in wrt.iter().enumerate().take(n) {
+        let Entry { val, sizes, .. } = r.w.env[k].clone();
+        let number = r.adjoint(r.w.e.ty(val.id), Like { val, sizes });
+        if *by {
+            r.w.env[k].active = Active::Adjoint(number);
+        }
+    }
+    let first = value.then(|| r.w.value(body));
+    let piece = r.whole(dr);
+    r.back(body, vec![piece])?;
+    let mut parts = vec![];
+    for k in (0..n).filter(|k| wrt[*k]) {
+        let pieces = r.take(k);
+        let (ty, like) = r.likes[k].clone();
+        let made = r.w.force(ty, &like, pieces)?;
+        parts.push(r.w.e.val(made));
+    }
+    let parts: Vec<Id> = parts.into_iter().map(|v| r.w.e.now(v)).collect();
+    let made = match parts.as_slice() {
+        [one] => *one,
+        _ => r.w.e.put(Head::Tuple, parts),
+    };
+    Ok(paired(&mut r.w, first, made, mark))
+}
+
+/// The result with its lets, behind the value where that is wanted.
+fn paired(w: &mut Walk<'_, '_>, first: Option<Val>, made: Id, mark: usize) -> Id {
+    let made = match first {
+        Some(v) => {
+            let v = w.e.now(v);
+            w.e.put(Head::Tuple, [v, made])
+        }
+        None => made,
+    };
+    w.e.close(mark, made)
+}
+
+/// Sizes of parameters: equal ones become the same term.
+fn known_sizes(w: &mut Walk<'_, '_>, def: &Def) {
+    let mut first: FxHashMap<&str, (usize, usize)> = FxHashMap::default();
+    for (k, p) in def.params.iter().enumerate() {
+        let mut sizes = vec![];
+        for axis in 0..p.ty.axes() {
+            let (of, axis) = match p.sizes.get(axis) {
+                Some(name) => *first.entry(name).or_insert((k, axis)),
+                None => (k, axis),
+            };
+            let var = w.e.level(of);
+            let size = w.e.put(Head::Size(axis), [var]);
+            sizes.push(w.e.val(size));
+        }
+        w.env[k].sizes = sizes;
+    }
+}
+
+/// The parameters of a derivative.
+fn parameters(of: &Def, key: &Key) -> Vec<Param> {
+    let mut params = of.params.clone();
+    let taken =
+        |params: &[Param], name: &str| params.iter().any(|p| p.name == name || p.sizes.iter().any(|s| s == name));
+    let mut add = |name: String, ty: Ty, sizes: Vec<String>| {
+        let mut name = name;
+        while taken(&params, &name) {
+            name += "'";
+        }
+        params.push(Param { name, ty, sizes });
+    };
+    match key.mode {
+        Mode::Forward => {
+            for (p, _) in of.params.iter().zip(&key.wrt).filter(|(_, w)| **w) {
+                add(format!("d{}", p.name), p.ty.tangent(), p.sizes.clone());
+            }
+        }
+        Mode::Reverse => add("dr".into(), of.fun.sig().ret.tangent(), vec![]),
+    }
+    params
+}
+
+/// The zero tangent of a value without floats.
+fn without_floats(e: &mut Emit<'_>, like: Id) -> Id {
+    let ty = e.ty(like);
+    if let Some(parts) = ty.as_tuple() {
+        let n = parts.len() as u32;
+        let parts: Vec<Id> = (0..n)
+            .map(|k| {
+                let part = e.get(k, n, like);
+                without_floats(e, part)
+            })
+            .collect();
+        return e.put(Head::Tuple, parts);
+    }
+    let Some((rank, _)) = ty.as_tensor() else { return e.put(Head::Tuple, []) };
+    let sizes: Vec<Id> = (0..rank).map(|k| e.put(Head::Size(k), [like])).collect();
+    let inside = e.terms.shift(like, rank);
+    let at: Vec<Id> = (0..rank).map(|k| e.terms.var((rank - 1 - k) as u32, Ty::int())).collect();
+    let element = e.put(Head::Index(rank), at.into_iter().chain([inside]));
+    let zero = without_floats(e, element);
+    e.put(Head::Build(rank), sizes.into_iter().chain([zero]))
+}
+
+/// The function whose derivative a definition declares.
+fn base<'a>(program: &'a Program, declared: &Def) -> Result<&'a Def> {
+    let name = declared.name();
+    let of = name.strip_suffix(']').and_then(|n| n.split_once(' ')).map_or("", |(_, of)| of);
+    let arg = match name.starts_with("[CL ") {
+        true => packed(&declared.fun.sig().params),
+        false => declared.fun.sig().params[0],
+    };
+    let fits = |d: &&Def| packed(&d.fun.sig().params) == arg;
+    let found = program.named(of).into_iter().find(fits);
+    found.ok_or_else(|| Diagnostic::bug(format!("`{name}` is a derivative of nothing")))
+}

@@ -1,0 +1,33 @@
+//! Definitions become their derivatives: forward mode carries tangents along, reverse mode carries
+//! adjoints back. Both are source to source on typed terms.
+//!
+//! Output is ordinary language. Reverse mode keeps the asymptotic cost of the source without any
+//! rewriting: an adjoint is kept in pieces that say which element of which variable changes (see
+//! `piece.rs`), so that what a loop reads of a tensor comes back as a loop over elements or as one
+//! scatter, never as a sum of tensors of zeros; values that the way back needs again are kept in
+//! tables (see `adjoint.rs`). It must not know of rewriting or of costs.
+//!
+//! Calls of functions of tensors are inlined, so that their loops are seen together with those
+//! around them. Other functions get derivatives of their own, by the parameters that matter.
+
+mod adjoint;
+pub mod check;
+mod emit;
+mod forward;
+mod gather;
+mod make;
+mod normal;
+mod piece;
+mod reduction;
+mod requests;
+mod reverse;
+mod scalar;
+mod scatter;
+mod sequence;
+mod solve;
+mod walk;
+
+pub use make::{Wanted, complete, derive};
+pub use requests::Mode;
+use requests::{Request, Requests};
+pub use walk::has_floats;

@@ -1,0 +1,340 @@
+//! Reverse mode: a body is walked backwards, and what its value changes by is traced to its variables.
+//!
+//! `back(e, pieces)` says: these pieces of the adjoint of `e` are known; collect what follows for the
+//! variables in `e`. Adjoints that are zero are never made. Loops, folds and scans are in
+//! `sequence.rs` and here; how pieces leave a loop is in `adjoint.rs`.
+
+use super::adjoint::{Leaving, Reverse};
+use super::emit::Val;
+use super::gather::{Like, part_of};
+use super::piece::{Item, Piece, Step};
+use super::walk::{Active, has_floats};
+use super::{Mode, Request};
+use crate::diag::{Diagnostic, Result};
+use crate::ir::{Fun, Head, Id, Monoid, Op, Ty, deep};
+
+impl Reverse<'_, '_> {
+    /// A whole value as a piece.
+    pub fn whole(&mut self, v: Val) -> Piece {
+        Piece { depth: v.depth, items: vec![], steps: vec![], value: v.id }
+    }
+
+    /// What a term of the source has the shape of.
+    pub fn like(&mut self, id: Id) -> Like {
+        let val = self.w.value(id);
+        let sizes = self.w.sizes(id);
+        Like { val, sizes }
+    }
+
+    /// Pieces of the adjoint of a term as one value, bound by a let.
+    pub fn dense(&mut self, id: Id, pieces: Vec<Piece>) -> Result<Val> {
+        let like = self.like(id);
+        let ty = self.w.e.ty(id);
+        let made = self.w.force(ty, &like, pieces)?;
+        Ok(self.w.e.bind(made))
+    }
+
+    /// Collects what pieces of the adjoint of a term mean for its variables.
+    ///
+    /// # Errors
+    /// An operation without derivative, a call of a function that has none.
+    pub fn back(&mut self, id: Id, pieces: Vec<Piece>) -> Result<()> {
+        if pieces.is_empty() || !self.w.active(id) {
+            return Ok(());
+        }
+        deep(|| self.head(id, pieces))
+    }
+
+    fn head(&mut self, id: Id, pieces: Vec<Piece>) -> Result<()> {
+        let (head, kids) = (self.w.e.terms.head(id), self.w.e.terms.kids(id).to_vec());
+        match head {
+            Head::Var(i, _) => {
+                if let Active::Adjoint(k) = self.w.env[self.w.env.len() - 1 - i as usize].active {
+                    pieces.into_iter().for_each(|p| self.collect(k, p));
+                }
+                Ok(())
+            }
+            Head::Let => self.let_back(kids[0], kids[1], pieces),
+            Head::If => self.if_back(&kids, &pieces),
+            Head::Assert => {
+                let c = self.w.value(kids[0]);
+                let pieces = pieces.into_iter().map(|p| self.asserted(c, p)).collect();
+                self.back(kids[1], pieces)
+            }
+            Head::Tuple => {
+                let n = kids.len();
+                for (k, kid) in kids.into_iter().enumerate() {
+                    let own = pieces.iter().filter_map(|p| part_of(&mut self.w.e, p, k, n)).collect();
+                    self.back(kid, own)?;
+                }
+                Ok(())
+            }
+            Head::Get(k, n) => {
+                let step = |mut p: Piece| {
+                    p.steps.insert(0, Step::Part(k, n));
+                    p
+                };
+                self.back(kids[0], pieces.into_iter().map(step).collect())
+            }
+            Head::Index(d) => {
+                let at: Vec<Val> = kids[..d].iter().map(|k| self.w.value(*k)).collect();
+                let pieces = pieces.into_iter().map(|p| self.at(&at, p)).collect();
+                self.back(kids[d], pieces)
+            }
+            Head::Op(_) => self.op_back(id, &kids, pieces),
+            Head::Cast(_) => {
+                let Some(from) = self.w.e.ty(kids[0]).as_scalar() else { return Ok(()) };
+                let dr = self.dense(id, pieces)?;
+                let dr = self.w.e.now(dr);
+                let back = self.w.e.put(Head::Cast(from), [dr]);
+                let back = self.w.e.bind(back);
+                let piece = self.whole(back);
+                self.back(kids[0], vec![piece])
+            }
+            Head::VecInit => self.elements_back(id, &kids, pieces),
+            Head::Build(d) => self.build_back(id, d, &kids, pieces),
+            Head::Reduce(Monoid::Add, d) => {
+                let dr = self.dense(id, pieces)?;
+                self.looped(&kids[..d], |me, vars| {
+                    let piece = me.whole(dr);
+                    me.under(vars, |me| me.back(kids[d], vec![piece]))
+                })
+            }
+            Head::Reduce(m, _) => self.reduction_back(id, m, &kids, pieces),
+            Head::DeltaVec(d) => self.delta_back(id, d, &kids, pieces),
+            Head::Scatter(d) => self.scatter_back(id, d, &kids, pieces),
+            Head::Fold | Head::Scan => self.sequence_back(id, pieces),
+            Head::Call(f) => self.call_back(id, f, &kids, pieces),
+            Head::Const(_) | Head::Arg(_) | Head::Size(_) | Head::Print => Ok(()),
+            Head::Sum | Head::ConstVec(_) => Err(Diagnostic::bug("a form that is no loop was left")),
+        }
+    }
+
+    fn let_back(&mut self, value: Id, body: Id, pieces: Vec<Piece>) -> Result<()> {
+        let mut entry = self.w.entry(value, Active::No);
+        let mut number = None;
+        if self.w.active(value) {
+            let like = Like { val: entry.val, sizes: entry.sizes.clone() };
+            let k = self.adjoint(self.w.e.ty(value), like);
+            entry.active = Active::Adjoint(k);
+            number = Some(k);
+        }
+        let mark = self.w.mark();
+        self.w.env.push(entry);
+        let done = self.back(body, pieces);
+        self.w.env.pop();
+        self.w.forget(mark);
+        done?;
+        let pieces = number.map(|k| self.take(k)).unwrap_or_default();
+        self.back(value, pieces)
+    }
+
+    fn if_back(&mut self, kids: &[Id], pieces: &[Piece]) -> Result<()> {
+        let c = self.w.value(kids[0]);
+        let holds = self.w.e.now(c);
+        let not = self.w.e.op(Op::Not, [holds]);
+        let not = self.w.e.bind(not);
+        for (c, arm) in [(c, kids[1]), (not, kids[2])] {
+            if self.w.active(arm) {
+                self.arm(c, |me| me.back(arm, pieces.to_vec()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Work that is done only where a condition holds.
+    pub fn arm(&mut self, c: Val, inside: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let (outer, mark) = (self.w.e.depth(), self.w.mark());
+        let holds = self.w.e.now(c);
+        self.frames.push(Default::default());
+        inside(self)?;
+        self.leave(outer, &Leaving::Arm(holds))?;
+        self.w.forget(mark);
+        Ok(())
+    }
+
+    fn asserted(&mut self, c: Val, p: Piece) -> Piece {
+        let p = p.now(&mut self.w.e);
+        let c = self.w.e.now(c);
+        p.with(&mut self.w.e, c, |e, c, value| e.put(Head::Assert, [c, value]))
+    }
+
+    fn at(&mut self, index: &[Val], p: Piece) -> Piece {
+        let mut p = p.now(&mut self.w.e);
+        let loops = p.loops();
+        let at = index.iter().map(|v| {
+            let here = self.w.e.now(*v);
+            self.w.e.terms.shift(here, loops)
+        });
+        let at = at.collect();
+        p.steps.insert(0, Step::At(at));
+        p
+    }
+
+    fn op_back(&mut self, id: Id, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
+        let dr = self.dense(id, pieces)?;
+        for (k, kid) in kids.iter().enumerate() {
+            if self.w.active(*kid) {
+                let d = self.w.scaled_partial(id, k, dr)?;
+                let d = self.w.e.bind(d);
+                let piece = self.whole(d);
+                self.back(*kid, vec![piece])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn elements_back(&mut self, id: Id, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
+        // Pieces of an element that is known go to it alone.
+        let (mut own, mut rest) = (vec![vec![]; kids.len()], vec![]);
+        for mut p in pieces {
+            let at = match p.steps.first() {
+                Some(Step::At(at)) => self.w.e.terms.as_lit(at[0]).and_then(|l| l.as_int()),
+                _ => None,
+            };
+            match at.and_then(|i| usize::try_from(i).ok()).filter(|i| *i < kids.len()) {
+                Some(i) => {
+                    p.steps.remove(0);
+                    own[i].push(p);
+                }
+                None => rest.push(p),
+            }
+        }
+        if !rest.is_empty() {
+            let dr = self.dense(id, rest)?;
+            for (k, own) in own.iter_mut().enumerate() {
+                let (i, dr) = (self.w.e.int(k as i64), self.w.e.now(dr));
+                let element = self.w.e.put(Head::Index(1), [i, dr]);
+                let element = self.w.e.bind(element);
+                own.push(self.whole(element));
+            }
+        }
+        kids.iter().zip(own).try_for_each(|(kid, own)| self.back(*kid, own))
+    }
+
+    fn build_back(&mut self, id: Id, d: usize, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
+        if let [p] = pieces.as_slice()
+            && p.items.is_empty()
+            && matches!(p.steps.first(), Some(Step::At(_)))
+        {
+            // One element is all that matters.
+            let mut p = p.clone().now(&mut self.w.e);
+            let Step::At(at) = p.steps.remove(0) else { return Ok(()) };
+            let at: Vec<Val> = at.into_iter().map(|i| self.w.e.bind(i)).collect();
+            return self.under(&at, |me| me.back(kids[d], vec![p]));
+        }
+        let dr = self.dense(id, pieces)?;
+        self.looped(&kids[..d], |me, vars| {
+            let at: Vec<Id> = vars.iter().map(|v| me.w.e.now(*v)).collect();
+            let of = me.w.e.now(dr);
+            let element = me.w.e.put(Head::Index(d), at.into_iter().chain([of]));
+            let element = me.w.e.bind(element);
+            let piece = me.whole(element);
+            me.under(vars, |me| me.back(kids[d], vec![piece]))
+        })
+    }
+
+    /// Work under variables of the source without derivative.
+    pub fn under(&mut self, vars: &[Val], inside: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let mark = self.w.mark();
+        vars.iter().for_each(|v| self.w.push(*v));
+        let done = inside(self);
+        self.w.env.truncate(self.w.env.len() - vars.len());
+        self.w.forget(mark);
+        done
+    }
+
+    /// Work in a loop with extents of the source.
+    pub fn looped(&mut self, extents: &[Id], inside: impl FnOnce(&mut Self, &[Val]) -> Result<()>) -> Result<()> {
+        let extents: Vec<Val> = extents.iter().map(|n| self.w.value(*n)).collect();
+        self.looped_over(&extents, inside)
+    }
+
+    /// Work in a loop.
+    pub fn looped_over(&mut self, extents: &[Val], inside: impl FnOnce(&mut Self, &[Val]) -> Result<()>) -> Result<()> {
+        let extents: Vec<Id> = extents.iter().map(|n| self.w.e.now(*n)).collect();
+        let (outer, mark) = (self.w.e.depth(), self.w.mark());
+        self.frames.push(Default::default());
+        let vars: Vec<Val> = extents.iter().map(|_| self.w.e.enter(Ty::int())).collect();
+        inside(self, &vars)?;
+        self.leave(outer, &Leaving::Loop(extents))?;
+        self.w.forget(mark);
+        Ok(())
+    }
+
+    fn delta_back(&mut self, id: Id, d: usize, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
+        let dr = self.dense(id, pieces)?;
+        let at: Vec<Val> = kids[d..2 * d].iter().map(|k| self.w.value(*k)).collect();
+        let sizes: Vec<Val> = kids[..d].iter().map(|k| self.w.value(*k)).collect();
+        let mut items = vec![];
+        for (i, n) in at.iter().zip(sizes) {
+            let (i, n, zero) = (self.w.e.now(*i), self.w.e.now(n), self.w.e.int(0));
+            items.push(Item::Guard(self.w.e.op(Op::Gte, [i, zero])));
+            items.push(Item::Guard(self.w.e.op(Op::Lt, [i, n])));
+        }
+        let at: Vec<Id> = at.into_iter().map(|v| self.w.e.now(v)).collect();
+        let of = self.w.e.now(dr);
+        let value = self.w.e.put(Head::Index(d), at.into_iter().chain([of]));
+        let piece = Piece { depth: self.w.e.depth(), items, steps: vec![], value };
+        self.back(kids[2 * d], vec![piece])
+    }
+
+    fn scatter_back(&mut self, id: Id, d: usize, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
+        let dr = self.dense(id, pieces)?;
+        self.looped(&kids[d..=d], |me, vars| {
+            me.under(vars, |me| {
+                let pair = me.w.value_now(kids[d + 1]);
+                let at = me.w.e.get(0, 2, pair);
+                let at: Vec<Id> = match d {
+                    1 => vec![at],
+                    _ => (0..d).map(|k| me.w.e.get(k as u32, d as u32, at)).collect(),
+                };
+                let of = me.w.e.now(dr);
+                let value = me.w.e.put(Head::Index(d), at.into_iter().chain([of]));
+                let value = me.w.e.bind(value);
+                let mut piece = me.whole(value);
+                piece.steps.push(Step::Part(1, 2));
+                me.back(kids[d + 1], vec![piece])
+            })
+        })
+    }
+
+    fn call_back(&mut self, id: Id, f: Fun, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
+        let wrt: Vec<bool> = kids.iter().map(|k| self.w.active(*k)).collect();
+        let dr = self.dense(id, pieces)?;
+        let args: Vec<Val> = kids.iter().map(|k| self.w.value(*k)).collect();
+        let mut args: Vec<Id> = args.into_iter().map(|v| self.w.e.now(v)).collect();
+        let dr = self.w.e.now(dr);
+        let places = self.w.e.terms.spans(id).first().copied();
+        let (derivative, packed) = match self.w.requests.get(f, Mode::Reverse, &wrt, places)? {
+            Request::Written(g) => (g, true),
+            Request::Made(g) => (g, false),
+        };
+        if packed && kids.len() != 1 {
+            args = vec![self.w.e.put(Head::Tuple, args)];
+        }
+        args.push(dr);
+        let all = self.w.e.put(Head::Call(derivative), args);
+        let all = self.w.e.bind(all);
+        // What is written by hand gives all parts; what is made gives those that are asked for.
+        let places: Vec<usize> = (0..kids.len()).filter(|k| packed || wrt[*k]).collect();
+        for (at, k) in places.iter().enumerate() {
+            if wrt[*k] {
+                let of = self.w.e.now(all);
+                let part = match places.len() {
+                    1 => of,
+                    n => self.w.e.get(at as u32, n as u32, of),
+                };
+                let part = self.w.e.bind(part);
+                let piece = self.whole(part);
+                self.back(kids[*k], vec![piece])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether anything but the state flows into the body of a loop with a state.
+    pub fn others_active(&self, body: Id, binds: usize) -> bool {
+        has_floats(self.w.e.ty(body)) && self.w.active_under(body, binds)
+    }
+}

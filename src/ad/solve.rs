@@ -1,0 +1,250 @@
+//! The loops of a piece follow from the index of an element: `(index (add i k) v)` in loops over i
+//! and k reaches element a where i is a - k, so the loop over i is taken away.
+//!
+//! Where an index cannot be solved, it can still be compared with that of the element, for every
+//! index of the loops. It must not know what the pieces are added up to.
+
+use super::emit::Emit;
+use super::piece::{Item, Piece, Step, mentioned, put_for, simple};
+use crate::ir::{Head, Id, Op};
+
+/// How the loops of a piece follow from the index of an element.
+#[derive(Clone, Default, Debug)]
+pub struct Plan {
+    each: Vec<Solved>,
+    /// Whether indices are compared.
+    search: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Solved {
+    /// The index is the variable of loop `of`, or a sum with it where `sum` holds; it is subtracted
+    /// where `negative` holds. `full` says that the extent of the loop is the size of the axis.
+    For { of: usize, sum: bool, negative: bool, full: bool },
+    /// The index does not depend on loops.
+    Fixed,
+}
+
+impl Plan {
+    /// Every index is compared.
+    pub fn search() -> Plan {
+        Plan { each: vec![], search: true }
+    }
+
+    /// The piece of the element at the indices `at`.
+    pub fn element(self, e: &mut Emit<'_>, mut p: Piece, at: &[Id]) -> Piece {
+        let Some(Step::At(index)) = p.steps.first().cloned() else {
+            // The whole tensor changes, so each element does.
+            let loops = p.loops();
+            let inside: Vec<Id> = at.iter().map(|a| e.terms.shift(*a, loops)).collect();
+            p.value = e.put(Head::Index(at.len()), inside.into_iter().chain([p.value]));
+            return p;
+        };
+        let mut compare: Vec<usize> = if self.search { (0..index.len()).collect() } else { vec![] };
+        let mut place: Vec<usize> = (0..p.loops()).collect();
+        for (k, how) in self.each.iter().enumerate() {
+            let Solved::For { of, sum, negative, full } = *how else {
+                // Nothing in the index depends on loops, so the test may stand outside of them.
+                let loops = p.loops();
+                let here = put_out(e, index_of(&p, k), loops);
+                let same = e.op(Op::Eq, [at[k], here]);
+                let first = p.items.iter().position(|i| matches!(i, Item::Loop(_))).unwrap_or(p.items.len());
+                p.items.insert(first, Item::Guard(same));
+                continue;
+            };
+            let q = place[of];
+            let rest = sum.then(|| rest_of(e, index_of(&p, k), p.loops(), q));
+            let to = rest.and_then(|r| mentioned(e.terms, r, p.loops()).into_iter().max()).unwrap_or(q).max(q);
+            if !free_to_move(e, &p, q, to) {
+                compare.push(k);
+                continue;
+            }
+            p = moved(e, p, q, to);
+            for x in &mut place {
+                *x = if *x == q { to } else { *x - usize::from(*x > q && *x <= to) };
+            }
+            let value = match sum {
+                false => e.terms.shift(at[k], to),
+                true => {
+                    let loops = p.loops();
+                    let rest = rest_of(e, index_of(&p, k), loops, to);
+                    let rest = put_out(e, rest, loops - to);
+                    let here = e.terms.shift(at[k], to);
+                    if negative { e.sub(rest, here) } else { e.sub(here, rest) }
+                }
+            };
+            p = taken_away(e, p, to, value, (sum, full));
+            place.iter_mut().for_each(|x| *x -= usize::from(*x > to));
+        }
+        let loops = p.loops();
+        for k in compare {
+            let element = e.terms.shift(at[k], loops);
+            let same = e.op(Op::Eq, [element, index_of(&p, k)]);
+            p.items.push(Item::Guard(same));
+        }
+        p.steps.remove(0);
+        p
+    }
+}
+
+/// Index `k` of the first step.
+fn index_of(p: &Piece, k: usize) -> Id {
+    match p.steps.first() {
+        Some(Step::At(index)) => index[k],
+        _ => p.value,
+    }
+}
+
+/// A term under binders that it does not depend on, outside of the innermost `n`.
+pub fn put_out(e: &mut Emit<'_>, id: Id, n: usize) -> Id {
+    e.terms.map_free(id, n, &mut |t, i, ty, under| t.var((i as usize + under) as u32, ty))
+}
+
+/// The piece with loop `q` behind loop `to`; nothing between depends on it.
+pub fn moved(e: &mut Emit<'_>, p: Piece, q: usize, to: usize) -> Piece {
+    if q == to {
+        return p;
+    }
+    let zero = e.int(0);
+    let items = p.items.clone();
+    let mut out = p.map(&mut |id, c| match c {
+        c if c <= q => id,
+        c if c <= to => put_for(e.terms, id, c, q, zero, 0),
+        c => e.terms.map_free(id, 0, &mut |t, i, ty, under| {
+            let i = i as usize;
+            let new = match c.checked_sub(1 + i) {
+                Some(k) if k == q => to,
+                Some(k) if k > q && k <= to => k - 1,
+                Some(k) => k,
+                None => return t.var((i + under) as u32, ty),
+            };
+            t.var((c - 1 - new + under) as u32, ty)
+        }),
+    });
+    // The items in their new order: those of loop q come right behind loop `to`.
+    let is_loop = |i: &Item| matches!(i, Item::Loop(_));
+    let place = |n: usize| items.iter().enumerate().filter(|(_, i)| is_loop(i)).map(|(k, _)| k).nth(n).unwrap_or(0);
+    let (from, behind) = (place(q), place(to));
+    let Item::Loop(extent) = out.items.remove(from) else { return out };
+    let extent = e.terms.shift(extent, to - q);
+    out.items.insert(behind, Item::Loop(extent));
+    out
+}
+
+/// The piece without loop `q`, whose variable has a value; that stands under the loops before it.
+fn taken_away(e: &mut Emit<'_>, p: Piece, q: usize, value: Id, (sum, full): (bool, bool)) -> Piece {
+    let terms = &mut *e.terms;
+    let mut out = p.map(&mut |id, c| if c <= q { id } else { put_for(terms, id, c, q, value, q) });
+    let (mut seen, mut items) = (0, vec![]);
+    for item in std::mem::take(&mut out.items) {
+        match item {
+            Item::Loop(extent) if seen == q => {
+                if sum {
+                    let zero = e.int(0);
+                    items.push(Item::Guard(e.op(Op::Gte, [value, zero])));
+                }
+                if !full {
+                    items.push(Item::Guard(e.op(Op::Lt, [value, extent])));
+                }
+                seen += 1;
+            }
+            item => {
+                seen += usize::from(matches!(item, Item::Loop(_)));
+                items.push(item);
+            }
+        }
+    }
+    out.items = items;
+    out
+}
+
+/// An index without its summand for loop `q`.
+fn rest_of(e: &mut Emit<'_>, index: Id, loops: usize, q: usize) -> Id {
+    // The index is linear in the variable, so the rest is its value where that is 0.
+    let zero = e.int(0);
+    let var = loops - 1 - q;
+    let out = e.terms.map_free(index, 0, &mut |t, i, ty, under| match i as usize == var {
+        true => zero,
+        false => t.var((i as usize + under) as u32, ty),
+    });
+    folded(e, out)
+}
+
+/// Sums and differences with 0 are what is left.
+fn folded(e: &mut Emit<'_>, id: Id) -> Id {
+    let kids = e.terms.kids(id).to_vec();
+    match e.terms.head(id) {
+        Head::Op(op @ (Op::Add | Op::Sub)) => {
+            let (a, b) = (folded(e, kids[0]), folded(e, kids[1]));
+            if op == Op::Add { e.add(a, b) } else { e.sub(a, b) }
+        }
+        _ => id,
+    }
+}
+
+/// The plan of a piece, where its first step is an index that can be solved. `outer` are the sizes of
+/// the tensor.
+pub fn solve(e: &mut Emit<'_>, p: &Piece, outer: &[Id]) -> Option<Plan> {
+    let Some(Step::At(index)) = p.steps.first() else { return Some(Plan::default()) };
+    let loops = p.loops();
+    let mut each = vec![];
+    let mut used: Vec<usize> = vec![];
+    for (k, i) in index.iter().enumerate() {
+        let of = mentioned(e.terms, *i, loops);
+        if of.is_empty() {
+            if loops > 0 && !simple(e.terms, *i) {
+                return None;
+            }
+            each.push(Solved::Fixed);
+            continue;
+        }
+        let found = of.into_iter().find_map(|q| solved(e, p, (*i, outer[k]), q, &used))?;
+        if let Solved::For { of, .. } = found {
+            used.push(of);
+        }
+        each.push(found);
+    }
+    Some(Plan { each, search: false })
+}
+
+fn solved(e: &mut Emit<'_>, p: &Piece, (index, size): (Id, Id), q: usize, used: &[usize]) -> Option<Solved> {
+    let loops = p.loops();
+    let negative = linear(e, index, loops, q).filter(|_| !used.contains(&q))?;
+    let sum = !matches!(e.terms.head(index), Head::Var(..));
+    if !sum {
+        let extents = p.items.iter().filter_map(|i| if let Item::Loop(n) = i { Some(*n) } else { None });
+        let full = extents.into_iter().nth(q) == Some(e.terms.shift(size, q));
+        return Some(Solved::For { of: q, sum, negative, full });
+    }
+    let rest = rest_of(e, index, loops, q);
+    let others = mentioned(e.terms, rest, loops);
+    let last = others.iter().copied().max().unwrap_or(q).max(q);
+    let fits = simple(e.terms, rest) && !others.iter().any(|m| used.contains(m)) && free_to_move(e, p, q, last);
+    fits.then_some(Solved::For { of: q, sum, negative, full: false })
+}
+
+/// Whether loop `q` may stand behind loop `to`: nothing up to there depends on it.
+pub fn free_to_move(e: &Emit<'_>, p: &Piece, q: usize, to: usize) -> bool {
+    let mut seen = 0;
+    p.items.iter().all(|item| {
+        let (Item::Loop(id) | Item::Guard(id)) = *item;
+        let free = !(seen > q && seen <= to && mentioned(e.terms, id, seen).contains(&q));
+        seen += usize::from(matches!(item, Item::Loop(_)));
+        free
+    })
+}
+
+/// Whether an index is a sum with the variable of loop `q` once: whether it is subtracted.
+fn linear(e: &Emit<'_>, id: Id, loops: usize, q: usize) -> Option<bool> {
+    let has = |id: Id| mentioned(e.terms, id, loops).contains(&q);
+    let kids = e.terms.kids(id);
+    match e.terms.head(id) {
+        Head::Var(i, _) => (i as usize == loops - 1 - q).then_some(false),
+        Head::Op(op @ (Op::Add | Op::Sub)) => match (has(kids[0]), has(kids[1])) {
+            (true, false) => linear(e, kids[0], loops, q),
+            (false, true) => linear(e, kids[1], loops, q).map(|n| n != (op == Op::Sub)),
+            _ => None,
+        },
+        _ => None,
+    }
+}

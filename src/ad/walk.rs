@@ -1,0 +1,341 @@
+//! What both modes share: the variables of the body that is differentiated, and its values in the
+//! text that is made.
+//!
+//! Every operand that a derivative may need is bound by a let, once a scope; what is not needed
+//! disappears when the scope closes.
+
+use super::Requests;
+use super::emit::{Emit, Val};
+use super::scalar::Partials;
+use crate::diag::{Diagnostic, Result};
+use crate::ir::{Head, Id, Terms, Ty, TyKind, deep};
+use crate::types::shape::shape;
+use rustc_hash::FxHashMap;
+
+/// What a variable of the source stands for.
+#[derive(Clone)]
+pub struct Entry {
+    /// Its value.
+    pub val: Val,
+    /// The number under which its adjoint is collected, or its tangent; nothing where neither is wanted.
+    pub active: Active,
+    /// The sizes of its axes, where it is a tensor.
+    pub sizes: Vec<Val>,
+}
+
+/// What a derivative is carried by.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Active {
+    /// No derivative flows.
+    No,
+    /// Forward: the tangent.
+    Tangent(Val),
+    /// Reverse: the number of the adjoint.
+    Adjoint(usize),
+}
+
+/// A body under differentiation.
+pub struct Walk<'a, 't> {
+    /// The text under construction.
+    pub e: Emit<'t>,
+    /// The variables of the source, outermost first.
+    pub env: Vec<Entry>,
+    /// Derivatives of other functions.
+    pub requests: &'a mut Requests,
+    /// Partial derivatives of operations.
+    pub partials: &'a mut Partials,
+    memo: FxHashMap<(Id, usize), Val>,
+    log: Vec<(Id, usize)>,
+}
+
+/// Whether values of a type can change by degrees.
+pub fn has_floats(ty: Ty) -> bool {
+    match ty.kind() {
+        TyKind::Scalar(s) => s.is_float(),
+        TyKind::Tuple(parts) => parts.iter().any(|p| has_floats(*p)),
+        TyKind::Tensor(_, e) => has_floats(*e),
+        TyKind::String | TyKind::Var(..) => false,
+    }
+}
+
+impl<'a, 't> Walk<'a, 't> {
+    /// Nothing in scope.
+    pub fn new(terms: &'t mut Terms, requests: &'a mut Requests, partials: &'a mut Partials) -> Walk<'a, 't> {
+        let (env, memo, log) = Default::default();
+        Walk { e: Emit::new(terms), env, requests, partials, memo, log }
+    }
+
+    /// A place to come back to with [`Walk::forget`].
+    pub fn mark(&self) -> usize {
+        self.log.len()
+    }
+
+    /// Forgets the values that were made since the mark: their scope has ended.
+    pub fn forget(&mut self, mark: usize) {
+        for key in self.log.drain(mark..) {
+            self.memo.remove(&key);
+        }
+    }
+
+    /// Brings a variable without derivative into scope.
+    pub fn push(&mut self, val: Val) {
+        self.env.push(Entry { val, active: Active::No, sizes: vec![] });
+    }
+
+    /// Whether a derivative flows through a term of the source.
+    pub fn active(&self, id: Id) -> bool {
+        self.active_under(id, 0)
+    }
+
+    /// Whether a derivative flows through a term under `binds` more variables without derivative.
+    pub fn active_under(&self, id: Id, binds: usize) -> bool {
+        self.flows(id, &mut vec![false; binds], &mut FxHashMap::default())
+    }
+
+    /// As [`Walk::active`], under variables of which it is known whether derivatives flow. What has no
+    /// floats carries none: a size, or a number made of an integer.
+    fn flows(&self, id: Id, bound: &mut Vec<bool>, memo: &mut FxHashMap<(Id, Vec<bool>), bool>) -> bool {
+        if !has_floats(self.e.ty(id)) || self.e.terms.free(id).is_closed() {
+            return false;
+        }
+        let (head, kids) = (self.e.terms.head(id), self.e.terms.kids(id));
+        if let Head::Var(i, _) = head {
+            let i = i as usize;
+            return match bound.len().checked_sub(1 + i) {
+                Some(at) => bound[at],
+                None => self.env[self.env.len() - 1 - (i - bound.len())].active != Active::No,
+            };
+        }
+        if let Some(known) = memo.get(&(id, bound.clone())) {
+            return *known;
+        }
+        let last = kids.len().saturating_sub(1);
+        let binds = head.binds(last, kids.len());
+        let mut outer = false;
+        for (k, kid) in kids.iter().enumerate() {
+            // The value of a let matters where its body uses it.
+            if k != last || binds == 0 {
+                outer |= deep(|| self.flows(*kid, bound, memo));
+            }
+        }
+        let found = match head {
+            _ if binds == 0 => outer,
+            Head::Let => self.flows_under(kids[1], &[outer], bound, memo),
+            // A state that starts without a derivative may get one on the way.
+            Head::Fold | Head::Scan => outer || self.flows_under(kids[last], &[outer, outer], bound, memo),
+            _ => self.flows_under(kids[last], &vec![false; binds], bound, memo),
+        };
+        memo.insert((id, bound.clone()), found);
+        found
+    }
+
+    fn flows_under(
+        &self,
+        id: Id,
+        vars: &[bool],
+        bound: &mut Vec<bool>,
+        memo: &mut FxHashMap<(Id, Vec<bool>), bool>,
+    ) -> bool {
+        bound.extend_from_slice(vars);
+        let found = deep(|| self.flows(id, bound, memo));
+        bound.truncate(bound.len() - vars.len());
+        found
+    }
+
+    /// A term of the source as it is.
+    pub fn translate(&mut self, id: Id) -> Id {
+        let n = self.env.len();
+        let at = self.e.depth();
+        let env = &self.env;
+        self.e.terms.map_free(id, 0, &mut |t, i, _, under| {
+            let val = env[n - 1 - i as usize].val;
+            t.shift(val.id, at - val.depth + under)
+        })
+    }
+
+    /// The value of a term of the source, bound by a let with all its operands.
+    pub fn value(&mut self, id: Id) -> Val {
+        let key = (id, self.env.len());
+        if let Some(val) = self.memo.get(&key) {
+            return *val;
+        }
+        let val = deep(|| self.made(id));
+        self.memo.insert(key, val);
+        self.log.push(key);
+        val
+    }
+
+    fn made(&mut self, id: Id) -> Val {
+        let (head, kids) = (self.e.terms.head(id), self.e.terms.kids(id).to_vec());
+        match head {
+            Head::Var(i, _) => self.env[self.env.len() - 1 - i as usize].val,
+            Head::Const(_) => self.e.val(id),
+            Head::Let => {
+                let entry = self.entry(kids[0], Active::No);
+                let mark = self.mark();
+                self.env.push(entry);
+                let out = self.value(kids[1]);
+                self.env.pop();
+                self.forget(mark);
+                out
+            }
+            Head::Size(k) => {
+                if let Head::Var(i, _) = self.e.terms.head(kids[0])
+                    && let Some(size) = self.env[self.env.len() - 1 - i as usize].sizes.get(k)
+                {
+                    return *size;
+                }
+                self.by_kids(id, head, &kids)
+            }
+            Head::Op(_)
+            | Head::Cast(_)
+            | Head::Index(_)
+            | Head::Tuple
+            | Head::Assert
+            | Head::Get(..)
+            | Head::VecInit
+            | Head::DeltaVec(_) => self.by_kids(id, head, &kids),
+            _ => {
+                let made = self.translate(id);
+                self.e.bind(made)
+            }
+        }
+    }
+
+    fn by_kids(&mut self, id: Id, head: Head, kids: &[Id]) -> Val {
+        let kids: Vec<Val> = kids.iter().map(|k| self.value(*k)).collect();
+        let kids: Vec<Id> = kids.into_iter().map(|v| self.e.now(v)).collect();
+        let made = match head {
+            Head::Get(k, n) => self.e.get(k, n, kids[0]),
+            _ => self.e.put(head, kids),
+        };
+        self.e.terms.keep_hints(id, made);
+        self.e.bind(made)
+    }
+
+    /// The value where the work stands.
+    pub fn value_now(&mut self, id: Id) -> Id {
+        let val = self.value(id);
+        self.e.now(val)
+    }
+
+    /// A variable bound to a term of the source.
+    pub fn entry(&mut self, value: Id, active: Active) -> Entry {
+        let val = self.value(value);
+        let sizes = self.sizes(value);
+        Entry { val, active, sizes }
+    }
+
+    /// The sizes of a term of the source, nested tensors included.
+    pub fn sizes(&mut self, id: Id) -> Vec<Val> {
+        if let Head::Var(i, _) = self.e.terms.head(id) {
+            let entry = &self.env[self.env.len() - 1 - i as usize];
+            if !entry.sizes.is_empty() {
+                return entry.sizes.clone();
+            }
+        }
+        let sizes = shape(self.e.terms, id);
+        sizes.into_iter().map(|s| self.value(s)).collect()
+    }
+
+    /// The zero tangent of a value. Sizes of its axes may be known beside.
+    pub fn zero(&mut self, like: Id, sizes: &[Id]) -> Id {
+        let ty = self.e.ty(like);
+        match ty.kind() {
+            TyKind::Scalar(s) if s.is_float() => self.e.float(*s, 0.0),
+            TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => self.e.put(Head::Tuple, []),
+            TyKind::Tuple(parts) => {
+                let n = parts.len();
+                let parts: Vec<Id> = (0..n)
+                    .map(|k| {
+                        let part = self.e.get(k as u32, n as u32, like);
+                        self.zero(part, &[])
+                    })
+                    .collect();
+                self.e.put(Head::Tuple, parts)
+            }
+            TyKind::Tensor(rank, elem) => {
+                let mut kids = self.axes(like, *rank, sizes);
+                let inner: Vec<Id> = sizes.get(*rank..).unwrap_or_default().to_vec();
+                if let TyKind::Scalar(_) | TyKind::String = elem.kind() {
+                    kids.push(match elem.as_scalar().filter(|s| s.is_float()) {
+                        Some(s) => self.e.float(s, 0.0),
+                        None => self.e.put(Head::Tuple, []),
+                    });
+                    return self.e.put(Head::ConstVec(*rank), kids);
+                }
+                if elem.as_tensor().is_some() && !inner.is_empty() {
+                    // The same zeros for every index; the first element need not exist.
+                    let zero = self.zeros_of(*elem, &inner);
+                    if let Some(zero) = zero {
+                        kids.push(zero);
+                        return self.e.put(Head::ConstVec(*rank), kids);
+                    }
+                }
+                let depth = self.e.depth();
+                let at: Vec<Val> = (0..*rank).map(|_| self.e.enter(Ty::int())).collect();
+                let mut index: Vec<Id> = at.into_iter().map(|v| self.e.now(v)).collect();
+                index.push(self.e.terms.shift(like, *rank));
+                let element = self.e.put(Head::Index(*rank), index);
+                let zero = self.zero(element, &[]);
+                let zero = self.e.wrapped(depth + rank, zero);
+                self.e.leave(depth);
+                kids.push(zero);
+                self.e.put(Head::Build(*rank), kids)
+            }
+        }
+    }
+
+    /// Zeros of nested tensors of scalars from their sizes alone.
+    fn zeros_of(&mut self, ty: Ty, sizes: &[Id]) -> Option<Id> {
+        match ty.kind() {
+            TyKind::Scalar(s) if s.is_float() => Some(self.e.float(*s, 0.0)),
+            TyKind::Scalar(_) | TyKind::String => Some(self.e.put(Head::Tuple, [])),
+            TyKind::Tensor(rank, elem) => {
+                let mut kids = sizes.get(..*rank)?.to_vec();
+                kids.push(self.zeros_of(*elem, &sizes[*rank..])?);
+                Some(self.e.put(Head::ConstVec(*rank), kids))
+            }
+            TyKind::Tuple(_) | TyKind::Var(..) => None,
+        }
+    }
+
+    /// The outer sizes of a tensor, from what is known or from the tensor.
+    pub fn axes(&mut self, like: Id, rank: usize, sizes: &[Id]) -> Vec<Id> {
+        match sizes.get(..rank) {
+            Some(known) => known.to_vec(),
+            None => (0..rank).map(|k| self.e.put(Head::Size(k), [like])).collect(),
+        }
+    }
+
+    /// An error at a term of the source.
+    pub fn error(&self, id: Id, message: impl Into<String>, label: &str) -> Box<Diagnostic> {
+        let d = Diagnostic::user(message);
+        match self.e.terms.spans(id).first() {
+            Some(span) => d.at(*span, label),
+            None => d,
+        }
+    }
+
+    /// The partial derivative of an operation by one of its arguments, times a tangent or adjoint.
+    ///
+    /// # Errors
+    /// The operation has none.
+    pub fn scaled_partial(&mut self, id: Id, k: usize, by: Val) -> Result<Id> {
+        let Head::Op(op) = self.e.terms.head(id) else { return Err(Diagnostic::bug("no operation")) };
+        let kids = self.e.terms.kids(id).to_vec();
+        let args: Vec<Val> = kids.iter().map(|a| self.value(*a)).collect();
+        let r = self.value_now(id);
+        let args: Vec<Id> = args.into_iter().map(|v| self.e.now(v)).collect();
+        let Some(s) = self.e.ty(id).as_scalar() else { return Err(Diagnostic::bug("an operation on a tensor")) };
+        let partial = self.partials.of(&mut self.e, op, k, &args, r, s)?;
+        let by = self.e.now(by);
+        match partial {
+            Some(p) => Ok(self.e.mul(by, p)),
+            None => {
+                let message = format!("`{}` has no derivative", op.name());
+                Err(self.error(id, message, "a derivative flows through this expression"))
+            }
+        }
+    }
+}

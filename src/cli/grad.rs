@@ -1,0 +1,210 @@
+//! `daedal grad`: a definition becomes its derivative as source, or the derivative is checked.
+
+use super::optimize::Cost;
+use super::{World, input};
+use crate::ad::check::{self, Checked, Point};
+use crate::ad::{self, Mode, Wanted};
+use crate::data::Output;
+use crate::diag::{Diagnostic, Result, nearest};
+use crate::eval::Value;
+use crate::ir::{Def, Fun, Head, Program, print};
+use crate::pipeline;
+use clap::{Args, ValueEnum};
+use rustc_hash::FxHashSet;
+use serde_json::{Value as Json, json};
+use std::path::PathBuf;
+
+/// Differentiate a definition; prints the derivative as source
+#[derive(Args, Debug)]
+pub struct Grad {
+    /// The program
+    file: PathBuf,
+    /// The definition
+    def: String,
+    /// Arguments to check the derivative at, instead of random ones
+    #[arg(value_name = "ARG", allow_negative_numbers = true, requires = "check")]
+    args: Vec<String>,
+    /// Tangents with the values, or adjoints against them
+    #[arg(long, value_enum, default_value_t = Way::Rev)]
+    mode: Way,
+    /// Differentiate by this parameter only; may be given more than once
+    #[arg(long, value_name = "PARAM")]
+    wrt: Vec<String>,
+    /// Give the value too: a tuple of value and derivative
+    #[arg(long)]
+    value: bool,
+    /// Optimize the derivative
+    #[arg(long)]
+    optimize: bool,
+    /// What the optimizer makes small
+    #[arg(long, value_enum, default_value_t = Cost::Analytic)]
+    cost: Cost,
+    /// Compare with differences and the modes with each other; exit 1 where they disagree
+    #[arg(long, conflicts_with_all = ["optimize", "output", "value"])]
+    check: bool,
+    /// How many random points are checked
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    samples: u32,
+    /// What the random points follow from
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: i64,
+    /// The size of random tensors along every axis
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    extent: usize,
+    /// Write the derivative to a file, with what it calls
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Names of the modes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Way {
+    /// Forward: the arguments, and a tangent for each
+    Fwd,
+    /// Reverse: the arguments, and the adjoint of the result
+    Rev,
+}
+
+impl Grad {
+    /// Carries it out.
+    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
+        let program = input::program(&self.file)?;
+        let def = input::definition(&program, &self.def)?;
+        let wrt = self.by(def)?;
+        if self.check {
+            return self.checked(&program, def, &wrt, world);
+        }
+        let place = self.output.as_deref().map(Output::at).transpose()?;
+        let mode = match self.mode {
+            Way::Fwd => Mode::Forward,
+            Way::Rev => Mode::Reverse,
+        };
+        let wanted = Wanted { fun: def.fun, mode, wrt, value: self.value };
+        let (derived, fun) = ad::derive(&program, &wanted)?;
+        let mut made = needed(&derived, fun);
+        if self.optimize {
+            let cost = self.cost.model();
+            let options =
+                pipeline::Options { cost, defs: vec![fun.sig().name.clone()], ..pipeline::Options::standard() };
+            made = needed(&pipeline::optimize(&made, &options)?.program, fun);
+        }
+        let text = print::program(&made);
+        if let Some(place) = &place {
+            place.bytes(text.as_bytes())?;
+        }
+        match (self.json, place) {
+            (true, _) => world.say(&json!({ "name": fun.sig().name, "source": text }).to_string()),
+            (false, None) => world.say(text.trim_end()),
+            (false, Some(_)) => world.say(&input::signature(&made.defs[&fun])),
+        }
+    }
+
+    /// The parameters to differentiate by.
+    fn by(&self, def: &Def) -> Result<Vec<bool>> {
+        for name in &self.wrt {
+            let Some(p) = def.params.iter().find(|p| p.name == *name) else {
+                let hint = nearest(name, def.params.iter().map(|p| p.name.as_str()));
+                let d = Diagnostic::user(format!("`{}` has no parameter `{name}`", def.name()));
+                return Err(d.note(format!("it is {}", input::signature(def))).hint(hint));
+            };
+            if !ad::has_floats(p.ty) {
+                let message = format!("`{name}` of `{}` is {}, which has no derivative", def.name(), p.ty);
+                return Err(Diagnostic::user(message).note("only floats have one, and what contains them"));
+            }
+        }
+        let wanted = |p: &crate::ir::Param| match self.wrt.is_empty() {
+            true => ad::has_floats(p.ty),
+            false => self.wrt.contains(&p.name),
+        };
+        Ok(def.params.iter().map(wanted).collect())
+    }
+
+    fn checked(&self, program: &Program, def: &Def, wrt: &[bool], world: &mut World<'_>) -> Result<()> {
+        let checked = Checked::new(program, def, wrt)?;
+        let count = if self.args.is_empty() { self.samples } else { 1 };
+        let mut rows = vec![];
+        for k in 0..count {
+            let seed = self.seed.wrapping_add(i64::from(k));
+            let args: Vec<Value> = match self.args.is_empty() {
+                true => check::arguments(def, self.extent, seed),
+                false => input::arguments(def, &self.args)?,
+            };
+            match checked.at(&args, seed)? {
+                Some(point) => rows.push(point),
+                None if !self.args.is_empty() => {
+                    let message = format!("`{}` has no value at these arguments", def.name());
+                    return Err(Diagnostic::user(message).note("`daedal eval` says why"));
+                }
+                None => {}
+            }
+        }
+        if rows.is_empty() {
+            let message = format!("`{}` has no value at any of {count} random points", def.name());
+            return Err(Diagnostic::user(message).note("give arguments to check it at"));
+        }
+        let bad = rows.iter().filter(|p| disagrees(&checked, p)).count();
+        match self.json {
+            true => world.say(&self.object(&rows, bad).to_string())?,
+            false => table(&rows).iter().try_for_each(|line| world.say(line))?,
+        }
+        if bad > 0 {
+            let message = format!("the derivatives of `{}` disagree at {bad} of {} points", def.name(), rows.len());
+            return Err(Diagnostic::user(message));
+        }
+        Ok(())
+    }
+
+    fn object(&self, rows: &[Point], bad: usize) -> Json {
+        let row = |p: &Point| {
+            json!({
+                "difference": p.difference,
+                "forward": p.forward,
+                "reverse": p.reverse,
+                "off_difference": p.off_difference(),
+                "off_modes": p.off_modes(),
+            })
+        };
+        json!({ "def": self.def, "points": rows.iter().map(row).collect::<Vec<Json>>(), "disagree": bad })
+    }
+}
+
+fn disagrees(checked: &Checked, p: &Point) -> bool {
+    // What is no number in all three agrees.
+    let finite = p.forward.is_finite() || p.reverse.is_finite();
+    let off = |d: f64, most: f64| d.is_nan() || d > most;
+    finite && (off(p.off_modes(), checked.tolerance()) || p.off_difference().is_some_and(|d| off(d, check::DIFFERENCE)))
+}
+
+fn table(rows: &[Point]) -> Vec<String> {
+    let head =
+        format!("{:>20}  {:>20}  {:>20}  {:>10}  {:>10}", "difference", "forward", "reverse", "off", "modes off");
+    let line = |p: &Point| {
+        let difference = p.difference.map_or_else(|| "not smooth here".into(), |d| format!("{d:.9}"));
+        let off = p.off_difference().map_or_else(|| "-".into(), |d| format!("{d:.1e}"));
+        let modes = format!("{:.1e}", p.off_modes());
+        format!("{difference:>20}  {:>20.9}  {:>20.9}  {off:>10}  {modes:>10}", p.forward, p.reverse)
+    };
+    [head].into_iter().chain(rows.iter().map(line)).collect()
+}
+
+/// A definition with all that it calls, in their order.
+fn needed(program: &Program, fun: Fun) -> Program {
+    let mut seen = FxHashSet::default();
+    let mut todo = vec![fun];
+    while let Some(f) = todo.pop() {
+        if seen.insert(f)
+            && let Some(body) = program.defs.get(&f).and_then(Def::term)
+        {
+            let calls = program.terms.reachable(body).into_iter().filter_map(|id| match program.terms.head(id) {
+                Head::Call(g) => Some(g),
+                _ => None,
+            });
+            todo.extend(calls);
+        }
+    }
+    let defs = program.defs.iter().filter(|(f, _)| seen.contains(*f)).map(|(f, d)| (*f, d.clone())).collect();
+    Program { terms: program.terms.clone(), defs, source: program.source.clone() }
+}

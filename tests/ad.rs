@@ -1,0 +1,186 @@
+//! Derivatives agree with differences, with each other, and with themselves after every other pass.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+mod common;
+
+use common::generate::{self, Knobs};
+use common::{agree, arguments, corpus};
+use daedal::ad;
+use daedal::ad::check::{self, Checked};
+use daedal::eval::Interpreter;
+use daedal::ir::{Body, Def, print};
+use daedal::pipeline::{Options, optimize};
+use daedal::run::{Native, Toolchain};
+use rayon::prelude::*;
+
+/// Why a definition of the corpus is left out, where its derivative is refused with reason.
+fn refused(message: &str) -> bool {
+    ["no derivative", "no floats"].iter().any(|m| message.contains(m))
+}
+
+fn floats(def: &Def) -> Vec<bool> {
+    def.params.iter().map(|p| ad::has_floats(p.ty)).collect()
+}
+
+/// Protects: both modes on the whole corpus, at the arguments of its run lines.
+#[test]
+fn the_corpus_has_right_derivatives() {
+    let only = std::env::var("ONLY").ok();
+    let results: Vec<(usize, usize, Vec<String>)> = corpus()
+        .par_iter()
+        .map(|case| {
+            let (mut modes, mut smooth, mut failed) = (0, 0, vec![]);
+            for run in &case.runs {
+                if only.as_ref().is_some_and(|o| !format!("{}:{}", case.name, run.def).contains(o)) {
+                    continue;
+                }
+                for def in case.program.named(&run.def) {
+                    if !matches!(def.body, Body::Term(_)) {
+                        continue;
+                    }
+                    let Ok(args) = arguments(def, &run.args) else { continue };
+                    let wrt = floats(def);
+                    let checked = match Checked::new(&case.program, def, &wrt) {
+                        Ok(c) => c,
+                        Err(d) if refused(&d.message) => continue,
+                        Err(d) => {
+                            failed.push(format!("{}:{} {}: {d}", case.name, run.line, run.def));
+                            continue;
+                        }
+                    };
+                    let show = || {
+                        let (f, r) = checked.derivatives();
+                        let p = checked.program();
+                        [f, r].map(|f| print::def(&p.terms, &p.defs[&f])).join("\n")
+                    };
+                    match checked.at(&args, 7) {
+                        Err(d) => failed.push(format!("{}:{} {}: {d}\n{}", case.name, run.line, run.def, show())),
+                        Ok(None) => {}
+                        Ok(Some(p)) => {
+                            modes += 1;
+                            if p.difference.is_some() {
+                                smooth += 1;
+                            }
+                            let bad = p.off_modes() > checked.tolerance()
+                                || p.off_difference().is_some_and(|d| d > check::DIFFERENCE);
+                            if bad && p.forward.is_finite() {
+                                failed.push(format!("{}:{} {}: {p:?}\n{}", case.name, run.line, run.def, show()));
+                            }
+                        }
+                    }
+                }
+            }
+            (modes, smooth, failed)
+        })
+        .collect();
+    let modes: usize = results.iter().map(|r| r.0).sum();
+    let smooth: usize = results.iter().map(|r| r.1).sum();
+    println!("{modes} points, {smooth} smooth");
+    let failed: Vec<String> = results.into_iter().flat_map(|r| r.2).collect();
+    assert!(failed.is_empty(), "{} failures\n{}", failed.len(), failed.join("\n"));
+    assert!(only.is_some() || modes >= 100, "only {modes} points were compared");
+}
+
+/// Protects: both modes on programs that nobody thought of, wherever those are smooth.
+#[test]
+fn random_programs_have_right_derivatives() {
+    let from: u64 = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
+    let results: Vec<(bool, bool, Option<String>)> = (from..from + 8000)
+        .into_par_iter()
+        .map(|seed| {
+            let knobs = Knobs { budget: 30, dyadic: seed % 2 == 0, failing: seed % 3 == 0, renamed: false };
+            let made = generate::program(seed, &knobs);
+            let program = common::read("random", &made.text).unwrap_or_else(|d| panic!("{d}"));
+            let def = program.named("main")[0];
+            let args = arguments(def, &made.args).unwrap();
+            let fail = |what: String| (true, false, Some(format!("seed {seed}: {what}\n{}", made.text)));
+            let checked = match Checked::new(&program, def, &floats(def)) {
+                Ok(c) => c,
+                Err(d) if refused(&d.message) => return (false, false, None),
+                Err(d) => return fail(d.to_string()),
+            };
+            match checked.at(&args, seed as i64) {
+                Err(d) => fail(d.to_string()),
+                Ok(None) => (false, false, None),
+                Ok(Some(p)) if !p.forward.is_finite() || !p.reverse.is_finite() => (false, false, None),
+                Ok(Some(p)) => {
+                    let modes = p.off_modes() > checked.tolerance();
+                    let values = p.off_difference().is_some_and(|d| d > check::DIFFERENCE);
+                    match modes || values {
+                        true => fail(format!("{p:?}")),
+                        false => (true, p.difference.is_some(), None),
+                    }
+                }
+            }
+        })
+        .collect();
+    let compared = results.iter().filter(|r| r.0).count();
+    let smooth = results.iter().filter(|r| r.1).count();
+    println!("{compared} compared, {smooth} smooth");
+    let failed: Vec<&String> = results.iter().filter_map(|r| r.2.as_ref()).collect();
+    let shown: Vec<&str> = failed.iter().take(12).map(|s| s.as_str()).collect();
+    assert!(failed.is_empty(), "{} failures\n{}", failed.len(), shown.join("\n"));
+    assert!(compared >= 2000 && smooth >= 1500, "only {compared} programs, {smooth} of them smooth");
+}
+
+/// Protects: a gradient is one value, however it is run: optimized or not, interpreted or native.
+#[test]
+fn gradients_agree_in_every_mode() {
+    let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("ad");
+    let toolchain = Toolchain::discover(None, Some(cache));
+    let mut compared = 0;
+    for case in corpus().iter().filter(|c| c.name.starts_with("programs/grad/")) {
+        let options = Options { max_nodes: 1500, ..Options::standard() };
+        let fast = optimize(&case.program, &options).unwrap_or_else(|d| panic!("{}: {d}", case.name)).program;
+        for run in &case.runs {
+            let def = case.program.named(&run.def)[0];
+            let args = arguments(def, &run.args).unwrap();
+            let want = Interpreter::new(&case.program).run(def, &args).unwrap();
+            let native =
+                Native::compile(&case.program, def, &toolchain).unwrap_or_else(|d| panic!("{}: {d}", case.name));
+            let again = fast.named(&run.def)[0];
+            let found = [
+                native.call(&args),
+                Interpreter::new(&fast).run(again, &args),
+                Native::compile(&fast, again, &toolchain).and_then(|n| n.call(&args)),
+            ];
+            for (how, value) in ["native", "optimized", "optimized and native"].iter().zip(found) {
+                let value = value.unwrap_or_else(|d| panic!("{}:{} {how}: {d}", case.name, run.line));
+                let good = agree(&want, &value, 1e-9);
+                assert!(good, "{}:{} {how}: {} is not {}", case.name, run.line, value.to_json(), want.to_json());
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 60, "only {compared} values were compared");
+}
+
+/// Protects: what `docs/derivatives.md` says of corners.
+#[test]
+fn corners_have_the_documented_derivatives() {
+    let text = "
+(def f Float (x : Float) (abs x))
+(def g Float ((a : Float) (b : Float)) (max a b))
+(def h Float ((a : Float) (b : Float)) (min a b))
+(def r Float (v : (Vec Float) n) (reduce max n (lam (i : Integer) (index i v))))
+(def s Float (x : Float) (sqrt x))
+(def p Float (v : (Vec Float) n) (reduce mul n (lam (i : Integer) (index i v))))
+(gdef rev [f Float]) (gdef rev [g (Tuple Float Float)]) (gdef rev [h (Tuple Float Float)])
+(gdef rev [r (Vec Float)]) (gdef rev [s Float]) (gdef rev [p (Vec Float)])";
+    let program = common::read("corners", text).unwrap();
+    let wanted = [
+        ("[rev f]", ["0.0", "1.0"], "-1.0"),
+        ("[rev g]", ["[2.0,2.0]", "1.0"], "[0.0,1.0]"),
+        ("[rev h]", ["[2.0,2.0]", "1.0"], "[0.0,1.0]"),
+        ("[rev r]", ["[1.0,3.0,3.0]", "2.0"], "[0.0,0.0,2.0]"),
+        ("[rev r]", ["[]", "2.0"], "[]"),
+        ("[rev s]", ["0.0", "1.0"], "\"inf\""),
+        ("[rev p]", ["[0.0,3.0,5.0]", "1.0"], "[15.0,0.0,0.0]"),
+    ];
+    for (name, args, want) in wanted {
+        let def = program.named(name)[0];
+        let args = arguments(def, &args.map(str::to_string)).unwrap();
+        let found = Interpreter::new(&program).run(def, &args).unwrap();
+        assert_eq!(found, common::value(want, def.fun.sig().ret), "{name}");
+    }
+}
