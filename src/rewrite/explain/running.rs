@@ -10,12 +10,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A flat program as a body with lets, in an arena of its own.
 pub fn shared(terms: &Terms, flat: Id, def: &Def, model: Model) -> (Terms, Id) {
-    let (mut terms, known, local, memo, bounds) =
-        (terms.clone(), Default::default(), Default::default(), Default::default(), Default::default());
-    let mut prover = Prover { terms: &mut terms, def, known: &known, local: &local, real: false, memo, bounds };
+    let mut own = Terms::default();
+    let flat = own.import(terms, flat);
+    let (known, local, memo, bounds) = Default::default();
+    let mut prover = Prover { terms: &mut own, def, known: &known, local: &local, real: false, memo, bounds };
     let (total, body) = totals(&mut prover, flat);
-    let id = with_lets(&mut terms, body, def, &total, model);
-    (terms, id)
+    let id = with_lets(&mut own, body, def, &total, model);
+    (own, id)
 }
 
 /// The present program of a checker as a body with lets, in an arena of its own.
