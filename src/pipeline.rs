@@ -5,7 +5,8 @@
 use crate::cost::{Costing, Model};
 use crate::diag::{Diagnostic, Result, Source, nearest};
 use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty, print};
-use crate::rewrite::egraph::optimize::{Found, Settings, optimize as saturate};
+use crate::rewrite::egraph::exact::Effort;
+use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize as saturate};
 use crate::rewrite::egraph::pattern::{Compiled, compile};
 use crate::rewrite::egraph::saturate::Limits;
 use crate::rewrite::inline::{flatten, recursive};
@@ -30,6 +31,12 @@ pub struct Options<'a> {
     pub rules: Vec<Arc<Source>>,
     /// E-nodes at most.
     pub max_nodes: usize,
+    /// Whether extraction goes on until it is proved that no choice is cheaper, where that is in reach.
+    pub exact: bool,
+    /// Threads at most; as many as the machine has where it is 0. The result does not depend on it.
+    pub threads: usize,
+    /// What is spent, if a share of what may be spent is: then the best so far is the result.
+    pub stop: &'a (dyn Fn(f64) -> Option<&'static str> + Sync),
     /// Told what is being done.
     pub progress: &'a (dyn Fn(&str) + Sync),
     /// Seconds since some time, for the report; nothing else depends on it.
@@ -49,6 +56,9 @@ impl Options<'_> {
             sizes: vec![],
             rules: vec![],
             max_nodes: MAX_NODES,
+            exact: false,
+            threads: 0,
+            stop: &|_| None,
             progress: &|_| {},
             clock: &|| 0.0,
         }
@@ -72,6 +82,10 @@ pub struct Row {
     pub seconds: f64,
     /// Rules that fired and how often.
     pub fired: Vec<(String, usize)>,
+    /// Whether no choice of one member a class of the last e-graph is cheaper.
+    pub proved: bool,
+    /// What was spent before the search was done: `time`, `memory`, or the user's patience.
+    pub stopped: Option<&'static str>,
 }
 
 /// An optimized program.
@@ -84,6 +98,11 @@ pub struct Outcome {
 
 /// Terms with more nodes than this share of the node limit are left as they are.
 const START_SHARE: usize = 4;
+
+/// The exact search where nobody asks for it: for small e-graphs it is quicker than trials.
+const SMALL: Effort = Effort { places: 60, branches: 30 };
+/// The exact search where it is asked for.
+const EXACT: Effort = Effort { places: 600, branches: 3000 };
 
 /// Optimizes a program.
 ///
@@ -116,19 +135,27 @@ pub fn prepare(library: &Library, float: Level) -> Result<Vec<Compiled<'_>>> {
 pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Options<'_>) -> Result<Outcome> {
     let chosen = chosen(program, &options.defs)?;
     let recursive = recursive(program);
-    let results: Vec<(Option<Found>, &Def, f64)> = chosen
-        .into_par_iter()
-        .map(|def| {
-            (options.progress)(def.name());
-            let from = (options.clock)();
-            let found = match recursive.contains(&def.fun) {
-                true => None,
-                false => one(program, def, &recursive, compiled, options),
-            };
-            (found, def, (options.clock)() - from)
-        })
-        .collect();
-    assemble(program, results, options)
+    let search = |def| {
+        (options.progress)(Def::name(def));
+        let from = (options.clock)();
+        let found = match recursive.contains(&def.fun) || (options.stop)(SEARCH_SHARE).is_some() {
+            true => None,
+            false => one(program, def, &recursive, compiled, options),
+        };
+        let stopped = (options.stop)(1.0).or_else(|| (options.stop)(SEARCH_SHARE));
+        Searched { found, def, seconds: (options.clock)() - from, stopped }
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
+    let pool = pool.map_err(|e| Diagnostic::limit(format!("the threads cannot be started: {e}")))?;
+    assemble(program, pool.install(|| chosen.into_par_iter().map(search).collect()), options)
+}
+
+/// What the search made of a definition.
+struct Searched<'a> {
+    found: Option<Found>,
+    def: &'a Def,
+    seconds: f64,
+    stopped: Option<&'static str>,
 }
 
 fn chosen<'a>(program: &'a Program, names: &[String]) -> Result<Vec<&'a Def>> {
@@ -159,23 +186,26 @@ fn one(
     let limits = Limits { nodes: options.max_nodes, rounds: 30, matches: 500 };
     let (model, sizes) = (options.cost, options.sizes.as_slice());
     let level = options.float;
-    let settings = Settings { rules, level, model, sizes, limits, flatten: &flatten, restarts: 4, trials: 300 };
+    let effort = if options.exact { EXACT } else { SMALL };
+    let stop = |share: f64| (options.stop)(share).is_some();
+    let settings = Settings { rules, level, model, sizes, limits, flatten: &flatten, restarts: 4, trials: 300, effort, stop: &stop };
     saturate(def, start, &mut costing, &settings)
 }
 
 /// Puts the better bodies into the program, checks it, and reads it again from its text. What was
 /// asked for has no names from the source, so that programs that differ only in names come out the
 /// same.
-fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options: &Options<'_>) -> Result<Outcome> {
+fn assemble(program: &Program, results: Vec<Searched<'_>>, options: &Options<'_>) -> Result<Outcome> {
     let mut old = Costing::new(program, options.cost, &options.sizes);
     // Definitions come after what they call, so a call may be better than what was found without it.
     let mut work = program.clone();
     let mut rows = vec![];
     let mut better: FxHashMap<Fun, Found> = FxHashMap::default();
-    for (found, def, seconds) in results {
+    for Searched { found, def, seconds, stopped } in results {
         let cost_before = old.def(def)?;
         let cost_kept = Costing::new(&work, options.cost, &options.sizes).def(def)?;
         let mut fired: BTreeMap<String, usize> = BTreeMap::new();
+        let proved = found.as_ref().is_some_and(|f| f.proved);
         if let Some(found) = found.filter(|f| f.cost < cost_kept - 1e-9) {
             for (name, n) in found.reports.iter().flat_map(|r| &r.fired) {
                 *fired.entry(name.clone()).or_default() += n;
@@ -189,7 +219,7 @@ fn assemble(program: &Program, results: Vec<(Option<Found>, &Def, f64)>, options
         let steps = fired.values().sum();
         let fired = fired.into_iter().collect();
         let (name, cost_after) = (def.name().to_string(), cost_before);
-        rows.push(Row { name, cost_before, cost_after, engine: "egraph", steps, seconds, fired });
+        rows.push(Row { name, cost_before, cost_after, engine: "egraph", steps, seconds, fired, proved, stopped });
     }
     let wanted: FxHashSet<Fun> = chosen(program, &options.defs)?.iter().map(|d| d.fun).collect();
     work = program.clone();

@@ -12,6 +12,7 @@ mod rules;
 mod run;
 
 use crate::diag::{Diagnostic, Result};
+use crate::run::Interrupt;
 use clap::{Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -51,6 +52,8 @@ pub struct World<'a> {
     pub cache: Option<PathBuf>,
     /// Whether a person watches the standard error.
     pub terminal: bool,
+    /// The user's interrupt.
+    pub interrupt: &'a Interrupt,
 }
 
 /// Carries out a command.

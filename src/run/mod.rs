@@ -6,7 +6,9 @@
 mod execute;
 mod measure;
 mod toolchain;
+mod watch;
 
 pub use execute::Native;
 pub use measure::{Timing, seconds};
 pub use toolchain::Toolchain;
+pub use watch::{Interrupt, Watch};

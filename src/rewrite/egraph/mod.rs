@@ -10,7 +10,11 @@ pub mod pattern;
 pub mod apply;
 pub mod saturate;
 pub mod extract;
+pub mod plan;
+pub mod relax;
+pub mod exact;
 pub mod elaborate;
+pub mod trial;
 pub mod optimize;
 
 /// An e-graph of terms.

@@ -36,31 +36,40 @@ pub struct Report {
     pub rounds: usize,
 }
 
-/// Applies rules, phase by phase, within limits.
-pub fn saturate(g: &mut Graph, rules: &[Compiled<'_>], limits: &Limits) -> Report {
+/// Applies rules, phase by phase, within limits, until `stop` says that it is enough.
+pub fn saturate(g: &mut Graph, rules: &[Compiled<'_>], limits: &Limits, stop: &dyn Fn() -> bool) -> Report {
     let mut report = Report::default();
     let last = rules.iter().map(|r| r.rule.phase).max().unwrap_or(1);
     for phase in 1..=last {
         let active: Vec<&Compiled<'_>> = rules.iter().filter(|r| r.rule.phase <= phase).collect();
-        report.saturated = rounds(g, &active, limits, &mut report);
-        if g.total_size() >= limits.nodes {
+        report.saturated = rounds(g, &active, limits, stop, &mut report);
+        if g.total_size() >= limits.nodes || stop() {
             break;
         }
     }
     report
 }
 
-fn rounds(g: &mut Graph, rules: &[&Compiled<'_>], limits: &Limits, report: &mut Report) -> bool {
+fn rounds(
+    g: &mut Graph,
+    rules: &[&Compiled<'_>],
+    limits: &Limits,
+    stop: &dyn Fn() -> bool,
+    report: &mut Report,
+) -> bool {
     // A rule with too many matches rests for a while, each time longer (egg's backoff).
     let mut resting = vec![(0usize, 0u32); rules.len()];
     for round in 0..limits.rounds {
         report.rounds += 1;
-        let mut changed = simplify(g);
+        let mut changed = simplify(g, limits.nodes);
         let mut skipped = false;
         for (k, rule) in rules.iter().enumerate() {
             if resting[k].0 > round {
                 skipped = true;
                 continue;
+            }
+            if stop() {
+                return false;
             }
             let limit = limits.matches << resting[k].1;
             let matches = rule.pattern.search_with_limit(g, limit + 1);
@@ -73,7 +82,7 @@ fn rounds(g: &mut Graph, rules: &[&Compiled<'_>], limits: &Limits, report: &mut 
             let mut fired = 0;
             for m in &matches {
                 for subst in &m.substs {
-                    if g.total_size() >= limits.nodes {
+                    if g.total_size() >= limits.nodes || stop() {
                         g.rebuild();
                         return false;
                     }
@@ -327,7 +336,7 @@ fn instance(ty: Ty, types: &FxHashMap<&'static str, Ty>) -> Option<Ty> {
 
 /// What holds for any number of parts, and so is no line of a rule file: a part of a tuple, tuples
 /// added and summed by part, and sizes that are known.
-fn simplify(g: &mut Graph) -> bool {
+fn simplify(g: &mut Graph, most: usize) -> bool {
     let mut found: Vec<(Id, ENode, Made)> = vec![];
     for class in g.classes() {
         for node in &class.nodes {
@@ -338,6 +347,9 @@ fn simplify(g: &mut Graph) -> bool {
     }
     let mut changed = false;
     for (class, node, made) in found {
+        if g.total_size() >= most {
+            break;
+        }
         let lost = match &made {
             Made::Class(_) => node.kids.to_vec(),
             Made::Parts(_) => vec![],
