@@ -100,9 +100,9 @@ pub struct Outcome {
 const START_SHARE: usize = 4;
 
 /// The exact search where nobody asks for it: for small e-graphs it is quicker than trials.
-const SMALL: Effort = Effort { places: 60, branches: 30 };
+pub const SMALL: Effort = Effort { places: 60, branches: 30 };
 /// The exact search where it is asked for.
-const EXACT: Effort = Effort { places: 600, branches: 3000 };
+pub const EXACT: Effort = Effort { places: 600, branches: 3000 };
 
 /// Optimizes a program.
 ///

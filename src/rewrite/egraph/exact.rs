@@ -49,10 +49,8 @@ pub fn exact(
 ) -> Exact {
     let root = all.graph().find(root);
     let mut search = Search { all, root, effort, price, best: None, least: known.unwrap_or(f64::INFINITY), cuts: vec![] };
-    let nothing = Exact { best: None, proved: false, branches: 0 };
-    let Some(start) = search.start() else { return nothing };
-    let bounded = is_bound(all, &start);
-    let mut stack = vec![start];
+    let Some(mut stack) = search.start() else { return Exact { best: None, proved: false, branches: 0 } };
+    let bounded = stack.iter().all(|start| is_bound(all, start));
     let mut branches = 0;
     while let Some(open) = stack.pop() {
         if branches == effort.branches || stop() {
@@ -77,10 +75,11 @@ struct Search<'a, 'p> {
 }
 
 impl Search<'_, '_> {
-    /// All members that some acyclic choice can use, without those that only swap operands.
-    fn start(&self) -> Option<Open> {
+    /// All members that some acyclic choice can use, without those that only swap operands: one
+    /// branch, or none where there is no choice. Nothing where the members are too many.
+    fn start(&self) -> Option<Vec<Open>> {
         let every = self.all.nodes.iter().map(|(id, each)| (*id, self.distinct(each))).collect();
-        let mut open = narrowed(self.all, self.root, every)?;
+        let Some(mut open) = narrowed(self.all, self.root, every) else { return Some(vec![]) };
         if open.values().map(Vec::len).sum::<usize>() > MAX_MEMBERS {
             return None;
         }
@@ -91,7 +90,7 @@ impl Search<'_, '_> {
                 members.retain(|k| extracted_kids(&nodes[*k]).iter().all(|kid| without.contains(kid)));
             }
         }
-        narrowed(self.all, self.root, open)
+        Some(narrowed(self.all, self.root, open).into_iter().collect())
     }
 
     /// Members that differ only in the order of operands cost the same, where they fail alike.
