@@ -8,6 +8,7 @@ use daedal::cost::{Costing, Model};
 use daedal::ir::{Def, Head, Monoid, Op, Program, Terms, Ty};
 use daedal::pipeline::SMALL;
 use daedal::rewrite::egraph::Graph;
+use daedal::rewrite::egraph::exact::Effort;
 use daedal::rewrite::egraph::extract::{Candidates, Choice, extracted_kids};
 use daedal::rewrite::egraph::language::{ENode, Label};
 use daedal::rewrite::egraph::optimize::{Settings, imported};
@@ -20,6 +21,7 @@ use egg::Id;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 /// The definition whose parameters the random e-graphs have.
 pub fn frame() -> Program {
@@ -195,4 +197,38 @@ fn complete(all: &Candidates<'_>, choice: &mut Choice, mut open: Vec<Id>, found:
 pub fn with_trials<T>(program: &Program, def: &Def, run: impl FnOnce(&mut Trials<'_, '_>) -> T) -> T {
     let mut costing = Costing::new(program, Model::Knossos, &[]);
     run(&mut Trials::new(def, &mut costing, Model::Knossos, &|_| false))
+}
+
+/// What extraction finds by default, and what the exact search finds after it.
+pub struct Quality {
+    /// The cost of the default.
+    pub found: f64,
+    /// The least cost that was seen.
+    pub least: f64,
+    /// Whether no choice of one member a class costs less.
+    pub proved: bool,
+    /// How long the two took.
+    pub seconds: (f64, f64),
+}
+
+impl Quality {
+    /// The default by the least, where that is known.
+    pub fn ratio(&self) -> Option<f64> {
+        self.proved.then_some(if self.least > 0.0 { self.found / self.least } else { 1.0 })
+    }
+}
+
+/// Extracts from an e-graph by default, then with an exact search.
+pub fn quality(program: &Program, def: &Def, g: &mut Graph, root: Id, effort: Effort) -> Option<Quality> {
+    with_trials(program, def, |t| {
+        let from = Instant::now();
+        t.first(g, root);
+        t.all(g, root, SMALL, 300);
+        let found = t.best.as_ref()?.cost;
+        let first = from.elapsed().as_secs_f64();
+        let all = Candidates::new(g, Model::Knossos, vec![]);
+        let (_, proved) = t.exact(&all, root, effort);
+        let seconds = (first, from.elapsed().as_secs_f64() - first);
+        Some(Quality { found, least: t.best.as_ref()?.cost, proved, seconds })
+    })
 }

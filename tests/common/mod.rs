@@ -5,6 +5,8 @@
 
 pub mod egraphs;
 pub mod generate;
+pub mod knossos;
+pub mod random;
 
 use daedal::diag::{Result, Source};
 use daedal::eval::{Interpreter, Value};
