@@ -145,9 +145,16 @@ pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Opt
         let stopped = (options.stop)(1.0).or_else(|| (options.stop)(SEARCH_SHARE));
         Searched { found, def, seconds: (options.clock)() - from, stopped }
     };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
-    let pool = pool.map_err(|e| Diagnostic::limit(format!("the threads cannot be started: {e}")))?;
-    assemble(program, pool.install(|| chosen.into_par_iter().map(search).collect()), options)
+    let results = match options.threads {
+        0 => chosen.into_par_iter().map(search).collect(),
+        1 => chosen.into_iter().map(search).collect(),
+        n => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build();
+            let pool = pool.map_err(|e| Diagnostic::limit(format!("the threads cannot be started: {e}")))?;
+            pool.install(|| chosen.into_par_iter().map(search).collect())
+        }
+    };
+    assemble(program, results, options)
 }
 
 /// What the search made of a definition.

@@ -31,8 +31,8 @@ pub struct Exact {
     pub branches: usize,
 }
 
-/// The most members that an e-graph may have for an exact search.
-const MAX_MEMBERS: usize = 4000;
+/// All choices are tried where there is no bound, and no more of them than this.
+const MAX_CHOICES: usize = 500;
 
 /// A linear program is solved again after a cycle was cut so often.
 const MAX_CUTS: usize = 8;
@@ -51,9 +51,16 @@ pub fn exact(
     let mut search = Search { all, root, effort, price, best: None, least: known.unwrap_or(f64::INFINITY), cuts: vec![] };
     let Some(mut stack) = search.start() else { return Exact { best: None, proved: false, branches: 0 } };
     let bounded = stack.iter().all(|start| is_bound(all, start));
+    let few = stack.iter().all(|start| start.values().fold(1usize, |n, m| n.saturating_mul(m.len())) <= MAX_CHOICES);
+    let most = match (bounded, few) {
+        (true, _) => effort.branches,
+        // Without a bound every choice is a branch, and at most as many lead there.
+        (false, true) => 2 * MAX_CHOICES,
+        (false, false) => 0,
+    };
     let mut branches = 0;
     while let Some(open) = stack.pop() {
-        if branches == effort.branches || stop() {
+        if branches == most || stop() {
             return Exact { best: search.best, proved: false, branches };
         }
         branches += 1;
@@ -76,11 +83,11 @@ struct Search<'a, 'p> {
 
 impl Search<'_, '_> {
     /// All members that some acyclic choice can use, without those that only swap operands: one
-    /// branch, or none where there is no choice. Nothing where the members are too many.
+    /// branch, or none where there is no choice. Nothing where the classes are too many.
     fn start(&self) -> Option<Vec<Open>> {
         let every = self.all.nodes.iter().map(|(id, each)| (*id, self.distinct(each))).collect();
         let Some(mut open) = narrowed(self.all, self.root, every) else { return Some(vec![]) };
-        if open.values().map(Vec::len).sum::<usize>() > MAX_MEMBERS {
+        if open.len() > self.effort.places {
             return None;
         }
         for id in open.keys().copied().collect::<Vec<_>>() {
