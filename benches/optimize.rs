@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench optimize -- random 100000` optimizes so many random programs, half of them at
 //! each number level, and checks that each means the same, and costs no more by a second opinion from
-//! its text. `-- extraction PLACES BRANCHES` prints for each definition of the corpus what extraction
+//! its text; a third word is the first seed. `-- extraction PLACES BRANCHES` prints for each definition of the corpus what extraction
 //! finds by default, what the exact search finds with that effort, and whether that is proved.
 //!
 //! Exit code 1 where a program is wrong.
@@ -26,14 +26,15 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
-        [] => ExitCode::from(u8::from(!random(1000))),
-        ["random", n] => ExitCode::from(u8::from(!random(n.parse().unwrap()))),
+        [] => ExitCode::from(u8::from(!random(1000, FIRST))),
+        ["random", n] => ExitCode::from(u8::from(!random(n.parse().unwrap(), FIRST))),
+        ["random", n, first] => ExitCode::from(u8::from(!random(n.parse().unwrap(), first.parse().unwrap()))),
         ["extraction", places, branches] => {
             extraction(Effort { places: places.parse().unwrap(), branches: branches.parse().unwrap() });
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("expected `random COUNT` or `extraction PLACES BRANCHES`");
+            eprintln!("expected `random COUNT [SEED]` or `extraction PLACES BRANCHES`");
             ExitCode::from(2)
         }
     }
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
 const FIRST: u64 = 1_000_000;
 
 /// Checks random programs; whether all are right.
-fn random(count: u64) -> bool {
+fn random(count: u64, first: u64) -> bool {
     let library = Library::shipped().unwrap();
     let from = Instant::now();
     let mut good = true;
@@ -51,7 +52,7 @@ fn random(count: u64) -> bool {
         let rules = prepare(&library, float).unwrap();
         let knobs = Knobs { budget: 24, dyadic: float == Level::Real, failing: true, renamed: false };
         let (mut cheaper, mut failed) = (0, 0);
-        let seeds: Vec<u64> = (FIRST..FIRST + count / 2).collect();
+        let seeds: Vec<u64> = (first..first + count / 2).collect();
         for part in seeds.chunks(5000) {
             let results: Vec<_> = part.par_iter().map(|seed| checked(*seed, &rules, float, &knobs)).collect();
             for result in &results {
@@ -63,7 +64,11 @@ fn random(count: u64) -> bool {
                     }
                 }
             }
-            eprintln!("{float}: {} done, {failed} failed, {:.0} s", part.last().unwrap() - FIRST + 1, from.elapsed().as_secs_f64());
+            eprintln!(
+                "{float}: {} done, {failed} failed, {:.0} s",
+                part.last().unwrap() - first + 1,
+                from.elapsed().as_secs_f64()
+            );
         }
         println!("{float}: {} programs, {cheaper} cheaper, {failed} failed", seeds.len());
         good &= failed == 0;
@@ -84,7 +89,10 @@ fn extraction(effort: Effort) {
             let q = quality(&case.program, def, &mut g, root, effort)?;
             let name = format!("{}:{}", case.name, def.name());
             let proved = if q.proved { "proved" } else { "" };
-            println!("{name:44} {:14.1} {:14.1} {:7.2} s {:7.2} s {proved}", q.found, q.least, q.seconds.0, q.seconds.1);
+            println!(
+                "{name:44} {:14.1} {:14.1} {:7.2} s {:7.2} s {proved}",
+                q.found, q.least, q.seconds.0, q.seconds.1
+            );
             Some(q.ratio())
         })
         .collect();

@@ -38,7 +38,8 @@ fn command() -> ExitCode {
     };
     let mut out = stdout().lock();
     let cxx = env::var("CXX").ok().filter(|v| !v.is_empty());
-    let mut world = cli::World { out: &mut out, cxx, cache: cache(), terminal: stderr().is_terminal(), interrupt: &INTERRUPT };
+    let mut world =
+        cli::World { out: &mut out, cxx, cache: cache(), terminal: stderr().is_terminal(), interrupt: &INTERRUPT };
     match cli::run(&cli, &mut world) {
         Ok(()) => ExitCode::SUCCESS,
         Err(d) => {

@@ -195,7 +195,18 @@ fn one(
     let level = options.float;
     let effort = if options.exact { EXACT } else { SMALL };
     let stop = |share: f64| (options.stop)(share).is_some();
-    let settings = Settings { rules, level, model, sizes, limits, flatten: &flatten, restarts: 4, trials: 300, effort, stop: &stop };
+    let settings = Settings {
+        rules,
+        level,
+        model,
+        sizes,
+        limits,
+        flatten: &flatten,
+        restarts: 4,
+        trials: 300,
+        effort,
+        stop: &stop,
+    };
     saturate(def, start, &mut costing, &settings)
 }
 

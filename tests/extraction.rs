@@ -36,9 +36,7 @@ fn show(seed: u64) -> Option<Shown> {
     }
     let def = program.named("main")[0];
     let brute = with_trials(&program, def, |t| cheapest(&all, root, &mut |c| t.price(&g, root, c)));
-    let found = with_trials(&program, def, |t| {
-        exact(&all, root, ALL, None, &mut |c| t.price(&g, root, c), &|| false)
-    });
+    let found = with_trials(&program, def, |t| exact(&all, root, ALL, None, &mut |c| t.price(&g, root, c), &|| false));
     let costs = (found.best.map(|(cost, _)| cost), brute);
     Some(Shown { members, cyclic, costs, proved: found.proved, branches: found.branches })
 }

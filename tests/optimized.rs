@@ -109,7 +109,8 @@ fn promised_costs_and_fusions_are_reached() {
 fn random_programs(seeds: std::ops::Range<u64>, float: Level, knobs: Knobs) -> usize {
     let library = Library::shipped().unwrap();
     let rules = prepare(&library, float).unwrap();
-    let results: Vec<Result<bool, String>> = seeds.into_par_iter().map(|seed| checked(seed, &rules, float, &knobs)).collect();
+    let results: Vec<Result<bool, String>> =
+        seeds.into_par_iter().map(|seed| checked(seed, &rules, float, &knobs)).collect();
     let failed: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
     assert!(failed.is_empty(), "{} failures, the first:\n{}", failed.len(), failed[0]);
     results.iter().filter(|r| **r == Ok(true)).count()
@@ -177,6 +178,36 @@ fn the_node_limit_is_kept() {
         }
     }
     assert!(reached > 5, "only {reached} definitions reach the limit");
+}
+
+/// Protects: choices that make no well-typed term. Random programs found these: all choices of small
+/// e-graphs are tried, and loops that never run make variables of other types equal.
+#[test]
+fn choices_without_a_term_are_refused() {
+    let library = Library::shipped().unwrap();
+    let programs = [
+        "(def main Float ((x2 : Float) (x3 : (Tuple Float Integer Float)))
+          (max (min (if true (let (x4 x2) x4) (sumbuild 0 (lam (x5 : Integer) x2)))
+                    (sum (map (lam (x7 : Float) x2) (map (lam (x2 : Float) x2) (Vec_init x2)))))
+               (fold (lam ((x9 : Float) (x3 : Float)) (sum (constVec (min 3 (max 0 0)) x9)))
+                     (let (x8 x3) -1.375) (Vec_init x2 x2 x2))))",
+        "(def main Float ((x5 : Integer) (x6 : (Vec Float)))
+          (fold (lam ((x11 : Float) (x12 : Float))
+                  (let (x15 (sumbuild (min 3 (max 0 x5)) (lam (x14 : Integer) x12)))
+                    (sum (if false (map (lam (x16 : Float) x12) x6) (if false x6 x6)))))
+            (min (let (x7 1.6681168621231892) x7) (fold (lam ((x8 : Float) (x9 : Float)) x9) -1.25 (Vec_init 0.0)))
+            (build (min 3 (max 0 (add -2 x5))) (lam (x10 : Integer) 412452.07274548826))))",
+    ];
+    for text in programs {
+        let before = common::read("random.ks", text).unwrap();
+        for float in [Level::Exact, Level::Real] {
+            for cost in [Model::Knossos, Model::Analytic] {
+                let rules = prepare(&library, float).unwrap();
+                let options = Options { max_nodes: 600, ..options(cost, float) };
+                optimize_with(&before, &rules, &options).unwrap_or_else(|d| panic!("{d}\n{text}"));
+            }
+        }
+    }
 }
 
 /// Protects: what is optimized does not depend on what the source calls its local names.

@@ -198,8 +198,7 @@ fn known_sizes(program: &Program, sizes: &[(String, u64)]) -> Result<()> {
 /// Says on the standard error which searches were cut short.
 fn stopped(rows: &[Row]) {
     for reason in ["time", "memory", "interrupt"] {
-        let names: Vec<&str> =
-            rows.iter().filter(|r| r.stopped == Some(reason)).map(|r| r.name.as_str()).collect();
+        let names: Vec<&str> = rows.iter().filter(|r| r.stopped == Some(reason)).map(|r| r.name.as_str()).collect();
         if !names.is_empty() {
             // A note that cannot be shown is not worth an error.
             let _ = writeln!(io::stderr(), "note: stopped by {reason}, the best so far is kept: {}", names.join(", "));

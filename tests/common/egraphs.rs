@@ -47,7 +47,18 @@ fn settings<'a>(
     flatten: &'a (dyn Fn(&Terms, daedal::ir::Id) -> Option<Flat> + Sync),
 ) -> Settings<'a> {
     let (level, model) = (Level::Real, Model::Knossos);
-    Settings { rules, level, model, sizes: &[], limits, flatten, restarts: 1, trials: 0, effort: SMALL, stop: &|_| false }
+    Settings {
+        rules,
+        level,
+        model,
+        sizes: &[],
+        limits,
+        flatten,
+        restarts: 1,
+        trials: 0,
+        effort: SMALL,
+        stop: &|_| false,
+    }
 }
 
 /// A random e-graph over the parameters of [`frame`], and a closed class of it.

@@ -203,6 +203,8 @@ impl Costing {
                 let Parts(pair) = &shape else { panic!("no pair: {shape:?}") };
                 (2.0 + SIZE * shape.scalars() + a + b + SIZE * c, Tensor(rank, Box::new(pair[1].clone())))
             }
+            // There is no other way to write a literal of such a type.
+            ("cast", [_, Atom(value)]) if is_number(value) => (0.0, One),
             ("cast", [_, value]) => (1.0 + self.cost(value, scope).0, One),
             _ => {
                 let (costs, shapes): (Vec<f64>, Vec<Shape>) = args.iter().map(|a| self.cost(a, scope)).unzip();
@@ -301,11 +303,17 @@ fn atom(name: &str, scope: &Scope) -> (f64, Shape) {
         Some((_, Meaning::Value(shape))) => (0.0, shape.clone()),
         Some((_, Meaning::Size)) => (1.0, One),
         None => {
-            let literal = name.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '"');
-            assert!(literal || name == "true" || name == "false", "unknown name `{name}`");
+            assert!(
+                is_number(name) || name.starts_with('"') || name == "true" || name == "false",
+                "unknown name `{name}`"
+            );
             (0.0, One)
         }
     }
+}
+
+fn is_number(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit() || c == '-')
 }
 
 /// The shape that an operation gives.

@@ -8,6 +8,7 @@ use daedal::ir::{Def, Program, print};
 use daedal::pipeline::{Options, optimize_with};
 use daedal::rewrite::egraph::pattern::Compiled;
 use daedal::rules::Level;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn finite(v: &Value) -> bool {
     match v {
@@ -91,7 +92,9 @@ pub fn checked(seed: u64, rules: &[Compiled<'_>], float: Level, knobs: &Knobs) -
     let before = read("random.ks", &made.text).map_err(|d| d.to_string())?;
     let cost = if seed.is_multiple_of(2) { Model::Knossos } else { Model::Analytic };
     let options = Options { cost, float, max_nodes: 600, threads: 1, ..Options::standard() };
-    let after = optimize_with(&before, rules, &options).map_err(|d| format!("seed {seed}: {d}\n{}", made.text))?;
+    let after = catch_unwind(AssertUnwindSafe(|| optimize_with(&before, rules, &options)))
+        .map_err(|_| format!("seed {seed} ({cost:?}, {float}): the optimizer panics\n{}", made.text))?
+        .map_err(|d| format!("seed {seed} ({cost:?}, {float}): {d}\n{}", made.text))?;
     let main = before.named("main")[0].clone();
     let args = arguments(&main, &made.args).map_err(|e| format!("seed {seed}: {e}"))?;
     let told = |e: String| {

@@ -65,13 +65,7 @@ pub fn is_named(model: Model, head: Head, kids: &[Ty], ty: Ty) -> bool {
 
 /// Binds the shared and invariant parts of a let-free term over `params` parameters. `total` says
 /// which terms cannot fail; the model which nodes are worth a name.
-pub fn elaborate(
-    terms: &mut Terms,
-    root: Id,
-    params: &[Ty],
-    total: &FxHashMap<Id, bool>,
-    model: Model,
-) -> Id {
+pub fn elaborate(terms: &mut Terms, root: Id, params: &[Ty], total: &FxHashMap<Id, bool>, model: Model) -> Id {
     let mut graph = Unfold {
         terms,
         total,

@@ -48,7 +48,8 @@ pub fn exact(
     stop: &dyn Fn() -> bool,
 ) -> Exact {
     let root = all.graph().find(root);
-    let mut search = Search { all, root, effort, price, best: None, least: known.unwrap_or(f64::INFINITY), cuts: vec![] };
+    let mut search =
+        Search { all, root, effort, price, best: None, least: known.unwrap_or(f64::INFINITY), cuts: vec![] };
     let Some(mut stack) = search.start() else { return Exact { best: None, proved: false, branches: 0 } };
     let bounded = stack.iter().all(|start| is_bound(all, start));
     let few = stack.iter().all(|start| start.values().fold(1usize, |n, m| n.saturating_mul(m.len())) <= MAX_CHOICES);

@@ -45,11 +45,20 @@ const ARMS: usize = 4;
 /// One variable of a binder: the place and member that bind it, and which of its variables it is.
 type Bound = (usize, usize, usize);
 
+/// What binds the free variables of a class, by index.
+type Scope = Vec<(usize, Bound)>;
+
+/// A member that reads a place: whether it is chosen, how often it reads, and whether what it reads is
+/// moved out of a loop.
+type Reader = (Variable, usize, bool);
+
+/// The members that read a place, by their places.
+type Readers = BTreeMap<usize, Vec<Reader>>;
+
 /// A class where it is computed.
 struct Place {
     class: Id,
-    /// What binds the free variables of the class, by index.
-    scope: Vec<(usize, Bound)>,
+    scope: Scope,
     /// How many arms it stands in.
     arms: usize,
     /// How often the loop runs in which it is computed.
@@ -146,7 +155,7 @@ struct Unfold<'a> {
     all: &'a Candidates<'a>,
     open: &'a Open,
     places: Vec<Place>,
-    known: FxHashMap<(Id, Vec<(usize, Bound)>, usize), usize>,
+    known: FxHashMap<(Id, Scope, usize), usize>,
     most: usize,
 }
 
@@ -173,7 +182,7 @@ impl Unfold<'_> {
     }
 
     /// The place of a class under binders. Nothing where it would stand inside itself.
-    fn place(&mut self, class: Id, scope: Vec<(usize, Bound)>, arms: usize) -> Option<usize> {
+    fn place(&mut self, class: Id, scope: Scope, arms: usize) -> Option<usize> {
         let inside: BTreeSet<Id> = scope
             .iter()
             .flat_map(|(_, (p, ..))| self.places[*p].inside.iter().copied().chain([self.places[*p].class]))
@@ -279,10 +288,9 @@ impl<'a> Program<'a> {
         self.used[place].iter().sum()
     }
 
-    /// The members of other places that read each place: by reader, with how often, and whether it
-    /// is moved out of a loop there.
-    fn readers(&self) -> Vec<BTreeMap<usize, Vec<(Variable, usize, bool)>>> {
-        let mut out = vec![BTreeMap::new(); self.places.len()];
+    /// The readers of each place.
+    fn readers(&self) -> Vec<Readers> {
+        let mut out = vec![Readers::new(); self.places.len()];
         for (p, place) in self.places.iter().enumerate() {
             for ((_, edges), var) in place.members.iter().zip(&self.used[p]) {
                 let mut seen: BTreeMap<usize, (usize, bool)> = BTreeMap::new();
@@ -291,8 +299,7 @@ impl<'a> Program<'a> {
                     *entry = (entry.0 + 1, entry.1 || e.leaves);
                 }
                 for (to, (n, leaves)) in seen {
-                    let readers: &mut BTreeMap<usize, Vec<_>> = &mut out[to];
-                    readers.entry(p).or_default().push((*var, n, leaves));
+                    out[to].entry(p).or_default().push((*var, n, leaves));
                 }
             }
         }
@@ -312,7 +319,7 @@ impl<'a> Program<'a> {
 
     /// What places and lets cost.
     fn charge(&mut self) {
-        let mut at: BTreeMap<(Id, &[(usize, Bound)]), Vec<usize>> = BTreeMap::new();
+        let mut at: BTreeMap<(Id, &Scope), Vec<usize>> = BTreeMap::new();
         for (p, place) in self.places.iter().enumerate() {
             at.entry((place.class, &place.scope)).or_default().push(p);
         }
@@ -363,18 +370,18 @@ impl<'a> Program<'a> {
     }
 
     /// The let of a place that is read twice, or moved out of a loop.
-    fn bind(&mut self, to: usize, readers: &BTreeMap<usize, Vec<(Variable, usize, bool)>>) {
+    fn bind(&mut self, to: usize, readers: &Readers) {
         let place = &self.places[to];
         let named = place.members.iter().all(|(k, _)| self.all.is_named(place.class, *k));
         let least = place.members.iter().map(|(k, _)| self.own(place.class, *k)).fold(f64::INFINITY, f64::min);
         let cost = self.all.model().binding().min(least) * place.times;
-        let solid: Vec<&Vec<(Variable, usize, bool)>> =
+        let solid: Vec<&Vec<Reader>> =
             readers.iter().filter(|(p, _)| self.places[**p].arms == 0).map(|(_, each)| each).collect();
         if !named || cost <= 0.0 || !cost.is_finite() || solid.is_empty() {
             return;
         }
         let bound = self.variables.add(variable().min(0.0).max(1.0));
-        let sum = |each: &[(Variable, usize, bool)], alone: bool| -> Expression {
+        let sum = |each: &[Reader], alone: bool| -> Expression {
             each.iter().filter(|(_, n, leaves)| !alone || *n > 1 || *leaves).map(|(var, ..)| var).sum()
         };
         for each in &solid {

@@ -13,6 +13,9 @@ use crate::ir::{Def, Id, Terms, Ty};
 use crate::rewrite::tabulate::{self, Known};
 use std::rc::Rc;
 
+/// The share of the time after which nothing new is tried: what is being tried has to end too.
+const EXTRACT_SHARE: f64 = 0.95;
+
 /// So many tables are made at most.
 const MAX_TABLES: usize = 8;
 /// So many terms are tried for each table.
@@ -52,7 +55,7 @@ impl<'a, 'c> Trials<'a, 'c> {
     }
 
     fn stopped(&self) -> bool {
-        (self.stop)(1.0)
+        (self.stop)(EXTRACT_SHARE)
     }
 
     /// Tries the cheapest tree.
@@ -99,7 +102,7 @@ impl<'a, 'c> Trials<'a, 'c> {
         let (g, stop) = (all.graph(), self.stop);
         let known = self.best.as_ref().map(|b| b.cost);
         let mut price = |choice: &Choice| self.price(g, root, choice);
-        let found = exact(all, root, effort, known, &mut price, &|| stop(1.0));
+        let found = exact(all, root, effort, known, &mut price, &|| stop(EXTRACT_SHARE));
         (found.best.map(|(_, choice)| choice), found.proved)
     }
 
@@ -196,13 +199,20 @@ impl<'a, 'c> Trials<'a, 'c> {
         builder.copies = copies;
         let id = builder.term(&mut terms, root, 0)?;
         let total = builder.total;
+        // In a loop that never runs all variables are alike, so a class may have a member whose variable
+        // is bound at another type where the class stands. Such a choice makes no term.
+        crate::types::verify::closed(&terms, id, &self.params()).ok()?;
         self.term(Known { terms, id, total })
+    }
+
+    fn params(&self) -> Vec<Ty> {
+        self.def.params.iter().map(|p| p.ty).collect()
     }
 
     /// The cost of a let-free term after elaboration; the best one is kept.
     fn term(&mut self, flat: Known) -> Option<f64> {
         let mut terms = flat.terms.clone();
-        let params: Vec<Ty> = self.def.params.iter().map(|p| p.ty).collect();
+        let params = self.params();
         let id = elaborate(&mut terms, flat.id, &params, &flat.total, self.model);
         crate::types::verify::closed(&terms, id, &params).ok()?;
         let cost = self.costing.term(id, self.def, &terms);
