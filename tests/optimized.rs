@@ -210,6 +210,21 @@ fn choices_without_a_term_are_refused() {
     }
 }
 
+/// Protects: a number is not at least 0 because it would be the size of a tensor that cannot be made.
+#[test]
+fn what_fails_says_nothing_of_what_it_is_made_of() {
+    let text = "(def main Float (x : Float)
+      (reduce max 0 (lam (i : Integer) (sum (scan (lam ((s : Float) (k : Integer)) s) -0.0 (mod -1 4))))))";
+    let before = common::read("random.ks", text).unwrap();
+    for cost in [Model::Knossos, Model::Analytic] {
+        for float in [Level::Exact, Level::Real] {
+            let after = optimize(&before, &options(cost, float)).unwrap().program;
+            compare(&before, &after, "main", &[Value::Scalar(daedal::ir::Lit::float(1.0))], float)
+                .unwrap_or_else(|e| panic!("{e}\n{}", daedal::ir::print::program(&after)));
+        }
+    }
+}
+
 /// Protects: what is optimized does not depend on what the source calls its local names.
 #[test]
 fn renamed_programs_come_out_the_same() {
