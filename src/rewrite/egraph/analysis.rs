@@ -283,9 +283,19 @@ impl Analysis<ENode> for Facts {
         // What holds of a member holds where its variables have values, which is nowhere in a loop that
         // does not run. So facts go with the variables of the representative.
         if fewer && more {
-            if a.tightened < TIGHTEN && a.range.meet(b.range) != a.range {
-                a.range = a.range.meet(b.range);
+            // Bounds of what may fail hold only where it has a value: the size of a tensor is at least 0,
+            // but the number that it would have is not.
+            let range = match (a.total, b.total) {
+                (true, true) => a.range.meet(b.range),
+                (true, false) => a.range,
+                (false, true) => b.range,
+                (false, false) => a.range.hull(b.range),
+            };
+            if a.tightened < TIGHTEN && range != a.range {
+                a.range = range;
                 a.tightened += 1;
+            } else if a.range.hull(range) != a.range {
+                a.range = a.range.hull(range);
             }
             a.total |= b.total;
             a.strict |= b.strict;

@@ -12,7 +12,7 @@ use crate::cost::Model;
 use crate::derive::Step;
 use crate::derive::check::{Checker, Rules};
 use crate::ir::{Def, Fun, Id, Program, Terms};
-use crate::rewrite::egraph::optimize::{Candidate, Journal};
+use crate::rewrite::egraph::journal::{Candidate, Journal};
 use crate::rewrite::egraph::trace::{Equation, Tid, Trace};
 use crate::rules::Level;
 use closure::Closure;

@@ -1,10 +1,10 @@
 //! Flat programs get lets again, to be shown and to be costed on the way.
 
-use crate::cost::{Model, Shape};
+use crate::cost::Model;
 use crate::derive::check::Checker;
 use crate::derive::flat::{Scope, bound, to_body};
 use crate::derive::prove::Prover;
-use crate::ir::{Def, Head, Id, Terms, Ty, deep};
+use crate::ir::{Def, Id, Terms, Ty, deep};
 use crate::rewrite::egraph::elaborate::elaborate;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -38,11 +38,7 @@ fn totals(p: &mut Prover<'_>, flat: Id) -> (FxHashMap<Id, bool>, Id) {
 
 fn with_lets(terms: &mut Terms, body: Id, def: &Def, total: &FxHashMap<Id, bool>, model: Model) -> Id {
     let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-    let costs = |head: Head, tys: &[Ty], ty: Ty| {
-        let shape = Shape { ty, kids: tys, elements: 1.0, inner: 1.0, trips: 2.0 };
-        model.own(head, &shape) > model.binding()
-    };
-    elaborate(terms, body, &params, total, &costs)
+    elaborate(terms, body, &params, total, model)
 }
 
 /// Notes which terms of a body cannot fail, wherever they stand in it.
