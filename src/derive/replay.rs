@@ -27,7 +27,9 @@ pub struct Verdict {
 }
 
 /// So many programs on the way are run beside the input, evenly spread.
-const MAX_RUN: usize = 8;
+const MAX_RUN: usize = 6;
+/// Each on so many inputs.
+const FEW: u64 = 3;
 
 /// Checks that a record is about a program and a library.
 ///
@@ -81,7 +83,7 @@ fn one(program: &Program, d: &Derivation, at: (&str, usize), rules: &Rules<'_>, 
             if k % every == 0 && checker.terms.size(checker.now) < MAX_SIZE {
                 let between = between(program, def, checker);
                 let like = between.defs.get(&def.fun).ok_or_else(|| refused(line, "the definition is gone"))?;
-                spot::agree((program, def), (&between, like), level).map_err(|why| refused(line, &why))?;
+                spot::agree((program, def), (&between, like), level, FEW).map_err(|why| refused(line, &why))?;
                 ran += 1;
             }
         }
@@ -99,7 +101,7 @@ fn one(program: &Program, d: &Derivation, at: (&str, usize), rules: &Rules<'_>, 
         (Some(body), Some(new)) => {
             new.body = Body::Term(body);
             let new = new.clone();
-            spot::agree((program, def), (&whole, &new), level).map_err(|why| refused(line, &why))?
+            spot::agree((program, def), (&whole, &new), level, spot::TRIALS).map_err(|why| refused(line, &why))?
         }
         _ => 0,
     };
