@@ -356,7 +356,8 @@ fn walked(
     for step in best.steps {
         *report.fired.entry(step.name).or_default() += 1;
     }
-    let found = Found { terms: best.terms, id: best.id, cost: best.cost, reports: vec![report], journal: None, proved: false };
+    let found =
+        Found { terms: best.terms, id: best.id, cost: best.cost, reports: vec![report], journal: None, proved: false };
     Some(Search { found, derived: None })
 }
 

@@ -2,10 +2,10 @@
 
 use super::Graph;
 use super::exact::Effort;
+use super::journal::Journal;
 use super::language::{ENode, Label};
 use super::pattern::Compiled;
 use super::saturate::{Limits, Report, extents, graph, saturate};
-use super::journal::Journal;
 use super::trial::Trials;
 use crate::cost::{Costing, Model};
 use crate::ir::{Def, Head, Id, Terms, deep};

@@ -88,14 +88,7 @@ impl<'a, 'c> Trials<'a, 'c> {
         self.reading(g, |all, g| all.plans(g, root, families, effort, trials))
     }
 
-    fn plans(
-        &mut self,
-        g: &Graph,
-        root: egg::Id,
-        families: Vec<Vec<egg::Id>>,
-        effort: Effort,
-        trials: usize,
-    ) -> bool {
+    fn plans(&mut self, g: &Graph, root: egg::Id, families: Vec<Vec<egg::Id>>, effort: Effort, trials: usize) -> bool {
         let candidates = Candidates::new(g, self.model, families);
         let plain = Plan::plain(candidates.tree(&Default::default()));
         let mut best = self.plan(g, root, &plain, true).map(|cost| (cost, plain));
