@@ -225,6 +225,20 @@ fn what_fails_says_nothing_of_what_it_is_made_of() {
     }
 }
 
+/// Protects: the state of a loop may be infinite, and 0 rounds of it are 0 all the same.
+#[test]
+fn a_state_may_have_no_real_value() {
+    let text = "(def main (Vec Float) (n : Integer)
+      (scan (lam ((s : Float) (i : Integer)) (sumbuild (min 3 i) (lam (k : Integer) s)))
+        (reduce max 0 (lam (i : Integer) -0.625)) n))";
+    let before = common::read("random.ks", text).unwrap();
+    for cost in [Model::Knossos, Model::Analytic] {
+        let after = optimize(&before, &options(cost, Level::Real)).unwrap().program;
+        compare(&before, &after, "main", &[Value::Scalar(daedal::ir::Lit::int(2))], Level::Real)
+            .unwrap_or_else(|e| panic!("{e}\n{}", daedal::ir::print::program(&after)));
+    }
+}
+
 /// Protects: what is optimized does not depend on what the source calls its local names.
 #[test]
 fn renamed_programs_come_out_the_same() {

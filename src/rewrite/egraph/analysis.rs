@@ -94,7 +94,7 @@ pub struct Fact {
     pub konst: Option<Lit>,
     /// Bounds of a number; of a tensor's elements where the class is one.
     pub range: Range,
-    /// How often the bounds were made tighter: a class that is part of itself could go on for ever.
+    /// How often the bounds were changed: a class that is part of itself could go on for ever.
     pub tightened: u8,
     /// Some member cannot fail, or evaluation is certain anyway.
     pub total: bool,
@@ -149,7 +149,7 @@ pub struct Facts {
     pub trace: Option<Trace>,
 }
 
-/// Bounds are made tighter so often.
+/// Bounds are changed so often; then they stay, unless they would be wrong.
 const TIGHTEN: u8 = 6;
 
 impl Fact {
@@ -291,11 +291,12 @@ impl Analysis<ENode> for Facts {
                 (false, true) => b.range,
                 (false, false) => a.range.hull(b.range),
             };
+            let wider = a.range.hull(range) != a.range;
             if a.tightened < TIGHTEN && range != a.range {
                 a.range = range;
                 a.tightened += 1;
-            } else if a.range.hull(range) != a.range {
-                a.range = a.range.hull(range);
+            } else if wider {
+                a.range = Range::ALL;
             }
             a.total |= b.total;
             a.strict |= b.strict;
