@@ -121,11 +121,11 @@ pub struct Row {
     pub cost_after: f64,
     /// What did it.
     pub engine: &'static str,
-    /// How many rule applications changed something.
+    /// How many rule applications changed something on the way to a better result; 0 where there is none.
     pub steps: usize,
     /// How long it took.
     pub seconds: f64,
-    /// Rules that fired and how often.
+    /// Rules that fired in the search and how often, whatever came of it.
     pub fired: Vec<(String, usize)>,
     /// Nodes of the e-graph at the start and after each round, for each time the search started.
     pub growth: Vec<Vec<usize>>,
@@ -375,13 +375,14 @@ fn assemble(program: &Program, results: Vec<Searched<'_>>, options: &Options<'_>
         let cost_before = old.def(def)?;
         let cost_kept = Costing::new(&work, options.cost, &options.sizes).def(def)?;
         let mut fired: BTreeMap<String, usize> = BTreeMap::new();
-        let mut growth = vec![];
+        let (mut steps, mut growth) = (0, vec![]);
+        for (name, n) in search.iter().flat_map(|s| &s.found.reports).flat_map(|r| &r.fired) {
+            *fired.entry(name.clone()).or_default() += n;
+        }
         let proved = search.as_ref().is_some_and(|s| s.found.proved);
         if let Some(Search { found, derived: how }) = search.filter(|s| s.found.cost < cost_kept - 1e-9) {
             derived.extend(how.map(|d| (def.fun, d)));
-            for (name, n) in found.reports.iter().flat_map(|r| &r.fired) {
-                *fired.entry(name.clone()).or_default() += n;
-            }
+            steps = fired.values().sum();
             growth = found.reports.iter().map(|r| r.growth.clone()).filter(|g| !g.is_empty()).collect();
             let body = work.terms.import(&found.terms, found.id);
             if let Some(d) = work.defs.get_mut(&def.fun) {
@@ -389,7 +390,6 @@ fn assemble(program: &Program, results: Vec<Searched<'_>>, options: &Options<'_>
             }
             better.insert(def.fun, found);
         }
-        let steps = fired.values().sum();
         let fired = fired.into_iter().collect();
         let (name, cost_after) = (def.name().to_string(), cost_before);
         let engine = options.engine.name();

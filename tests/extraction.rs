@@ -79,7 +79,8 @@ const CORPUS: Effort = Effort { places: 150, branches: 25 };
 fn default_extraction_is_near_the_cheapest() {
     let library = Library::shipped().unwrap();
     let rules = prepare(&library, Level::Real).unwrap();
-    let cases = corpus();
+    // Derivatives are so large that little of them is proved; `benches/optimize.rs` has them.
+    let cases: Vec<Case> = corpus().into_iter().filter(|c| !c.name.starts_with("programs/grad/")).collect();
     let defs: Vec<_> = cases.iter().flat_map(|c| c.program.defs.values().map(move |d| (c, d))).collect();
     let ratio = |(case, def): &(&Case, &Def)| {
         let (mut g, root) = saturated(&case.program, def, &rules, 1500)?;

@@ -2,6 +2,7 @@
 
 use super::library;
 use crate::cli::World;
+use crate::cli::optimize::show;
 use crate::data;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::Program;
@@ -22,6 +23,9 @@ pub struct Test {
     /// Programs, or directories of them
     #[arg(long, value_name = "PATH", default_value = "programs")]
     programs: Vec<PathBuf>,
+    /// The greatest number of nodes that each search may make
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    max_nodes: usize,
     /// Fail where a rule fires nowhere
     #[arg(long)]
     strict: bool,
@@ -43,8 +47,15 @@ impl Test {
         }
         let programs = paths.iter().map(|p| types::program(&data::source(p)?)).collect::<Result<Vec<Program>>>()?;
         let rules = prepare(&library, Level::Real)?;
-        let one = |p: &Program| optimize_with(p, &rules, &Options::standard()).map(|o| (p.source.name.clone(), o.rows));
-        let results = programs.par_iter().map(one).collect::<Result<Vec<_>>>()?;
+        let terminal = world.terminal;
+        let one = |p: &Program| {
+            show(terminal, &p.source.name);
+            let options = Options { max_nodes: self.max_nodes, ..Options::standard() };
+            optimize_with(p, &rules, &options).map(|o| (p.source.name.clone(), o.rows))
+        };
+        let results = programs.par_iter().map(one).collect::<Result<Vec<_>>>();
+        show(terminal, "");
+        let results = results?;
         let mut fired: BTreeMap<&str, Places> = library.rules.iter().map(|r| (r.name.as_str(), vec![])).collect();
         for (file, rows) in &results {
             for row in rows {
