@@ -7,13 +7,13 @@
 
 use super::emit::Val;
 use super::gather::Like;
-use super::piece::{Item, Piece};
+use super::piece::{Item, Piece, Step};
 use super::walk::Walk;
-use crate::diag::Result;
+use crate::diag::{Diagnostic, Result};
 use crate::ir::op::Class;
 use crate::ir::{Head, Id, Lit, Monoid, Scalar, Ty, TyKind};
-use crate::types::shape::{lowered, shape};
-use rustc_hash::FxHashMap;
+use crate::types::shape::{lower, lowered, shape};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// Terms of at most so much work are made again rather than kept in a table.
@@ -34,12 +34,16 @@ pub struct Reverse<'a, 't> {
     pub likes: Vec<(Ty, Like)>,
     /// The sizes in tables of tuples: equal for all rows. Each stands where its table stands.
     pub tables: FxHashMap<Id, Vec<Id>>,
+    /// Folds over parts, as `checkpoint.rs` makes them: what happens in a part is not kept.
+    pub over_parts: FxHashSet<Id>,
 }
 
 /// A scope that pieces leave.
 pub enum Leaving {
     /// A loop with these extents.
     Loop(Vec<Id>),
+    /// A loop with these extents, of whose body no table is made but of what its pieces come to.
+    Parts(Vec<Id>),
     /// The arm of a condition that holds.
     Arm(Id),
 }
@@ -62,11 +66,17 @@ struct Scope {
     plans: Vec<Plan>,
     /// Places of what is kept in the table, by level.
     kept: Vec<usize>,
+    /// Places of all that may be kept, where not everything may.
+    only: Option<Vec<usize>>,
 }
 
 impl Scope {
     fn first_let(&self) -> usize {
         self.outer + self.indices
+    }
+
+    fn may_keep(&self, level: usize) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&level))
     }
 }
 
@@ -95,12 +105,17 @@ impl Reverse<'_, '_> {
     /// # Errors
     /// Bugs only.
     pub fn leave(&mut self, outer: usize, how: &Leaving) -> Result<()> {
-        let frame = self.frames.pop().unwrap_or_default();
-        let indices = match how {
-            Leaving::Loop(extents) => extents.len(),
-            Leaving::Arm(_) => 0,
-        };
-        let mut scope = Scope { outer, indices, plans: vec![], kept: vec![] };
+        let mut frame = self.frames.pop().unwrap_or_default();
+        let (mut indices, mut only) = (0, None);
+        match how {
+            Leaving::Loop(extents) => indices = extents.len(),
+            Leaving::Parts(extents) => {
+                indices = extents.len();
+                only = Some(self.elements(&mut frame)?);
+            }
+            Leaving::Arm(_) => {}
+        }
+        let mut scope = Scope { outer, indices, plans: vec![], kept: vec![], only };
         scope.plans = vec![Plan::Unknown; self.w.e.depth() - scope.first_let()];
         // First it is decided for all pieces: what is done then opens further lets.
         let (mut pieces, mut stuck) = (vec![], vec![]);
@@ -144,6 +159,58 @@ impl Reverse<'_, '_> {
         Ok(())
     }
 
+    /// Pieces that go to one element, whatever their own loops, become its tensor; the levels of those.
+    /// That is all that need be known of a part: without it every part would give a whole tensor.
+    fn elements(&mut self, frame: &mut Frame) -> Result<Vec<usize>> {
+        let (mut levels, depth) = (vec![], self.w.e.depth());
+        for (adjoint, list) in frame {
+            let (mut others, mut groups) = (vec![], Vec::<(Vec<Id>, Vec<Piece>)>::new());
+            for p in std::mem::take(list) {
+                let mut p = p.now(&mut self.w.e);
+                let at = match p.steps.first() {
+                    Some(Step::At(at)) => lower(self.w.e.terms, at, p.loops()),
+                    _ => None,
+                };
+                match at {
+                    Some(at) => {
+                        p.steps.remove(0);
+                        match groups.iter_mut().find(|g| g.0 == at) {
+                            Some(group) => group.1.push(p),
+                            None => groups.push((at, vec![p])),
+                        }
+                    }
+                    None => others.push(p),
+                }
+            }
+            for (at, pieces) in groups {
+                let at: Vec<Val> = at.into_iter().map(|id| Val { id, depth }).collect();
+                let value = self.element_of(*adjoint, &at, pieces)?;
+                if let Head::Var(i, _) = self.w.e.terms.head(value.id) {
+                    levels.push(value.depth - 1 - i as usize);
+                }
+                let value = self.w.e.now(value);
+                let at = at.into_iter().map(|v| self.w.e.now(v)).collect();
+                let depth = self.w.e.depth();
+                others.push(Piece { depth, items: vec![], steps: vec![Step::At(at)], value });
+            }
+            *list = others;
+        }
+        Ok(levels)
+    }
+
+    /// The adjoint of an element from pieces of it, bound by a let.
+    fn element_of(&mut self, adjoint: usize, at: &[Val], pieces: Vec<Piece>) -> Result<Val> {
+        let (ty, like) = self.likes[adjoint].clone();
+        let Some((rank, elem)) = ty.as_tensor() else { return Err(Diagnostic::bug("an element of no tensor")) };
+        let of = self.w.e.now(like.val);
+        let at: Vec<Id> = at.iter().map(|v| self.w.e.now(*v)).collect();
+        let element = self.w.e.put(Head::Index(rank), at.into_iter().chain([of]));
+        let sizes = like.sizes.get(rank..).unwrap_or_default().to_vec();
+        let element = Like { val: self.w.e.val(element), sizes };
+        let made = self.w.force(elem, &element, pieces)?;
+        Ok(self.w.e.bind(made))
+    }
+
     /// Pieces as one tensor, summed over the loop, in the scope around it.
     fn tensors(&mut self, scope: &Scope, how: &Leaving, adjoint: usize, pieces: Vec<Piece>) -> Result<Id> {
         let (ty, like) = self.likes[adjoint].clone();
@@ -151,7 +218,7 @@ impl Reverse<'_, '_> {
         let first = scope.first_let();
         let body = self.w.e.wrapped(first, dense);
         match how {
-            Leaving::Loop(extents) => {
+            Leaving::Loop(extents) | Leaving::Parts(extents) => {
                 let head = Head::Reduce(Monoid::Add, extents.len());
                 let sum = self.w.e.put(head, extents.iter().copied().chain([body]));
                 self.unless_tuple(scope, (ty, &like), extents, sum)
@@ -201,7 +268,7 @@ impl Reverse<'_, '_> {
         }
         let plan = match self.w.e.let_value(level) {
             Some(value) if self.again(scope, value, level, &mut 0) => Plan::Again,
-            Some(value) if self.uniform(scope, value, level) => Plan::Table,
+            Some(value) if scope.may_keep(level) && self.uniform(scope, value, level) => Plan::Table,
             _ => Plan::Never,
         };
         scope.plans[at] = plan;
@@ -312,7 +379,7 @@ impl Reverse<'_, '_> {
         let body = self.w.e.wrapped(first, one);
         let mut sizes = self.sizes_outside(scope);
         let table = match how {
-            Leaving::Loop(extents) => {
+            Leaving::Loop(extents) | Leaving::Parts(extents) => {
                 let head = Head::Build(extents.len());
                 sizes = sizes.map(|s| [extents.as_slice(), &s].concat());
                 self.w.e.put(head, extents.iter().copied().chain([body]))
@@ -431,7 +498,7 @@ impl Reverse<'_, '_> {
         let mut out = p.map(&mut |id, loops| self.term_outside(scope, table, id, now, loops));
         let outer = scope.outer + usize::from(table);
         let mut items = match how {
-            Leaving::Loop(extents) => {
+            Leaving::Loop(extents) | Leaving::Parts(extents) => {
                 let by = usize::from(table);
                 extents.iter().enumerate().map(|(k, n)| Item::Loop(self.w.e.terms.shift(*n, by + k))).collect()
             }

@@ -65,7 +65,7 @@ impl Checked {
     /// # Errors
     /// The function has none.
     pub fn new(program: &Program, def: &Def, wrt: &[bool]) -> Result<Checked> {
-        let wanted = |mode| Wanted { fun: def.fun, mode, wrt: wrt.to_vec(), value: false };
+        let wanted = |mode| Wanted { fun: def.fun, mode, wrt: wrt.to_vec(), value: false, checkpoint: false };
         let (program, forward) = derive(program, &wanted(Mode::Forward))?;
         let (program, reverse) = derive(&program, &wanted(Mode::Reverse))?;
         Ok(Checked { program, of: def.fun, forward, reverse, wrt: wrt.to_vec() })

@@ -12,6 +12,7 @@
 
 mod adjoint;
 pub mod check;
+mod checkpoint;
 mod emit;
 mod forward;
 mod gather;

@@ -252,12 +252,22 @@ impl Reverse<'_, '_> {
 
     /// Work in a loop.
     pub fn looped_over(&mut self, extents: &[Val], inside: impl FnOnce(&mut Self, &[Val]) -> Result<()>) -> Result<()> {
+        self.looped_as(Leaving::Loop, extents, inside)
+    }
+
+    /// Work in a loop that is left in some way.
+    pub fn looped_as(
+        &mut self,
+        how: fn(Vec<Id>) -> Leaving,
+        extents: &[Val],
+        inside: impl FnOnce(&mut Self, &[Val]) -> Result<()>,
+    ) -> Result<()> {
         let extents: Vec<Id> = extents.iter().map(|n| self.w.e.now(*n)).collect();
         let (outer, mark) = (self.w.e.depth(), self.w.mark());
         self.frames.push(Default::default());
         let vars: Vec<Val> = extents.iter().map(|_| self.w.e.enter(Ty::int())).collect();
         inside(self, &vars)?;
-        self.leave(outer, &Leaving::Loop(extents))?;
+        self.leave(outer, &how(extents))?;
         self.w.forget(mark);
         Ok(())
     }
