@@ -198,6 +198,11 @@ impl Hash {
     }
 }
 
+/// A random tangent of a value, in its shape.
+pub fn change(of: &Value, seed: i64) -> Value {
+    Hash { seed, next: 0 }.tangent(of)
+}
+
 /// Random arguments: floats between -1 and 1, all sizes equal, integers below that size.
 pub fn arguments(def: &Def, size: usize, seed: i64) -> Vec<Value> {
     let mut hash = Hash { seed: seed ^ 0x5eed, next: 0 };
