@@ -276,3 +276,23 @@ fn shapes_and_passes_are_those_of_the_reference() {
     let again = common::read("printed", &print::program(&program)).unwrap();
     assert_eq!(print::program(&again), print::program(&program));
 }
+
+/// Protects: what is read at an index of two digits comes back by element, without a loop; a base of 0
+/// and elements beyond the last one that is read included.
+#[test]
+fn digits_of_an_index_are_solved() {
+    let text = "
+(def f Float ((v : (Vec Float) n) (k : Integer) (m : Integer))
+  (sumbuild k (lam (c : Integer) (sumbuild m (lam (j : Integer)
+    (mul (to_float (add j 1)) (exp (index (add j (mul c m)) v))))))))";
+    let program = common::read("digits", text).unwrap();
+    let of = program.named("f")[0].fun;
+    let wrt = vec![true, false, false];
+    let wanted = ad::Wanted { fun: of, mode: ad::Mode::Reverse, wrt, value: false, checkpoint: false };
+    let (made, fun) = ad::derive(&program, &wanted).unwrap();
+    let printed = print::def(&made.terms, &made.defs[&fun]);
+    assert!(!printed.contains("sumbuild") && !printed.contains("buildFromSparse"), "{printed}");
+    let name = &fun.sig().name;
+    gives(&made, name, &["[0.0,0.0,0.0,0.0,0.0]", "2", "2", "3.0"], "[3.0,6.0,3.0,6.0,0.0]");
+    gives(&made, name, &["[0.0,0.0]", "3", "0", "1.0"], "[0.0,0.0]");
+}

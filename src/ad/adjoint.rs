@@ -7,12 +7,12 @@
 
 use super::emit::Val;
 use super::gather::Like;
-use super::piece::{Item, Piece, Step};
+use super::piece::{Item, Piece};
 use super::walk::Walk;
-use crate::diag::{Diagnostic, Result};
+use crate::diag::Result;
 use crate::ir::op::Class;
-use crate::ir::{Head, Id, Lit, Monoid, Scalar, Ty, TyKind};
-use crate::types::shape::{lower, lowered, shape};
+use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar, Ty, TyKind};
+use crate::types::shape::{lowered, shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -131,10 +131,14 @@ impl Reverse<'_, '_> {
                 stuck.push((adjoint, left));
             }
         }
-        let mut sums = vec![];
-        for (adjoint, left) in stuck {
-            sums.push((adjoint, self.tensors(&scope, how, adjoint, left)?));
-        }
+        let sums = match how {
+            // What happens in a part is done again for each sum, so there is only one.
+            Leaving::Parts(extents) if stuck.len() > 1 => vec![self.tensors_at_once(&scope, extents, stuck)?],
+            _ => {
+                let each = stuck.into_iter();
+                each.map(|(a, left)| Ok((vec![a], self.tensors(&scope, how, a, left)?))).collect::<Result<_>>()?
+            }
+        };
         let table = self.table(&mut scope, how, &pieces);
         let moved: Vec<(usize, Piece)> = pieces
             .into_iter()
@@ -150,65 +154,19 @@ impl Reverse<'_, '_> {
         for (adjoint, p) in moved {
             self.collect(adjoint, p);
         }
-        for (adjoint, sum) in sums {
+        for (adjoints, sum) in sums {
             let sum = self.w.e.now(Val { id: sum, depth: outer });
-            let value = self.w.e.bind(sum);
-            let (depth, value) = (value.depth, value.id);
-            self.collect(adjoint, Piece { depth, items: vec![], steps: vec![], value });
+            let sum = self.w.e.bind(sum);
+            let n = adjoints.len() as u32;
+            for (k, adjoint) in adjoints.into_iter().enumerate() {
+                let whole = self.w.e.now(sum);
+                let value = if n == 1 { whole } else { self.w.e.get(k as u32, n, whole) };
+                let value = self.w.e.bind(value);
+                let piece = self.whole(value);
+                self.collect(adjoint, piece);
+            }
         }
         Ok(())
-    }
-
-    /// Pieces that go to one element, whatever their own loops, become its tensor; the levels of those.
-    /// That is all that need be known of a part: without it every part would give a whole tensor.
-    fn elements(&mut self, frame: &mut Frame) -> Result<Vec<usize>> {
-        let (mut levels, depth) = (vec![], self.w.e.depth());
-        for (adjoint, list) in frame {
-            let (mut others, mut groups) = (vec![], Vec::<(Vec<Id>, Vec<Piece>)>::new());
-            for p in std::mem::take(list) {
-                let mut p = p.now(&mut self.w.e);
-                let at = match p.steps.first() {
-                    Some(Step::At(at)) => lower(self.w.e.terms, at, p.loops()),
-                    _ => None,
-                };
-                match at {
-                    Some(at) => {
-                        p.steps.remove(0);
-                        match groups.iter_mut().find(|g| g.0 == at) {
-                            Some(group) => group.1.push(p),
-                            None => groups.push((at, vec![p])),
-                        }
-                    }
-                    None => others.push(p),
-                }
-            }
-            for (at, pieces) in groups {
-                let at: Vec<Val> = at.into_iter().map(|id| Val { id, depth }).collect();
-                let value = self.element_of(*adjoint, &at, pieces)?;
-                if let Head::Var(i, _) = self.w.e.terms.head(value.id) {
-                    levels.push(value.depth - 1 - i as usize);
-                }
-                let value = self.w.e.now(value);
-                let at = at.into_iter().map(|v| self.w.e.now(v)).collect();
-                let depth = self.w.e.depth();
-                others.push(Piece { depth, items: vec![], steps: vec![Step::At(at)], value });
-            }
-            *list = others;
-        }
-        Ok(levels)
-    }
-
-    /// The adjoint of an element from pieces of it, bound by a let.
-    fn element_of(&mut self, adjoint: usize, at: &[Val], pieces: Vec<Piece>) -> Result<Val> {
-        let (ty, like) = self.likes[adjoint].clone();
-        let Some((rank, elem)) = ty.as_tensor() else { return Err(Diagnostic::bug("an element of no tensor")) };
-        let of = self.w.e.now(like.val);
-        let at: Vec<Id> = at.iter().map(|v| self.w.e.now(*v)).collect();
-        let element = self.w.e.put(Head::Index(rank), at.into_iter().chain([of]));
-        let sizes = like.sizes.get(rank..).unwrap_or_default().to_vec();
-        let element = Like { val: self.w.e.val(element), sizes };
-        let made = self.w.force(elem, &element, pieces)?;
-        Ok(self.w.e.bind(made))
     }
 
     /// Pieces as one tensor, summed over the loop, in the scope around it.
@@ -231,19 +189,45 @@ impl Reverse<'_, '_> {
         }
     }
 
+    /// As [`Reverse::tensors`], for several adjoints: one sum of tuples, in the order of the adjoints.
+    fn tensors_at_once(
+        &mut self,
+        scope: &Scope,
+        extents: &[Id],
+        stuck: Vec<(usize, Vec<Piece>)>,
+    ) -> Result<(Vec<usize>, Id)> {
+        let (mut adjoints, mut each, mut zeros) = (vec![], vec![], vec![]);
+        for (adjoint, pieces) in stuck {
+            let (ty, like) = self.likes[adjoint].clone();
+            let dense = self.w.force(ty, &like, pieces)?;
+            each.push(self.w.e.val(dense));
+            zeros.push(self.zero_outside(scope.outer, &like));
+            adjoints.push(adjoint);
+        }
+        let each: Vec<Id> = each.into_iter().map(|v| self.w.e.now(v)).collect();
+        let all = self.w.e.put(Head::Tuple, each);
+        let body = self.w.e.wrapped(scope.first_let(), all);
+        let sum = self.w.e.put(Head::Reduce(Monoid::Add, extents.len()), extents.iter().copied().chain([body]));
+        let zero = self.w.e.put(Head::Tuple, zeros);
+        Ok((adjoints, self.unless_nothing(extents, sum, zero)))
+    }
+
     /// A sum of tuples of tensors over nothing has no shape of its own.
     fn unless_tuple(&mut self, scope: &Scope, (ty, like): (Ty, &Like), extents: &[Id], sum: Id) -> Result<Id> {
         if ty.as_tuple().is_none() || !ty.has_tensor() {
             return Ok(sum);
         }
         let zero = self.zero_outside(scope.outer, like);
+        Ok(self.unless_nothing(extents, sum, zero))
+    }
+
+    /// The sum where all extents are positive, else the zero.
+    fn unless_nothing(&mut self, extents: &[Id], sum: Id, zero: Id) -> Id {
         let none = self.w.e.int(0);
-        let mut out = sum;
-        for n in extents {
-            let some = self.w.e.op(crate::ir::Op::Gt, [*n, none]);
-            out = self.w.e.put(Head::If, [some, out, zero]);
-        }
-        Ok(out)
+        extents.iter().fold(sum, |out, n| {
+            let some = self.w.e.op(Op::Gt, [*n, none]);
+            self.w.e.put(Head::If, [some, out, zero])
+        })
     }
 
     fn zero_outside(&mut self, outer: usize, like: &Like) -> Id {

@@ -18,6 +18,7 @@ mod forward;
 mod gather;
 mod make;
 mod normal;
+mod parts;
 mod piece;
 mod reduction;
 mod requests;
