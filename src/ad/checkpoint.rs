@@ -68,9 +68,10 @@ impl Checkpoint<'_> {
         self.over_parts.insert(over_parts);
         let each = shift_above(self.terms, body, 2, 5);
         let whole = self.terms.put(Head::Fold, [over_parts, rest, each]);
-        [vector, size, part, count, parts].into_iter().rev().fold(whole, |inside, value| {
-            self.terms.put(Head::Let, [value, inside])
-        })
+        [vector, size, part, count, parts]
+            .into_iter()
+            .rev()
+            .fold(whole, |inside, value| self.terms.put(Head::Let, [value, inside]))
     }
 
     /// The integer part of √n, at least 1; under `v, n`.

@@ -61,7 +61,8 @@ impl Reverse<'_, '_> {
             self.w.e.bind(last)
         };
         let leaving = if self.over_parts.contains(&id) { Leaving::Parts } else { Leaving::Loop };
-        let seq = Sequence { n, init: state.val, body: kids[2], elements, states, like: state, ty, last, each, leaving };
+        let seq =
+            Sequence { n, init: state.val, body: kids[2], elements, states, like: state, ty, last, each, leaving };
         let chain = self.chain(&seq)?;
         self.steps_back(&seq, chain, (head == Head::Fold).then_some(kids[1]))?;
         if self.w.active(kids[0]) {
