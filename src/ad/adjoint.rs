@@ -154,6 +154,12 @@ impl Reverse<'_, '_> {
         for (adjoint, p) in moved {
             self.collect(adjoint, p);
         }
+        self.collect_sums(outer, sums);
+        Ok(())
+    }
+
+    /// Collects sums, each of one adjoint or a tuple for several, made when `outer` variables were in scope.
+    fn collect_sums(&mut self, outer: usize, sums: Vec<(Vec<usize>, Id)>) {
         for (adjoints, sum) in sums {
             let sum = self.w.e.now(Val { id: sum, depth: outer });
             let sum = self.w.e.bind(sum);
@@ -166,7 +172,6 @@ impl Reverse<'_, '_> {
                 self.collect(adjoint, piece);
             }
         }
-        Ok(())
     }
 
     /// Pieces as one tensor, summed over the loop, in the scope around it.

@@ -85,6 +85,10 @@ impl Grad {
             Way::Fwd => Mode::Forward,
             Way::Rev => Mode::Reverse,
         };
+        if self.checkpoint && mode == Mode::Forward {
+            let d = Diagnostic::user("`--checkpoint` is for reverse mode only");
+            return Err(d.note("forward mode carries tangents with the values, and keeps no states"));
+        }
         let wanted = Wanted { fun: def.fun, mode, wrt, value: self.value, checkpoint: self.checkpoint };
         let (derived, fun) = ad::derive(&program, &wanted)?;
         let mut made = needed(&derived, fun);
