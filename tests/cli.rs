@@ -346,3 +346,13 @@ fn native_runs_report() {
     assert!(said.contains("`/nonexistent/c++` cannot be run") && said.contains("hint: install g++"), "{said}");
     assert_eq!(std::fs::read_to_string(d.join("old.json")).unwrap(), "old");
 }
+
+/// Protects: an option that would mean nothing is refused.
+#[test]
+fn few_states_are_for_reverse_mode() {
+    let dir = dir();
+    let d = dir.path();
+    assert!(good(d, &["grad", "p.ks", "scale", "--checkpoint"]).starts_with("(def rev$scale "));
+    let message = bad(d, 1, &["grad", "p.ks", "scale", "--checkpoint", "--mode", "fwd"]);
+    assert!(message.contains("`--checkpoint` is for reverse mode only"), "{message}");
+}

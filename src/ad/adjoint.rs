@@ -11,9 +11,9 @@ use super::piece::{Item, Piece};
 use super::walk::Walk;
 use crate::diag::Result;
 use crate::ir::op::Class;
-use crate::ir::{Head, Id, Lit, Monoid, Scalar, Ty, TyKind};
+use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar, Ty, TyKind};
 use crate::types::shape::{lowered, shape};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// Terms of at most so much work are made again rather than kept in a table.
@@ -34,12 +34,16 @@ pub struct Reverse<'a, 't> {
     pub likes: Vec<(Ty, Like)>,
     /// The sizes in tables of tuples: equal for all rows. Each stands where its table stands.
     pub tables: FxHashMap<Id, Vec<Id>>,
+    /// Folds over parts, as `checkpoint.rs` makes them: what happens in a part is not kept.
+    pub over_parts: FxHashSet<Id>,
 }
 
 /// A scope that pieces leave.
 pub enum Leaving {
     /// A loop with these extents.
     Loop(Vec<Id>),
+    /// A loop with these extents, of whose body no table is made but of what its pieces come to.
+    Parts(Vec<Id>),
     /// The arm of a condition that holds.
     Arm(Id),
 }
@@ -62,11 +66,17 @@ struct Scope {
     plans: Vec<Plan>,
     /// Places of what is kept in the table, by level.
     kept: Vec<usize>,
+    /// Places of all that may be kept, where not everything may.
+    only: Option<Vec<usize>>,
 }
 
 impl Scope {
     fn first_let(&self) -> usize {
         self.outer + self.indices
+    }
+
+    fn may_keep(&self, level: usize) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&level))
     }
 }
 
@@ -95,12 +105,17 @@ impl Reverse<'_, '_> {
     /// # Errors
     /// Bugs only.
     pub fn leave(&mut self, outer: usize, how: &Leaving) -> Result<()> {
-        let frame = self.frames.pop().unwrap_or_default();
-        let indices = match how {
-            Leaving::Loop(extents) => extents.len(),
-            Leaving::Arm(_) => 0,
-        };
-        let mut scope = Scope { outer, indices, plans: vec![], kept: vec![] };
+        let mut frame = self.frames.pop().unwrap_or_default();
+        let (mut indices, mut only) = (0, None);
+        match how {
+            Leaving::Loop(extents) => indices = extents.len(),
+            Leaving::Parts(extents) => {
+                indices = extents.len();
+                only = Some(self.elements(&mut frame)?);
+            }
+            Leaving::Arm(_) => {}
+        }
+        let mut scope = Scope { outer, indices, plans: vec![], kept: vec![], only };
         scope.plans = vec![Plan::Unknown; self.w.e.depth() - scope.first_let()];
         // First it is decided for all pieces: what is done then opens further lets.
         let (mut pieces, mut stuck) = (vec![], vec![]);
@@ -116,10 +131,14 @@ impl Reverse<'_, '_> {
                 stuck.push((adjoint, left));
             }
         }
-        let mut sums = vec![];
-        for (adjoint, left) in stuck {
-            sums.push((adjoint, self.tensors(&scope, how, adjoint, left)?));
-        }
+        let sums = match how {
+            // What happens in a part is done again for each sum, so there is only one.
+            Leaving::Parts(extents) if stuck.len() > 1 => vec![self.tensors_at_once(&scope, extents, stuck)?],
+            _ => {
+                let each = stuck.into_iter();
+                each.map(|(a, left)| Ok((vec![a], self.tensors(&scope, how, a, left)?))).collect::<Result<_>>()?
+            }
+        };
         let table = self.table(&mut scope, how, &pieces);
         let moved: Vec<(usize, Piece)> = pieces
             .into_iter()
@@ -135,13 +154,24 @@ impl Reverse<'_, '_> {
         for (adjoint, p) in moved {
             self.collect(adjoint, p);
         }
-        for (adjoint, sum) in sums {
-            let sum = self.w.e.now(Val { id: sum, depth: outer });
-            let value = self.w.e.bind(sum);
-            let (depth, value) = (value.depth, value.id);
-            self.collect(adjoint, Piece { depth, items: vec![], steps: vec![], value });
-        }
+        self.collect_sums(outer, sums);
         Ok(())
+    }
+
+    /// Collects sums, each of one adjoint or a tuple for several, made when `outer` variables were in scope.
+    fn collect_sums(&mut self, outer: usize, sums: Vec<(Vec<usize>, Id)>) {
+        for (adjoints, sum) in sums {
+            let sum = self.w.e.now(Val { id: sum, depth: outer });
+            let sum = self.w.e.bind(sum);
+            let n = adjoints.len() as u32;
+            for (k, adjoint) in adjoints.into_iter().enumerate() {
+                let whole = self.w.e.now(sum);
+                let value = if n == 1 { whole } else { self.w.e.get(k as u32, n, whole) };
+                let value = self.w.e.bind(value);
+                let piece = self.whole(value);
+                self.collect(adjoint, piece);
+            }
+        }
     }
 
     /// Pieces as one tensor, summed over the loop, in the scope around it.
@@ -151,7 +181,7 @@ impl Reverse<'_, '_> {
         let first = scope.first_let();
         let body = self.w.e.wrapped(first, dense);
         match how {
-            Leaving::Loop(extents) => {
+            Leaving::Loop(extents) | Leaving::Parts(extents) => {
                 let head = Head::Reduce(Monoid::Add, extents.len());
                 let sum = self.w.e.put(head, extents.iter().copied().chain([body]));
                 self.unless_tuple(scope, (ty, &like), extents, sum)
@@ -164,19 +194,45 @@ impl Reverse<'_, '_> {
         }
     }
 
+    /// As [`Reverse::tensors`], for several adjoints: one sum of tuples, in the order of the adjoints.
+    fn tensors_at_once(
+        &mut self,
+        scope: &Scope,
+        extents: &[Id],
+        stuck: Vec<(usize, Vec<Piece>)>,
+    ) -> Result<(Vec<usize>, Id)> {
+        let (mut adjoints, mut each, mut zeros) = (vec![], vec![], vec![]);
+        for (adjoint, pieces) in stuck {
+            let (ty, like) = self.likes[adjoint].clone();
+            let dense = self.w.force(ty, &like, pieces)?;
+            each.push(self.w.e.val(dense));
+            zeros.push(self.zero_outside(scope.outer, &like));
+            adjoints.push(adjoint);
+        }
+        let each: Vec<Id> = each.into_iter().map(|v| self.w.e.now(v)).collect();
+        let all = self.w.e.put(Head::Tuple, each);
+        let body = self.w.e.wrapped(scope.first_let(), all);
+        let sum = self.w.e.put(Head::Reduce(Monoid::Add, extents.len()), extents.iter().copied().chain([body]));
+        let zero = self.w.e.put(Head::Tuple, zeros);
+        Ok((adjoints, self.unless_nothing(extents, sum, zero)))
+    }
+
     /// A sum of tuples of tensors over nothing has no shape of its own.
     fn unless_tuple(&mut self, scope: &Scope, (ty, like): (Ty, &Like), extents: &[Id], sum: Id) -> Result<Id> {
         if ty.as_tuple().is_none() || !ty.has_tensor() {
             return Ok(sum);
         }
         let zero = self.zero_outside(scope.outer, like);
+        Ok(self.unless_nothing(extents, sum, zero))
+    }
+
+    /// The sum where all extents are positive, else the zero.
+    fn unless_nothing(&mut self, extents: &[Id], sum: Id, zero: Id) -> Id {
         let none = self.w.e.int(0);
-        let mut out = sum;
-        for n in extents {
-            let some = self.w.e.op(crate::ir::Op::Gt, [*n, none]);
-            out = self.w.e.put(Head::If, [some, out, zero]);
-        }
-        Ok(out)
+        extents.iter().fold(sum, |out, n| {
+            let some = self.w.e.op(Op::Gt, [*n, none]);
+            self.w.e.put(Head::If, [some, out, zero])
+        })
     }
 
     fn zero_outside(&mut self, outer: usize, like: &Like) -> Id {
@@ -201,7 +257,7 @@ impl Reverse<'_, '_> {
         }
         let plan = match self.w.e.let_value(level) {
             Some(value) if self.again(scope, value, level, &mut 0) => Plan::Again,
-            Some(value) if self.uniform(scope, value, level) => Plan::Table,
+            Some(value) if scope.may_keep(level) && self.uniform(scope, value, level) => Plan::Table,
             _ => Plan::Never,
         };
         scope.plans[at] = plan;
@@ -312,7 +368,7 @@ impl Reverse<'_, '_> {
         let body = self.w.e.wrapped(first, one);
         let mut sizes = self.sizes_outside(scope);
         let table = match how {
-            Leaving::Loop(extents) => {
+            Leaving::Loop(extents) | Leaving::Parts(extents) => {
                 let head = Head::Build(extents.len());
                 sizes = sizes.map(|s| [extents.as_slice(), &s].concat());
                 self.w.e.put(head, extents.iter().copied().chain([body]))
@@ -431,7 +487,7 @@ impl Reverse<'_, '_> {
         let mut out = p.map(&mut |id, loops| self.term_outside(scope, table, id, now, loops));
         let outer = scope.outer + usize::from(table);
         let mut items = match how {
-            Leaving::Loop(extents) => {
+            Leaving::Loop(extents) | Leaving::Parts(extents) => {
                 let by = usize::from(table);
                 extents.iter().enumerate().map(|(k, n)| Item::Loop(self.w.e.terms.shift(*n, by + k))).collect()
             }

@@ -65,7 +65,7 @@ impl Checked {
     /// # Errors
     /// The function has none.
     pub fn new(program: &Program, def: &Def, wrt: &[bool]) -> Result<Checked> {
-        let wanted = |mode| Wanted { fun: def.fun, mode, wrt: wrt.to_vec(), value: false };
+        let wanted = |mode| Wanted { fun: def.fun, mode, wrt: wrt.to_vec(), value: false, checkpoint: false };
         let (program, forward) = derive(program, &wanted(Mode::Forward))?;
         let (program, reverse) = derive(&program, &wanted(Mode::Reverse))?;
         Ok(Checked { program, of: def.fun, forward, reverse, wrt: wrt.to_vec() })
@@ -196,6 +196,11 @@ impl Hash {
             }
         }
     }
+}
+
+/// A random tangent of a value, in its shape.
+pub fn change(of: &Value, seed: i64) -> Value {
+    Hash { seed, next: 0 }.tangent(of)
 }
 
 /// Random arguments: floats between -1 and 1, all sizes equal, integers below that size.

@@ -38,6 +38,19 @@ impl Walk<'_, '_> {
         Ok(Some(self.e.bind(id)))
     }
 
+    fn let_tangent(&mut self, value: Id, body: Id) -> Result<Option<Val>> {
+        let mut entry = self.entry(value, Active::No);
+        if let Some(v) = self.tangent(value)? {
+            entry.active = Active::Tangent(v);
+        }
+        let mark = self.mark();
+        self.env.push(entry);
+        let out = self.tangent(body);
+        self.env.pop();
+        self.forget(mark);
+        out
+    }
+
     fn tangent_of(&mut self, id: Id) -> Result<Option<Val>> {
         let (head, kids) = (self.e.terms.head(id), self.e.terms.kids(id).to_vec());
         match head {
@@ -45,18 +58,7 @@ impl Walk<'_, '_> {
                 Active::Tangent(v) => Some(v),
                 Active::No | Active::Adjoint(_) => None,
             }),
-            Head::Let => {
-                let mut entry = self.entry(kids[0], Active::No);
-                if let Some(v) = self.tangent(kids[0])? {
-                    entry.active = Active::Tangent(v);
-                }
-                let mark = self.mark();
-                self.env.push(entry);
-                let out = self.tangent(kids[1]);
-                self.env.pop();
-                self.forget(mark);
-                out
-            }
+            Head::Let => self.let_tangent(kids[0], kids[1]),
             Head::If => {
                 let c = self.value(kids[0]);
                 let arms = [self.scoped(&[], kids[1])?, self.scoped(&[], kids[2])?];

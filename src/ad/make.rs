@@ -1,6 +1,7 @@
 //! Requests become definitions: signatures, parameters and the order in which they stand.
 
 use super::adjoint::Reverse;
+use super::checkpoint::checkpoint;
 use super::emit::{Emit, Val};
 use super::gather::Like;
 use super::normal::normal;
@@ -11,7 +12,7 @@ use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty};
 use crate::types::verify;
 use indexmap::IndexMap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Normal bodies with more nodes than this are called, not inlined.
 const INLINED: u64 = 20_000;
@@ -27,6 +28,8 @@ pub struct Wanted {
     pub wrt: Vec<bool>,
     /// Whether the value comes with it.
     pub value: bool,
+    /// Whether folds keep about √n of their n states for the way back, and make the others again.
+    pub checkpoint: bool,
 }
 
 /// Gives every derivative that a program declares its body.
@@ -57,7 +60,7 @@ pub fn complete(program: &Program) -> Result<Program> {
 /// # Errors
 /// What has no derivative, with its place.
 pub fn derive(program: &Program, wanted: &Wanted) -> Result<(Program, Fun)> {
-    let mut maker = Maker::new(program);
+    let mut maker = Maker { checkpoint: wanted.checkpoint, ..Maker::new(program) };
     for def in program.defs.values() {
         maker.known(def);
     }
@@ -88,13 +91,15 @@ struct Maker<'a> {
     inline: [FxHashMap<Fun, Id>; 2],
     /// How many requests have a body.
     done: usize,
+    /// See [`Wanted::checkpoint`].
+    checkpoint: bool,
 }
 
 impl<'a> Maker<'a> {
     fn new(program: &'a Program) -> Maker<'a> {
         let requests = Requests::new(program);
         let (partials, out, inline) = Default::default();
-        Maker { program, terms: program.terms.clone(), requests, partials, out, inline, done: 0 }
+        Maker { program, terms: program.terms.clone(), requests, partials, out, inline, done: 0, checkpoint: false }
     }
 
     /// Takes over a definition, and inlines it from now on if it is about tensors or only about integers.
@@ -121,7 +126,8 @@ impl<'a> Maker<'a> {
     fn declared(&mut self, declared: &Def) -> Result<()> {
         let of = base(self.program, declared)?;
         let sig = of.fun.sig();
-        if declared.name().starts_with("[CL ") {
+        let kind = kind(declared);
+        if kind == "CL" {
             let params = declared.params.iter().enumerate();
             let n = declared.params.len();
             let args: Vec<Id> = params.map(|(k, p)| self.terms.var((n - 1 - k) as u32, p.ty)).collect();
@@ -130,15 +136,26 @@ impl<'a> Maker<'a> {
             return Ok(());
         }
         differentiable(of).map_err(|d| d.at(declared.span, "asked for here"))?;
-        let mode = if declared.name().starts_with("[fwd ") { Mode::Forward } else { Mode::Reverse };
+        let mode = if kind == "fwd" { Mode::Forward } else { Mode::Reverse };
         let wrt: Vec<bool> = sig.params.iter().map(|t| has_floats(*t)).collect();
-        let Request::Made(flat) = self.requests.get(of.fun, mode, &wrt, Some(declared.span))? else {
-            let message = format!("`{}` is defined and declared", declared.name());
-            return Err(Diagnostic::user(message).at(declared.span, "declared here"));
+        let body = match self.requests.get(of.fun, mode, &wrt, Some(declared.span))? {
+            Request::Made(flat) => {
+                self.work()?;
+                self.wrapper(declared, of, (mode, &wrt), flat)
+            }
+            Request::Written(by_hand) if ["sufrev", "sufrevpass"].contains(&kind) => {
+                let mut e = Emit::new(&mut self.terms);
+                let (x, d) = packed_parameters(&mut e, declared);
+                let (x, d) = (e.now(x), e.now(d));
+                e.put(Head::Call(by_hand), [x, d])
+            }
+            Request::Written(_) => {
+                let message = format!("`{}` is defined and declared", declared.name());
+                return Err(Diagnostic::user(message).at(declared.span, "declared here"));
+            }
         };
-        self.work()?;
-        let body = self.wrapper(declared, of, (mode, &wrt), flat);
-        let params = declared.params.iter().zip(["x", "dx"]).map(|(p, name)| Param { name: name.into(), ..p.clone() });
+        let names = if kind == "sufrevpass" { ["dx", "x"] } else { ["x", "dx"] };
+        let params = declared.params.iter().zip(names).map(|(p, name)| Param { name: name.into(), ..p.clone() });
         let params = params.collect();
         self.known(&Def { params, body: Body::Term(body), ..declared.clone() });
         Ok(())
@@ -147,7 +164,7 @@ impl<'a> Maker<'a> {
     /// The body of `[fwd f]` or `[rev f]`: packed arguments are taken apart for the flat function.
     fn wrapper(&mut self, declared: &Def, of: &Def, (mode, wrt): (Mode, &[bool]), flat: Fun) -> Id {
         let mut e = Emit::new(&mut self.terms);
-        let (x, d) = (e.enter(declared.params[0].ty), e.enter(declared.params[1].ty));
+        let (x, d) = packed_parameters(&mut e, declared);
         let n = of.params.len();
         let parts = |e: &mut Emit<'_>, v: Val| -> Vec<Id> {
             let of = e.now(v);
@@ -307,6 +324,10 @@ impl<'a> Maker<'a> {
         };
         let mode = usize::from(key.mode == Mode::Reverse);
         let body = normal(&mut self.terms, &self.inline[mode], body);
+        let (body, over_parts) = match self.checkpoint && key.mode == Mode::Reverse {
+            true => checkpoint(&mut self.terms, body, has_floats),
+            false => (body, FxHashSet::default()),
+        };
         let mut w = Walk::new(&mut self.terms, &mut self.requests, &mut self.partials);
         for p in &def.params {
             let val = w.e.enter(p.ty);
@@ -328,7 +349,7 @@ impl<'a> Maker<'a> {
             Mode::Reverse => {
                 let dr = w.e.enter(def.fun.sig().ret.tangent());
                 let frames = vec![Default::default()];
-                let mut r = Reverse { w, frames, likes: vec![], tables: FxHashMap::default() };
+                let mut r = Reverse { w, frames, likes: vec![], tables: FxHashMap::default(), over_parts };
                 gradient(&mut r, (body, n), &key.wrt, dr, value)?
             }
         };
@@ -445,13 +466,27 @@ fn without_floats(e: &mut Emit<'_>, like: Id) -> Id {
     e.put(Head::Build(rank), sizes.into_iter().chain([zero]))
 }
 
+/// The word that says which derivative a definition declares.
+fn kind(declared: &Def) -> &str {
+    declared.name().strip_prefix('[').and_then(|n| n.split_once(' ')).map_or("", |(kind, _)| kind)
+}
+
+/// The parameters of a declared derivative in scope: the argument, and the tangent or adjoint.
+/// `sufrevpass` takes what `suffwdpass` left behind, the argument, last.
+fn packed_parameters(e: &mut Emit<'_>, declared: &Def) -> (Val, Val) {
+    let (first, second) = (e.enter(declared.params[0].ty), e.enter(declared.params[1].ty));
+    if kind(declared) == "sufrevpass" { (second, first) } else { (first, second) }
+}
+
 /// The function whose derivative a definition declares.
 fn base<'a>(program: &'a Program, declared: &Def) -> Result<&'a Def> {
     let name = declared.name();
     let of = name.strip_suffix(']').and_then(|n| n.split_once(' ')).map_or("", |(_, of)| of);
-    let arg = match name.starts_with("[CL ") {
-        true => packed(&declared.fun.sig().params),
-        false => declared.fun.sig().params[0],
+    let params = &declared.fun.sig().params;
+    let arg = match kind(declared) {
+        "CL" => packed(params),
+        "sufrevpass" => params[1],
+        _ => params[0],
     };
     let fits = |d: &&Def| packed(&d.fun.sig().params) == arg;
     let found = program.named(of).into_iter().find(fits);

@@ -12,11 +12,13 @@
 
 mod adjoint;
 pub mod check;
+mod checkpoint;
 mod emit;
 mod forward;
 mod gather;
 mod make;
 mod normal;
+mod parts;
 mod piece;
 mod reduction;
 mod requests;

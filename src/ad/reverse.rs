@@ -82,24 +82,10 @@ impl Reverse<'_, '_> {
                 self.back(kids[d], pieces)
             }
             Head::Op(_) => self.op_back(id, &kids, pieces),
-            Head::Cast(_) => {
-                let Some(from) = self.w.e.ty(kids[0]).as_scalar() else { return Ok(()) };
-                let dr = self.dense(id, pieces)?;
-                let dr = self.w.e.now(dr);
-                let back = self.w.e.put(Head::Cast(from), [dr]);
-                let back = self.w.e.bind(back);
-                let piece = self.whole(back);
-                self.back(kids[0], vec![piece])
-            }
+            Head::Cast(_) => self.cast_back(id, kids[0], pieces),
             Head::VecInit => self.elements_back(id, &kids, pieces),
             Head::Build(d) => self.build_back(id, d, &kids, pieces),
-            Head::Reduce(Monoid::Add, d) => {
-                let dr = self.dense(id, pieces)?;
-                self.looped(&kids[..d], |me, vars| {
-                    let piece = me.whole(dr);
-                    me.under(vars, |me| me.back(kids[d], vec![piece]))
-                })
-            }
+            Head::Reduce(Monoid::Add, d) => self.sum_back(id, d, &kids, pieces),
             Head::Reduce(m, _) => self.reduction_back(id, m, &kids, pieces),
             Head::DeltaVec(d) => self.delta_back(id, d, &kids, pieces),
             Head::Scatter(d) => self.scatter_back(id, d, &kids, pieces),
@@ -108,6 +94,24 @@ impl Reverse<'_, '_> {
             Head::Const(_) | Head::Arg(_) | Head::Size(_) | Head::Print => Ok(()),
             Head::Sum | Head::ConstVec(_) => Err(Diagnostic::bug("a form that is no loop was left")),
         }
+    }
+
+    fn cast_back(&mut self, id: Id, value: Id, pieces: Vec<Piece>) -> Result<()> {
+        let Some(from) = self.w.e.ty(value).as_scalar() else { return Ok(()) };
+        let dr = self.dense(id, pieces)?;
+        let dr = self.w.e.now(dr);
+        let back = self.w.e.put(Head::Cast(from), [dr]);
+        let back = self.w.e.bind(back);
+        let piece = self.whole(back);
+        self.back(value, vec![piece])
+    }
+
+    fn sum_back(&mut self, id: Id, d: usize, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
+        let dr = self.dense(id, pieces)?;
+        self.looped(&kids[..d], |me, vars| {
+            let piece = me.whole(dr);
+            me.under(vars, |me| me.back(kids[d], vec![piece]))
+        })
     }
 
     fn let_back(&mut self, value: Id, body: Id, pieces: Vec<Piece>) -> Result<()> {
@@ -252,12 +256,22 @@ impl Reverse<'_, '_> {
 
     /// Work in a loop.
     pub fn looped_over(&mut self, extents: &[Val], inside: impl FnOnce(&mut Self, &[Val]) -> Result<()>) -> Result<()> {
+        self.looped_as(Leaving::Loop, extents, inside)
+    }
+
+    /// Work in a loop that is left in some way.
+    pub fn looped_as(
+        &mut self,
+        how: fn(Vec<Id>) -> Leaving,
+        extents: &[Val],
+        inside: impl FnOnce(&mut Self, &[Val]) -> Result<()>,
+    ) -> Result<()> {
         let extents: Vec<Id> = extents.iter().map(|n| self.w.e.now(*n)).collect();
         let (outer, mark) = (self.w.e.depth(), self.w.mark());
         self.frames.push(Default::default());
         let vars: Vec<Val> = extents.iter().map(|_| self.w.e.enter(Ty::int())).collect();
         inside(self, &vars)?;
-        self.leave(outer, &Leaving::Loop(extents))?;
+        self.leave(outer, &how(extents))?;
         self.w.forget(mark);
         Ok(())
     }

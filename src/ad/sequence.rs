@@ -4,7 +4,7 @@
 //! the state from the last step to the first; what the steps give to other variables is then a loop
 //! like any other, since state and adjoint of each step are known.
 
-use super::adjoint::Reverse;
+use super::adjoint::{Leaving, Reverse};
 use super::emit::Val;
 use super::gather::Like;
 use super::piece::{Piece, Step};
@@ -26,6 +26,8 @@ struct Sequence {
     last: Val,
     /// The adjoints of all states, of a scan.
     each: Option<Val>,
+    /// How the loop over the steps is left.
+    leaving: fn(Vec<Id>) -> Leaving,
 }
 
 impl Reverse<'_, '_> {
@@ -58,7 +60,9 @@ impl Reverse<'_, '_> {
             let last = self.w.e.now(last);
             self.w.e.bind(last)
         };
-        let seq = Sequence { n, init: state.val, body: kids[2], elements, states, like: state, ty, last, each };
+        let leaving = if self.over_parts.contains(&id) { Leaving::Parts } else { Leaving::Loop };
+        let seq =
+            Sequence { n, init: state.val, body: kids[2], elements, states, like: state, ty, last, each, leaving };
         let chain = self.chain(&seq)?;
         self.steps_back(&seq, chain, (head == Head::Fold).then_some(kids[1]))?;
         if self.w.active(kids[0]) {
@@ -180,7 +184,7 @@ impl Reverse<'_, '_> {
             (Some(like), Some(v)) => Some(self.adjoint(self.w.e.ty(v), like.clone())),
             _ => None,
         };
-        self.looped_over(&[seq.n], |me, vars| {
+        self.looped_as(seq.leaving, &[seq.n], |me, vars| {
             let (k, mark) = (vars[0], me.w.mark());
             let total = me.total(seq, k, chain);
             let number = me.likes.len();

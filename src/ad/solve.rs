@@ -1,6 +1,8 @@
 //! The loops of a piece follow from the index of an element: `(index (add i k) v)` in loops over i
 //! and k reaches element a where i is a - k, so the loop over i is taken away.
 //!
+//! An index `c m + j` in a loop over j below m reaches element a where c is a / m and j the remainder.
+//!
 //! Where an index cannot be solved, it can still be compared with that of the element, for every
 //! index of the loops. It must not know what the pieces are added up to.
 
@@ -14,6 +16,18 @@ pub struct Plan {
     each: Vec<Solved>,
     /// Whether indices are compared.
     search: bool,
+    /// Whether the index is a number of two digits, each the variable of a loop.
+    digits: bool,
+}
+
+/// An index `high · base + low`, where the loop over `low` ends at `base`.
+struct Digits {
+    high: usize,
+    low: usize,
+    /// Outside of all loops.
+    base: Id,
+    /// Where the loop over `high` ends, outside of all loops.
+    count: Id,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +42,7 @@ enum Solved {
 impl Plan {
     /// Every index is compared.
     pub fn search() -> Plan {
-        Plan { each: vec![], search: true }
+        Plan { search: true, ..Plan::default() }
     }
 
     /// The piece of the element at the indices `at`.
@@ -40,6 +54,9 @@ impl Plan {
             p.value = e.put(Head::Index(at.len()), inside.into_iter().chain([p.value]));
             return p;
         };
+        if self.digits {
+            return by_digits(e, p, at[0]);
+        }
         let mut compare: Vec<usize> = if self.search { (0..index.len()).collect() } else { vec![] };
         let mut place: Vec<usize> = (0..p.loops()).collect();
         for (k, how) in self.each.iter().enumerate() {
@@ -85,6 +102,56 @@ impl Plan {
         p.steps.remove(0);
         p
     }
+}
+
+/// The digits of the index of a piece, where it has two.
+fn digits(e: &mut Emit<'_>, p: &Piece) -> Option<Digits> {
+    let Some(Step::At(index)) = p.steps.first() else { return None };
+    let [index] = index.as_slice() else { return None };
+    let loops = p.loops();
+    let extents: Vec<Id> = p.items.iter().filter_map(|i| if let Item::Loop(n) = i { Some(*n) } else { None }).collect();
+    let variable = |e: &Emit<'_>, id: Id| match e.terms.head(id) {
+        Head::Var(i, _) => loops.checked_sub(1 + i as usize),
+        _ => None,
+    };
+    let pairs = |e: &Emit<'_>, id: Id, op: Op| match (e.terms.head(id), e.terms.kids(id)) {
+        (Head::Op(o), [a, b]) if o == op => vec![(*a, *b), (*b, *a)],
+        _ => vec![],
+    };
+    for (product, digit) in pairs(e, *index, Op::Add) {
+        let Some(low) = variable(e, digit) else { continue };
+        for (digit, base) in pairs(e, product, Op::Mul) {
+            let Some(high) = variable(e, digit).filter(|h| *h != low) else { continue };
+            let outside = [(base, loops), (extents[low], low), (extents[high], high)];
+            if outside.iter().any(|(id, under)| !mentioned(e.terms, *id, *under).is_empty()) {
+                continue;
+            }
+            let [base, end, count] = outside.map(|(id, under)| put_out(e, id, under));
+            if base == end {
+                return Some(Digits { high, low, base, count });
+            }
+        }
+    }
+    None
+}
+
+/// The piece of the element `at`, whose digits are the variables of two loops.
+fn by_digits(e: &mut Emit<'_>, p: Piece, at: Id) -> Piece {
+    let Some(Digits { high, low, base, count }) = digits(e, &p) else { return p };
+    let (quotient, rest) = (e.op(Op::Div, [at, base]), e.op(Op::Mod, [at, base]));
+    let mut digits = [(high, quotient), (low, rest)];
+    digits.sort_by_key(|d| std::cmp::Reverse(d.0));
+    let mut p = p;
+    for (q, value) in digits {
+        let value = e.terms.shift(value, q);
+        p = taken_away(e, p, q, value, (false, true));
+    }
+    let zero = e.int(0);
+    // Where the base is 0 there is no element.
+    let guards = [e.op(Op::Gt, [base, zero]), e.op(Op::Lt, [quotient, count])];
+    p.items.splice(0..0, guards.map(Item::Guard));
+    p.steps.remove(0);
+    p
 }
 
 /// Index `k` of the first step.
@@ -186,6 +253,9 @@ fn folded(e: &mut Emit<'_>, id: Id) -> Id {
 /// the tensor.
 pub fn solve(e: &mut Emit<'_>, p: &Piece, outer: &[Id]) -> Option<Plan> {
     let Some(Step::At(index)) = p.steps.first() else { return Some(Plan::default()) };
+    if digits(e, p).is_some() {
+        return Some(Plan { digits: true, ..Plan::default() });
+    }
     let loops = p.loops();
     let mut each = vec![];
     let mut used: Vec<usize> = vec![];
@@ -204,7 +274,7 @@ pub fn solve(e: &mut Emit<'_>, p: &Piece, outer: &[Id]) -> Option<Plan> {
         }
         each.push(found);
     }
-    Some(Plan { each, search: false })
+    Some(Plan { each, ..Plan::default() })
 }
 
 fn solved(e: &mut Emit<'_>, p: &Piece, (index, size): (Id, Id), q: usize, used: &[usize]) -> Option<Solved> {

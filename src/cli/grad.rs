@@ -33,6 +33,9 @@ pub struct Grad {
     /// Give the value too: a tuple of value and derivative
     #[arg(long)]
     value: bool,
+    /// Keep about the root of the states of a fold, and make the others again on the way back
+    #[arg(long, conflicts_with = "check")]
+    checkpoint: bool,
     /// Optimize the derivative
     #[arg(long)]
     optimize: bool,
@@ -82,7 +85,11 @@ impl Grad {
             Way::Fwd => Mode::Forward,
             Way::Rev => Mode::Reverse,
         };
-        let wanted = Wanted { fun: def.fun, mode, wrt, value: self.value };
+        if self.checkpoint && mode == Mode::Forward {
+            let d = Diagnostic::user("`--checkpoint` is for reverse mode only");
+            return Err(d.note("forward mode carries tangents with the values, and keeps no states"));
+        }
+        let wanted = Wanted { fun: def.fun, mode, wrt, value: self.value, checkpoint: self.checkpoint };
         let (derived, fun) = ad::derive(&program, &wanted)?;
         let mut made = needed(&derived, fun);
         if self.optimize {

@@ -38,7 +38,10 @@ pub fn program_for(path: &Path, name: &str) -> Result<Program> {
 /// Adds to a text what asks for a derivative, by its name; not so where the name is of another kind.
 fn ask(program: &Program, name: &str, text: &mut String) -> Result<bool> {
     let inner = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
-    let Some((kind @ ("fwd" | "rev"), of)) = inner.and_then(|n| n.split_once(' ')) else { return Ok(false) };
+    let Some((kind, of)) = inner.and_then(|n| n.split_once(' ')) else { return Ok(false) };
+    if !types::KINDS.contains(&kind) {
+        return Ok(false);
+    }
     let def = definition(program, of.trim())?;
     let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
     let arg = if tys.len() == 1 { tys[0] } else { Ty::tuple(tys) };

@@ -56,6 +56,7 @@ fn derivative(sig: &Signature) -> String {
     let arg = match (kind, sig.params.as_slice()) {
         ("CL", [one]) => *one,
         ("CL", many) => Ty::tuple(many),
+        ("sufrevpass", [_, arg]) => *arg,
         (_, [arg, ..]) => *arg,
         (_, []) => Ty::tuple([]),
     };

@@ -123,7 +123,7 @@ impl Elab<'_> {
     }
 
     /// The compressed shape: unit of scalars, sizes of tensors of scalars, else a tensor of shapes.
-    fn shape_of(&mut self, v: Val) -> Id {
+    pub(super) fn shape_of(&mut self, v: Val) -> Id {
         match self.terms.ty(v.id).kind() {
             TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => self.terms.put(Head::Tuple, []),
             TyKind::Tuple(parts) => {

@@ -8,6 +8,13 @@ use crate::ir::{Body, Def, Fun, Head, Id, Op, Param, Signature, Ty, deep};
 use rustc_hash::FxHashMap;
 
 const DECLARATIONS: [&str; 4] = ["def", "edef", "gdef", "rule"];
+/// What `gdef` makes.
+pub const KINDS: [&str; 7] = ["fwd", "rev", "CL", "shape", "suffwdpass", "sufrevpass", "sufrev"];
+
+/// One type for several parameters.
+fn packed(tys: &[Ty]) -> Ty {
+    if tys.len() == 1 { tys[0] } else { Ty::tuple(tys.to_vec()) }
+}
 
 impl Elab<'_> {
     pub(super) fn declaration(&mut self, at: usize) -> Result<()> {
@@ -89,9 +96,6 @@ impl Elab<'_> {
         if super::expr::is_form(name) {
             return Err(self.error(at, &format!("`{name}` is a form of the language"), "choose another name"));
         }
-        let packed = |tys: &[Ty]| {
-            if tys.len() == 1 { tys[0] } else { Ty::tuple(tys.to_vec()) }
-        };
         for other in self.by_name.get(name).into_iter().flatten() {
             if packed(&other.sig().params) == packed(&params) {
                 let mut d =
@@ -123,11 +127,12 @@ impl Elab<'_> {
             return Ok(());
         }
         let fun = self.declare(kids[1], &name, tys, ret)?;
-        self.insert_bodiless(fun, kids[1], Body::External);
+        self.insert_unnamed(fun, kids[1], Body::External);
         Ok(())
     }
 
-    fn insert_bodiless(&mut self, fun: Fun, at: usize, body: Body) {
+    /// A definition whose parameters have no names in the source.
+    fn insert_unnamed(&mut self, fun: Fun, at: usize, body: Body) {
         let name = |k: usize| format!("x{}", k + 1);
         let param = |(k, ty): (usize, &Ty)| Param { name: name(k), ty: *ty, sizes: vec![] };
         let params = fun.sig().params.iter().enumerate().map(param).collect();
@@ -136,38 +141,81 @@ impl Elab<'_> {
 
     fn gdef(&mut self, kids: &[usize]) -> Result<()> {
         let derivative = self.tree.name(kids[1]).unwrap_or_default().to_string();
-        let Form::Bracket(of) = &self.tree.at(kids[2]).form else {
-            return Err(self.error(kids[2], "expected a function and its argument type", "such as `[f Float]`"));
-        };
-        let [base, ty] = of.as_slice() else {
-            return Err(self.error(kids[2], "expected a function and its argument type", "such as `[f Float]`"));
-        };
-        let (base, arg_ty) = (*base, self.ty(*ty)?);
-        let name = self.fun_name(base)?;
-        let packed = |tys: &[Ty]| {
-            if tys.len() == 1 { tys[0] } else { Ty::tuple(tys.to_vec()) }
-        };
-        let funs = self.by_name.get(&name).cloned().unwrap_or_default();
-        let Some(fun) = funs.iter().find(|f| packed(&f.sig().params) == arg_ty) else {
-            let message = format!("there is no function `{name}` of {arg_ty} above this line");
-            let d = self.error(base, &message, "here");
-            if funs.is_empty() {
-                return Err(d.hint(nearest(&name, self.by_name.keys().map(String::as_str))));
-            }
-            return Err(funs.iter().fold(d, |d, f| d.note(format!("it takes {}", packed(&f.sig().params)))));
-        };
-        let (s, t) = (arg_ty, fun.sig().ret);
+        let (name, fun) = self.differentiated(kids[2])?;
+        let (s, t) = (packed(&fun.sig().params), fun.sig().ret);
+        let made = format!("[{derivative} {name}]");
         let (params, ret) = match derivative.as_str() {
             "fwd" => (vec![s, s.tangent()], t.tangent()),
-            "rev" => (vec![s, t.tangent()], s.tangent()),
+            "rev" | "sufrev" => (vec![s, t.tangent()], s.tangent()),
+            "sufrevpass" => (vec![t.tangent(), s], s.tangent()),
             "CL" => (fun.sig().params.clone(), t),
+            "shape" | "suffwdpass" => return self.companion(kids[2], &made, &derivative, fun),
             other => {
                 let message = format!("derivatives of the kind `{other}` are not supported");
-                return Err(self.error(kids[1], &message, "`fwd` and `rev` are"));
+                let label = format!("one of {}", KINDS.map(|k| format!("`{k}`")).join(", "));
+                return Err(self.error(kids[1], &message, &label).hint(nearest(other, KINDS)));
             }
         };
-        let fun = self.declare(kids[2], &format!("[{derivative} {name}]"), params, ret)?;
-        self.insert_bodiless(fun, kids[2], Body::Derivative);
+        let fun = self.declare(kids[2], &made, params, ret)?;
+        self.insert_unnamed(fun, kids[2], Body::Derivative);
+        Ok(())
+    }
+
+    /// The function that `[f T]`, or `[rev [f T]]`, stands for.
+    fn differentiated(&mut self, at: usize) -> Result<(String, Fun)> {
+        let expected = |e: &Self| Err(e.error(at, "expected a function and its argument type", "such as `[f Float]`"));
+        let Form::Bracket(of) = &self.tree.at(at).form else { return expected(self) };
+        let [first, second] = *of.as_slice() else { return expected(self) };
+        // The type may stand further in, at the function whose derivative this is.
+        let mut inner = second;
+        while let Form::Bracket(of) = &self.tree.at(inner).form {
+            let [_, next] = *of.as_slice() else { return expected(self) };
+            inner = next;
+        }
+        let (base, nested) = if inner == second { (first, false) } else { (at, true) };
+        let (name, arg) = (self.fun_name(base)?, self.ty(inner)?);
+        let funs = self.by_name.get(&name).cloned().unwrap_or_default();
+        let takes = |f: &Fun| match nested {
+            true if name.starts_with("[sufrevpass ") => f.sig().params.last() == Some(&arg),
+            true => packed(&f.sig().params) == arg || f.sig().params.first() == Some(&arg),
+            false => packed(&f.sig().params) == arg,
+        };
+        if let Some(fun) = funs.iter().find(|f| takes(f)) {
+            return Ok((name, *fun));
+        }
+        let message = format!("there is no function `{name}` of {arg} above this line");
+        let d = self.error(base, &message, "here");
+        if funs.is_empty() {
+            return Err(d.hint(nearest(&name, self.by_name.keys().map(String::as_str))));
+        }
+        Err(funs.iter().fold(d, |d, f| d.note(format!("it takes {}", packed(&f.sig().params)))))
+    }
+
+    /// What a function has beside its derivatives: the shape of its result, or the result with the
+    /// argument, from which `sufrevpass` goes back.
+    fn companion(&mut self, at: usize, name: &str, kind: &str, of: Fun) -> Result<()> {
+        let tys = of.sig().params.clone();
+        tys.iter().for_each(|ty| self.scope.push(*ty));
+        let n = tys.len();
+        let args: Vec<Id> = tys.iter().enumerate().map(|(k, ty)| self.terms.var((n - 1 - k) as u32, *ty)).collect();
+        let result = self.terms.put(Head::Call(of), args.iter().copied());
+        let body = match (kind, args.as_slice()) {
+            ("shape", _) => {
+                let mark = self.opened();
+                let result = self.bind(result);
+                let shape = self.shape_of(result);
+                self.close(mark, shape)
+            }
+            (_, [one]) => self.terms.put(Head::Tuple, [result, *one]),
+            (_, many) => {
+                let argument = self.terms.put(Head::Tuple, many.iter().copied());
+                self.terms.put(Head::Tuple, [result, argument])
+            }
+        };
+        self.scope.clear();
+        let ret = self.terms.ty(body);
+        let fun = self.declare(at, name, tys, ret)?;
+        self.insert_unnamed(fun, at, Body::Term(body));
         Ok(())
     }
 

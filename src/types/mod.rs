@@ -15,6 +15,8 @@ pub mod shape;
 mod types;
 pub mod verify;
 
+pub use declare::KINDS;
+
 use crate::diag::{Diagnostic, Result, Source};
 use crate::ir::names::Numbers;
 use crate::ir::read::Tree;
