@@ -3,8 +3,9 @@
 //! `cargo bench --bench gradients [-- NAME…]` compiles the baselines of `benches/baselines/` with and
 //! without `-ffast-math`, checks each (`check.rs`), and times it on the data of `workloads.rs`, one thread.
 //! Everything takes turns, so that a slow moment of the machine hits all; the table has the least time
-//! and in brackets the middle one. With `--daedal` the optimized objectives are timed too. Needs g++, or
-//! what CXX names.
+//! and in brackets the middle one. With `--daedal` the optimized objectives and their gradients (value
+//! and gradient together, as the hand-written ones) are timed too; `--write FILE` puts the table into its
+//! section of a page. Needs g++, or what CXX names.
 #![allow(clippy::unwrap_used, reason = "a benchmark that meets what it does not expect should stop there")]
 
 mod baseline;
@@ -13,6 +14,8 @@ mod data;
 mod workloads;
 
 use baseline::Call;
+use daedal::ad::{self, Mode, Wanted};
+use daedal::eval::Value;
 use daedal::pipeline::{self, Options};
 use daedal::run::{Native, Toolchain};
 use libloading::Library;
@@ -20,7 +23,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use workloads::Workload;
+use workloads::{Meaning, Workload};
 
 /// How often everything has its turn, and how long a turn is at least, in seconds.
 const TURNS: usize = 9;
@@ -114,9 +117,36 @@ fn daedal_primal(root: &Path, w: &Workload, tools: &Toolchain) -> Timer {
     })
 }
 
-/// The gradient as Daedal derives, optimizes and compiles it: by the inputs that `w.meaning` names.
-fn daedal_gradient(_root: &Path, _w: &Workload, _tools: &Toolchain) -> Option<Timer> {
-    None
+/// Value and gradient as Daedal derives, optimizes and compiles them, by the inputs that `w.meaning`
+/// names; nothing where the derivatives are no gradient of one number. The result is compared with that
+/// of the first hand-written one before anything is timed.
+fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<Library>) -> Option<Timer> {
+    let Meaning::Gradient(inputs) = w.meaning else { return None };
+    let program = check::program(root, &w.objective);
+    let def = check::definition(&program, &w.objective);
+    let wrt = (0..def.params.len()).map(|k| inputs.contains(&k)).collect();
+    let wanted = Wanted { fun: def.fun, mode: Mode::Reverse, wrt, value: true };
+    let (derived, fun) = ad::derive(&program, &wanted).unwrap_or_else(|d| panic!("{d}"));
+    let options = Options { defs: vec![fun.sig().name.clone()], ..Options::standard() };
+    let optimized = pipeline::optimize(&derived, &options).unwrap_or_else(|d| panic!("{d}")).program;
+    let def = optimized.defs.values().find(|d| d.name() == fun.sig().name).unwrap();
+    let with_adjoint = |case: &workloads::Case| {
+        let mut arguments = check::arguments(def, case);
+        arguments.push(Value::from_json(&serde_json::json!(1.0), def.params.last().unwrap().ty).unwrap());
+        arguments
+    };
+    let native = Native::compile(&optimized, def, tools).unwrap_or_else(|d| panic!("{d}"));
+    let entry = w.precise.unwrap_or(w.entries[0]);
+    for case in &w.small {
+        let made = native.call(&with_adjoint(case)).unwrap_or_else(|d| panic!("{d}"));
+        check::gradient(library, entry, case, &made);
+    }
+    let arguments = with_adjoint(&w.large);
+    Some(Box::new(move || {
+        let call = || native.time(&arguments, 3).unwrap_or_else(|d| panic!("{d}"));
+        let first = call();
+        vec![first.min_seconds, first.median_seconds]
+    }))
 }
 
 /// All times of a row: for each hand-written one primal and gradient, then Daedal's.
@@ -219,7 +249,7 @@ fn main() {
         let mut row = Row {
             hand: hand.collect(),
             daedal_primal: daedal.then(|| daedal_primal(&root, w, &tools)),
-            daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools)).flatten(),
+            daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools, &libraries[0])).flatten(),
         };
         print(w, &mut row);
     }

@@ -6,6 +6,7 @@ use super::gather::Like;
 use super::normal::normal;
 use super::requests::{Key, Mode, Request, Requests, packed};
 use super::scalar::Partials;
+use super::split::split;
 use super::walk::{Active, Entry, Walk, has_floats};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty};
@@ -306,7 +307,11 @@ impl<'a> Maker<'a> {
             return Err(Diagnostic::bug(format!("`{}` has no body to differentiate", def.name())));
         };
         let mode = usize::from(key.mode == Mode::Reverse);
-        let body = normal(&mut self.terms, &self.inline[mode], body);
+        let mut body = normal(&mut self.terms, &self.inline[mode], body);
+        if key.mode == Mode::Reverse {
+            let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
+            body = split(&mut self.terms, &tys, body);
+        }
         let mut w = Walk::new(&mut self.terms, &mut self.requests, &mut self.partials);
         for p in &def.params {
             let val = w.e.enter(p.ty);

@@ -11,7 +11,7 @@ use super::trace::Trace;
 use crate::cost::{Costing, Model, Shape};
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
 use crate::rewrite::inline::{Flat, bound_extents, site};
-use crate::rewrite::tabulate::{self, Known};
+use crate::rewrite::tabulate::{self, Known, Target};
 use crate::rules::Level;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -117,9 +117,9 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
 const MAX_EXACT: usize = 500;
 
 /// So many tables are made at most.
-const MAX_TABLES: usize = 8;
-/// So many terms are tried for each table.
-const MAX_TARGETS: usize = 40;
+const MAX_TABLES: usize = 16;
+/// So many terms are tried for tables.
+const MAX_TARGETS: usize = 160;
 
 struct Best {
     flat: Known,
@@ -269,9 +269,17 @@ impl Search<'_, '_, '_> {
         let Some(best) = &self.best else { return };
         let mut flat = best.flat.clone();
         let mut cost = best.cost;
+        let mut tried: Vec<Target> = vec![];
         for _ in 0..MAX_TABLES {
             let mut improved = false;
-            for target in tabulate::candidates(&mut flat).into_iter().take(MAX_TARGETS) {
+            for target in tabulate::candidates(&mut flat) {
+                if tried.contains(&target) {
+                    continue;
+                }
+                if tried.len() == MAX_TARGETS {
+                    return;
+                }
+                tried.push(target.clone());
                 let with = tabulate::tabulated(&flat, &target);
                 if let Some(new) = self.try_term(with.clone())
                     && new < cost - 1e-9
