@@ -169,8 +169,9 @@ fn measure(row: &mut Row) -> (Vec<[Times; 2]>, [Option<Times>; 2]) {
     (hand, [next(), next()].map(|t| Some(t).filter(|t| !t.0.is_empty())))
 }
 
-/// A line for each entry, compiled the way that makes the faster gradient.
-fn print(w: &Workload, row: &mut Row) {
+/// A line for each entry, compiled the way that makes the faster gradient; the same for the page.
+fn print(w: &Workload, row: &mut Row) -> Vec<String> {
+    let mut page = vec![];
     let (hand, [primal, gradient]) = measure(row);
     let text = |t: &Option<Times>| t.as_ref().map_or("-".into(), Times::text);
     let ratio = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or("-".into(), |(a, b)| format!("{:.2}", a / b));
@@ -193,14 +194,48 @@ fn print(w: &Workload, row: &mut Row) {
             ratio(least(&primal), Some(p.least())),
             ratio(least(&gradient), Some(g.least())),
         );
+        let ms = |t: Option<f64>| t.map_or("-".into(), |t| format!("{:.3}", 1e3 * t));
+        page.push(format!(
+            "| {} | {} | `{}` | {} | {} | {} | {} | {} | {} | {} |",
+            w.name,
+            w.shape,
+            h.entry,
+            ms(Some(p.least())),
+            ms(Some(g.least())),
+            ms(least(&primal)),
+            ms(least(&gradient)),
+            ratio(Some(g.least()), Some(p.least())),
+            ratio(least(&gradient), least(&primal)),
+            ratio(least(&gradient), Some(g.least())),
+        ));
     }
+    page
+}
+
+/// Replaces the section of a page between its two comments.
+fn write(path: &Path, lines: &[String]) {
+    const MARKS: [&str; 2] = ["<!-- gradients: begin -->", "<!-- gradients: end -->"];
+    let old = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let [from, to] = MARKS.map(|m| old.find(m).unwrap_or_else(|| panic!("{} has no line {m}", path.display())));
+    let head = "| workload | size | hand-written | primal | gradient | Daedal primal | gradient | ratio by hand | ratio | to hand |";
+    let table = format!("{head}\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n{}", lines.join("\n"));
+    let text = format!("{}\n{table}\n{}", &old[..from + MARKS[0].len()], &old[to..]);
+    let beside = path.with_extension("new");
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(&beside, path).unwrap();
 }
 
 fn main() {
     // Cargo adds `--bench`.
     let words: Vec<String> = std::env::args().skip(1).filter(|w| w != "--bench").collect();
+    let mut words = words;
+    let page = words.iter().position(|w| w == "--write").map(|at| {
+        words.remove(at);
+        assert!(at < words.len(), "--write needs a file");
+        PathBuf::from(words.remove(at))
+    });
     let (options, names): (Vec<String>, Vec<String>) = words.into_iter().partition(|w| w.starts_with("--"));
-    assert!(options.iter().all(|o| o == "--daedal"), "the only option is --daedal");
+    assert!(options.iter().all(|o| o == "--daedal"), "the options are --daedal and --write FILE");
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();
     let tools = Toolchain::discover(std::env::var("CXX").ok(), Some(folder.path().join("cache")));
@@ -233,6 +268,7 @@ fn main() {
         "p/hand",
         "g/hand"
     );
+    let mut lines = vec![];
     for w in &chosen {
         let libraries = &libraries[w.file];
         check_all(&root, w, libraries);
@@ -251,6 +287,9 @@ fn main() {
             daedal_primal: daedal.then(|| daedal_primal(&root, w, &tools)),
             daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools, &libraries[0])).flatten(),
         };
-        print(w, &mut row);
+        lines.extend(print(w, &mut row));
+    }
+    if let Some(page) = page {
+        write(&page, &lines);
     }
 }
