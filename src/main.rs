@@ -3,13 +3,22 @@
 use clap::Parser;
 use daedal::cli;
 use daedal::diag::Diagnostic;
+use daedal::run::Interrupt;
 use std::env;
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::panic;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
+
+static INTERRUPT: Interrupt = Interrupt::new();
 
 fn main() -> ExitCode {
+    // Without a handler an interrupt ends the process, which is right for most commands.
+    let _ = ctrlc::set_handler(|| {
+        if !INTERRUPT.raise() {
+            process::exit(130);
+        }
+    });
     panic::set_hook(Box::new(|info| {
         let place = info.location().map_or_else(String::new, |l| format!(" ({}:{})", l.file(), l.line()));
         let what = info.payload_as_str().unwrap_or("an unknown failure");
@@ -30,7 +39,7 @@ fn command() -> ExitCode {
     let mut out = stdout().lock();
     let cxx = env::var("CXX").ok().filter(|v| !v.is_empty());
     let (terminal, colour) = (stderr().is_terminal(), stdout().is_terminal());
-    let mut world = cli::World { out: &mut out, cxx, cache: cache(), terminal, colour };
+    let mut world = cli::World { out: &mut out, cxx, cache: cache(), terminal, colour, interrupt: &INTERRUPT };
     match cli::run(&cli, &mut world) {
         Ok(()) => ExitCode::SUCCESS,
         Err(d) => {

@@ -8,7 +8,8 @@ use crate::derive::check::Rules;
 use crate::diag::{Diagnostic, Result, Source, nearest};
 use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty, print};
 use crate::rewrite::agent;
-use crate::rewrite::egraph::optimize::{Found, Settings, optimize as saturate};
+use crate::rewrite::egraph::exact::Effort;
+use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize as saturate};
 use crate::rewrite::egraph::pattern::{Compiled, compile};
 use crate::rewrite::egraph::saturate::{Limits, Report};
 use crate::rewrite::explain::{self, Task};
@@ -44,6 +45,12 @@ pub struct Options<'a> {
     pub seed: u64,
     /// Whether to derive every result, step by step.
     pub derive: bool,
+    /// Whether extraction goes on until it is proved that no choice is cheaper, where that is in reach.
+    pub exact: bool,
+    /// Threads at most; as many as the machine has where it is 0. The result does not depend on it.
+    pub threads: usize,
+    /// What is spent, if a share of what may be spent is: then the best so far is the result.
+    pub stop: &'a (dyn Fn(f64) -> Option<&'static str> + Sync),
     /// Told what is being done.
     pub progress: &'a (dyn Fn(&str) + Sync),
     /// Seconds since some time, for the report; nothing else depends on it.
@@ -94,6 +101,9 @@ impl Options<'_> {
             depth: DEPTH,
             seed: 0,
             derive: false,
+            exact: false,
+            threads: 0,
+            stop: &|_| None,
             progress: &|_| {},
             clock: &|| 0.0,
         }
@@ -119,6 +129,10 @@ pub struct Row {
     pub fired: Vec<(String, usize)>,
     /// Nodes of the e-graph at the start and after each round, for each time the search started.
     pub growth: Vec<Vec<usize>>,
+    /// Whether no choice of one member a class of the last e-graph is cheaper.
+    pub proved: bool,
+    /// What was spent before the search was done: `time`, `memory`, or the user's patience.
+    pub stopped: Option<&'static str>,
 }
 
 /// An optimized program.
@@ -145,6 +159,11 @@ pub struct Derived {
 
 /// Terms with more nodes than this share of the node limit are left as they are.
 const START_SHARE: usize = 4;
+
+/// The exact search where nobody asks for it: for small e-graphs it is quicker than trials.
+pub const SMALL: Effort = Effort { places: 60, branches: 30 };
+/// The exact search where it is asked for.
+pub const EXACT: Effort = Effort { places: 600, branches: 3000 };
 
 /// Optimizes a program.
 ///
@@ -177,19 +196,34 @@ pub fn prepare(library: &Library, float: Level) -> Result<Vec<Compiled<'_>>> {
 pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Options<'_>) -> Result<Outcome> {
     let chosen = chosen(program, &options.defs)?;
     let recursive = recursive(program);
-    let results: Vec<(Option<Search>, &Def, f64)> = chosen
-        .into_par_iter()
-        .map(|def| {
-            (options.progress)(def.name());
-            let from = (options.clock)();
-            let found = match recursive.contains(&def.fun) {
-                true => None,
-                false => one(program, def, &recursive, compiled, options),
-            };
-            (found, def, (options.clock)() - from)
-        })
-        .collect();
+    let search = |def| {
+        (options.progress)(Def::name(def));
+        let from = (options.clock)();
+        let found = match recursive.contains(&def.fun) || (options.stop)(SEARCH_SHARE).is_some() {
+            true => None,
+            false => one(program, def, &recursive, compiled, options),
+        };
+        let stopped = (options.stop)(1.0).or_else(|| (options.stop)(SEARCH_SHARE));
+        Searched { found, def, seconds: (options.clock)() - from, stopped }
+    };
+    let results = match options.threads {
+        0 => chosen.into_par_iter().map(search).collect(),
+        1 => chosen.into_iter().map(search).collect(),
+        n => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build();
+            let pool = pool.map_err(|e| Diagnostic::limit(format!("the threads cannot be started: {e}")))?;
+            pool.install(|| chosen.into_par_iter().map(search).collect())
+        }
+    };
     assemble(program, results, options)
+}
+
+/// What the search made of a definition.
+struct Searched<'a> {
+    found: Option<Search>,
+    def: &'a Def,
+    seconds: f64,
+    stopped: Option<&'static str>,
 }
 
 fn chosen<'a>(program: &'a Program, names: &[String]) -> Result<Vec<&'a Def>> {
@@ -245,8 +279,21 @@ fn saturated(
     let limits = Limits { nodes: options.max_nodes, rounds: 30, matches: 500 };
     let (model, sizes) = (options.cost, options.sizes.as_slice());
     let level = options.float;
-    let (restarts, trials, journal) = (4, 300, options.derive);
-    let settings = Settings { rules, level, model, sizes, limits, flatten: &flatten, restarts, trials, journal };
+    let effort = if options.exact { EXACT } else { SMALL };
+    let stop = |share: f64| (options.stop)(share).is_some();
+    let settings = Settings {
+        rules,
+        level,
+        model,
+        sizes,
+        limits,
+        flatten: &flatten,
+        restarts: 4,
+        trials: 300,
+        journal: options.derive,
+        effort,
+        stop: &stop,
+    };
     let found = saturate(def, start, &mut costing, &settings)?;
     match options.derive {
         true => derive(program, def, recursive, rules, found, options),
@@ -309,25 +356,27 @@ fn walked(
     for step in best.steps {
         *report.fired.entry(step.name).or_default() += 1;
     }
-    let found = Found { terms: best.terms, id: best.id, cost: best.cost, reports: vec![report], journal: None };
+    let found =
+        Found { terms: best.terms, id: best.id, cost: best.cost, reports: vec![report], journal: None, proved: false };
     Some(Search { found, derived: None })
 }
 
 /// Puts the better bodies into the program, checks it, and reads it again from its text. What was
 /// asked for has no names from the source, so that programs that differ only in names come out the
 /// same.
-fn assemble(program: &Program, results: Vec<(Option<Search>, &Def, f64)>, options: &Options<'_>) -> Result<Outcome> {
+fn assemble(program: &Program, results: Vec<Searched<'_>>, options: &Options<'_>) -> Result<Outcome> {
     let mut old = Costing::new(program, options.cost, &options.sizes);
     // Definitions come after what they call, so a call may be better than what was found without it.
     let mut work = program.clone();
     let mut rows = vec![];
     let mut better: FxHashMap<Fun, Found> = FxHashMap::default();
     let mut derived: FxHashMap<Fun, Derived> = FxHashMap::default();
-    for (search, def, seconds) in results {
+    for Searched { found: search, def, seconds, stopped } in results {
         let cost_before = old.def(def)?;
         let cost_kept = Costing::new(&work, options.cost, &options.sizes).def(def)?;
         let mut fired: BTreeMap<String, usize> = BTreeMap::new();
         let mut growth = vec![];
+        let proved = search.as_ref().is_some_and(|s| s.found.proved);
         if let Some(Search { found, derived: how }) = search.filter(|s| s.found.cost < cost_kept - 1e-9) {
             derived.extend(how.map(|d| (def.fun, d)));
             for (name, n) in found.reports.iter().flat_map(|r| &r.fired) {
@@ -343,7 +392,8 @@ fn assemble(program: &Program, results: Vec<(Option<Search>, &Def, f64)>, option
         let steps = fired.values().sum();
         let fired = fired.into_iter().collect();
         let (name, cost_after) = (def.name().to_string(), cost_before);
-        rows.push(Row { name, cost_before, cost_after, engine: options.engine.name(), steps, seconds, fired, growth });
+        let engine = options.engine.name();
+        rows.push(Row { name, cost_before, cost_after, engine, steps, seconds, fired, growth, proved, stopped });
     }
     let wanted: FxHashSet<Fun> = chosen(program, &options.defs)?.iter().map(|d| d.fun).collect();
     work = program.clone();

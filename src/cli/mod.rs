@@ -17,6 +17,7 @@ mod run;
 mod story;
 
 use crate::diag::{Diagnostic, Result};
+use crate::run::Interrupt;
 use clap::{Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -61,6 +62,8 @@ pub struct World<'a> {
     pub terminal: bool,
     /// Whether results are written to a terminal, which shows colours.
     pub colour: bool,
+    /// The user's interrupt.
+    pub interrupt: &'a Interrupt,
 }
 
 /// Carries out a command.

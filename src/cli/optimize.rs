@@ -53,6 +53,18 @@ pub struct Optimize {
     /// Where the chance of `random` and `mcts` begins
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// Choose among what was found until it is proved that no choice is cheaper, where that is in reach
+    #[arg(long)]
+    exact: bool,
+    /// Take the best so far after this time
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    max_seconds: Option<f64>,
+    /// Take the best so far when the process holds this much memory
+    #[arg(long, value_name = "MB")]
+    max_memory: Option<u64>,
+    /// Work on so many definitions at once; the result does not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
     /// Write the optimized program to a file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -153,6 +165,11 @@ fn size(word: &str) -> std::result::Result<(String, u64), String> {
     Ok((name.to_string(), n.parse().map_err(|_| bad)?))
 }
 
+fn positive(word: &str) -> std::result::Result<f64, String> {
+    let seconds = word.parse::<f64>().ok().filter(|s| s.is_finite() && *s > 0.0);
+    seconds.ok_or_else(|| "expected a number above 0".to_string())
+}
+
 impl Optimize {
     /// Carries it out.
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
@@ -170,6 +187,7 @@ impl Optimize {
         let steps = self.derivation.as_deref().map(Output::at).transpose()?;
         let terminal = world.terminal;
         let progress = move |text: &str| show(terminal, text);
+        let watch = run::Watch::new(world.interrupt, self.max_seconds, self.max_memory);
         let options = pipeline::Options {
             defs: self.defs.clone(),
             cost: self.cost.model(),
@@ -182,12 +200,18 @@ impl Optimize {
             depth: self.depth as usize,
             seed: self.seed,
             derive: self.derives(),
+            exact: self.exact,
+            threads: self.threads.unwrap_or(0).into(),
+            stop: &|share| watch.spent(share),
             progress: &progress,
             clock: &run::seconds,
         };
+        world.interrupt.wait(true);
         let outcome = pipeline::optimize(&program, &options);
+        world.interrupt.wait(false);
         show(terminal, "");
         let outcome = outcome?;
+        stopped(&outcome.rows);
         if let Some(place) = place {
             place.bytes(print::program(&outcome.program).as_bytes())?;
         }
@@ -250,6 +274,8 @@ impl Optimize {
                 "steps": r.steps,
                 "fired": r.fired.iter().cloned().collect::<BTreeMap<String, usize>>(),
                 "seconds": r.seconds,
+                "proved": r.proved,
+                "stopped": r.stopped,
             })
         };
         json!({ "defs": outcome.rows.iter().map(row).collect::<Vec<Json>>(), "cost_model": self.cost.model().name() })
@@ -267,6 +293,17 @@ fn known_sizes(program: &Program, sizes: &[(String, u64)]) -> Result<()> {
             let d = Diagnostic::user(format!("no definition of `{}` names a size `{name}`", program.source.name));
             let d = d.hint(nearest(name, known));
             Err(d.note("a size has a name where a parameter gives it one, as `n` in `(x : (Vec Float) n)`"))
+        }
+    }
+}
+
+/// Says on the standard error which searches were cut short.
+fn stopped(rows: &[Row]) {
+    for reason in ["time", "memory", "interrupt"] {
+        let names: Vec<&str> = rows.iter().filter(|r| r.stopped == Some(reason)).map(|r| r.name.as_str()).collect();
+        if !names.is_empty() {
+            // A note that cannot be shown is not worth an error.
+            let _ = writeln!(io::stderr(), "note: stopped by {reason}, the best so far is kept: {}", names.join(", "));
         }
     }
 }

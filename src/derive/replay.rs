@@ -27,7 +27,9 @@ pub struct Verdict {
 }
 
 /// So many programs on the way are run beside the input, evenly spread.
-const MAX_RUN: usize = 8;
+const MAX_RUN: usize = 6;
+/// Each on so many inputs.
+const FEW: u64 = 3;
 
 /// Checks that a record is about a program and a library.
 ///
@@ -69,10 +71,9 @@ fn one(program: &Program, d: &Derivation, at: (&str, usize), rules: &Rules<'_>, 
         return Err(refused(at.1, &message).hint(nearest(&d.name, program.defs.values().map(Def::name))));
     };
     let kept = kept(program);
-    let mut checker = Checker::new(program, def, &kept, rules, level).or_else(|why| match d.steps.is_empty() {
-        true => Err(None),
-        false => Err(Some(refused(at.1, &why))),
-    });
+    // What is too large to be unfolded may still be said to stay as it is.
+    let mut checker = Checker::new(program, def, &kept, rules, level)
+        .map_err(|why| (!d.steps.is_empty()).then(|| refused(at.1, &why)));
     let mut ran = 0;
     if let Ok(checker) = &mut checker {
         let every = d.steps.len().div_ceil(MAX_RUN).max(1);
@@ -82,7 +83,7 @@ fn one(program: &Program, d: &Derivation, at: (&str, usize), rules: &Rules<'_>, 
             if k % every == 0 && checker.terms.size(checker.now) < MAX_SIZE {
                 let between = between(program, def, checker);
                 let like = between.defs.get(&def.fun).ok_or_else(|| refused(line, "the definition is gone"))?;
-                spot::agree((program, def), (&between, like), level).map_err(|why| refused(line, &why))?;
+                spot::agree((program, def), (&between, like), level, FEW).map_err(|why| refused(line, &why))?;
                 ran += 1;
             }
         }
@@ -100,7 +101,7 @@ fn one(program: &Program, d: &Derivation, at: (&str, usize), rules: &Rules<'_>, 
         (Some(body), Some(new)) => {
             new.body = Body::Term(body);
             let new = new.clone();
-            spot::agree((program, def), (&whole, &new), level).map_err(|why| refused(line, &why))?
+            spot::agree((program, def), (&whole, &new), level, spot::TRIALS).map_err(|why| refused(line, &why))?
         }
         _ => 0,
     };

@@ -31,6 +31,8 @@ pub struct Interpreter<'a> {
     printed: RefCell<String>,
     /// The greatest finite magnitude of any float that a scalar operation gave.
     magnitude: Cell<f64>,
+    /// How many more terms may be evaluated.
+    work: Cell<u64>,
 }
 
 impl<'a> Interpreter<'a> {
@@ -62,7 +64,13 @@ impl<'a> Interpreter<'a> {
             }
         }
         let (calls, printed, magnitude) = Default::default();
-        Interpreter { program, terms, empty, calls, printed, magnitude }
+        Interpreter { program, terms, empty, calls, printed, magnitude, work: Cell::new(u64::MAX) }
+    }
+
+    /// Evaluates at most so many terms in all, those of every round of a loop counted; then it ends with
+    /// a limit.
+    pub fn with_work(self, terms: u64) -> Interpreter<'a> {
+        Interpreter { work: Cell::new(terms), ..self }
     }
 
     /// The value of a definition at arguments.
@@ -156,6 +164,10 @@ impl<'a> Interpreter<'a> {
     }
 
     fn eval(&self, id: Id, env: &mut Vec<Value>) -> Result<Value> {
+        let Some(left) = self.work.get().checked_sub(1) else {
+            return Err(self.limit(id, "the work that may be done is done".into()));
+        };
+        self.work.set(left);
         let node = self.terms.node(id);
         match node.head {
             Head::Const(l) => Ok(Value::Scalar(l)),

@@ -71,6 +71,9 @@ impl Walk<'_> {
         let depth = self.scope.len();
         let Some(kids) = self.tree.list(bindings) else { return };
         let single = kids.len() == 2 && self.tree.name(kids[0]).is_some();
+        // `((a b) (f x))` takes a tuple apart; it is not two bindings.
+        let parts = |id: usize| self.tree.list(id).is_some_and(|l| l.iter().all(|k| self.tree.name(*k).is_some()));
+        let single = single || kids.len() == 2 && parts(kids[0]);
         let pairs: Vec<usize> = if single { vec![bindings] } else { kids.to_vec() };
         for pair in pairs {
             let Some([pattern, value]) = self.tree.list(pair) else { continue };
@@ -120,6 +123,7 @@ mod tests {
         );
         let inner = "(let (a 1) (build a (lam (i : Integer) (let (a i) (add a a)))))";
         assert_eq!(kinds(inner), [(Kind::Named, 1), (Kind::Shared, 2)], "an inner name hides the outer one");
-        assert_eq!(kinds("(let ((a b) (f x)) (add a a b))"), [], "that is one pattern, and its value a call");
+        let pattern = "(let ((a b) (f x)) (add a a b))";
+        assert_eq!(kinds(pattern), [(Kind::Shared, 2), (Kind::Named, 1)], "that is one pattern, and its value a call");
     }
 }

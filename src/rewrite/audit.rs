@@ -196,7 +196,7 @@ fn disagreement(rules: &[Compiled<'_>], set: &[usize], level: Level, start: &Sta
     for k in set {
         chosen.extend(compile(rules[*k].rule).ok().flatten());
     }
-    let report = saturate(&mut g, &chosen, &LIMITS);
+    let report = saturate(&mut g, &chosen, &LIMITS, &|| false);
     let fired: Vec<String> = report.fired.keys().cloned().collect();
     let none = |what: String, program: String, words| Disagreement { rules: vec![], program, words, what };
     if let Some(what) = &g.analysis.contradiction {

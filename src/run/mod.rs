@@ -7,7 +7,9 @@ mod execute;
 mod measure;
 pub mod solver;
 mod toolchain;
+mod watch;
 
 pub use execute::Native;
 pub use measure::{Timing, seconds};
 pub use toolchain::Toolchain;
+pub use watch::{Interrupt, Watch};

@@ -3,7 +3,10 @@
 //! It must not know what a mode does: a mode is a function from a program and a call to an outcome.
 #![allow(dead_code, reason = "every test crate uses its own part")]
 
+pub mod egraphs;
 pub mod generate;
+pub mod knossos;
+pub mod random;
 
 use daedal::ad;
 use daedal::diag::{Result, Source};

@@ -94,7 +94,7 @@ pub struct Fact {
     pub konst: Option<Lit>,
     /// Bounds of a number; of a tensor's elements where the class is one.
     pub range: Range,
-    /// How often the bounds were made tighter: a class that is part of itself could go on for ever.
+    /// How often the bounds were changed: a class that is part of itself could go on for ever.
     pub tightened: u8,
     /// Some member cannot fail, or evaluation is certain anyway.
     pub total: bool,
@@ -149,7 +149,7 @@ pub struct Facts {
     pub trace: Option<Trace>,
 }
 
-/// Bounds are made tighter so often.
+/// Bounds are changed so often; then they stay, unless they would be wrong.
 const TIGHTEN: u8 = 6;
 
 impl Fact {
@@ -283,9 +283,20 @@ impl Analysis<ENode> for Facts {
         // What holds of a member holds where its variables have values, which is nowhere in a loop that
         // does not run. So facts go with the variables of the representative.
         if fewer && more {
-            if a.tightened < TIGHTEN && a.range.meet(b.range) != a.range {
-                a.range = a.range.meet(b.range);
+            // Bounds of what may fail hold only where it has a value: the size of a tensor is at least 0,
+            // but the number that it would have is not.
+            let range = match (a.total, b.total) {
+                (true, true) => a.range.meet(b.range),
+                (true, false) => a.range,
+                (false, true) => b.range,
+                (false, false) => a.range.hull(b.range),
+            };
+            let wider = a.range.hull(range) != a.range;
+            if a.tightened < TIGHTEN && range != a.range {
+                a.range = range;
                 a.tightened += 1;
+            } else if wider {
+                a.range = Range::ALL;
             }
             a.total |= b.total;
             a.strict |= b.strict;

@@ -4,6 +4,7 @@
 //! A part is bound in the outermost loop where its variables are in scope. It is never moved out of
 //! an arm of an `if`, and a part that may fail never to where it was not certain to run.
 
+use crate::cost::{Model, Shape};
 use crate::ir::{Head, Id, Terms, Ty, deep};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -56,19 +57,19 @@ enum Kind {
     Arm(Part, usize),
 }
 
+/// Whether a node is worth a name: computing it costs more than binding it.
+pub fn is_named(model: Model, head: Head, kids: &[Ty], ty: Ty) -> bool {
+    let shape = Shape { ty, kids, elements: 1.0, inner: 1.0, trips: 2.0 };
+    model.own(head, &shape) > model.binding()
+}
+
 /// Binds the shared and invariant parts of a let-free term over `params` parameters. `total` says
-/// which terms cannot fail; `costs` which nodes are worth a name.
-pub fn elaborate(
-    terms: &mut Terms,
-    root: Id,
-    params: &[Ty],
-    total: &FxHashMap<Id, bool>,
-    costs: &dyn Fn(Head, &[Ty], Ty) -> bool,
-) -> Id {
+/// which terms cannot fail; the model which nodes are worth a name.
+pub fn elaborate(terms: &mut Terms, root: Id, params: &[Ty], total: &FxHashMap<Id, bool>, model: Model) -> Id {
     let mut graph = Unfold {
         terms,
         total,
-        costs,
+        model,
         nodes: vec![],
         known: FxHashMap::default(),
         memo: FxHashMap::default(),
@@ -103,7 +104,7 @@ pub fn elaborate(
 struct Unfold<'a> {
     terms: &'a mut Terms,
     total: &'a FxHashMap<Id, bool>,
-    costs: &'a dyn Fn(Head, &[Ty], Ty) -> bool,
+    model: Model,
     nodes: Vec<Node>,
     known: FxHashMap<(Label, SmallVec<[Part; 3]>), Part>,
     /// Parts by term and the innermost binder in scope.
@@ -159,7 +160,7 @@ impl Unfold<'_> {
             let needs = self.needs(&kids);
             let tys: Vec<Ty> = ids.iter().map(|k| self.terms.ty(*k)).collect();
             let ty = self.terms.ty(id);
-            let free = !(self.costs)(head, &tys, ty);
+            let free = !is_named(self.model, head, &tys, ty);
             return self.intern(Node { label: Label::Head(head), kids, needs, ty, total, free, binds: 0 });
         }
         let key = self.binder_key(id, scope);

@@ -5,11 +5,11 @@
 //! members whose variables may be out of scope where the class stands.
 
 use super::Graph;
-use super::facts::node_total;
+use super::elaborate::is_named;
 use super::language::{ENode, Label};
 use super::trace::Traced;
 use crate::cost::{self, Model, Shape};
-use crate::ir::{Head, Id as TermId, Lit, Terms, Ty, deep};
+use crate::ir::{Head, Ty, deep};
 use egg::{Id, Language};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
@@ -30,6 +30,8 @@ pub struct Candidates<'a> {
     pub families: Vec<Vec<Id>>,
     /// Own cost, trips and level of each member, in the order of `nodes`.
     costs: FxHashMap<Id, Vec<(f64, f64, Option<usize>)>>,
+    /// Classes with a member that is a literal, or becomes one.
+    literals: FxHashSet<Id>,
     /// Choices by the tensors that are kept.
     trees: RefCell<FxHashMap<BTreeSet<Id>, Rc<Choice>>>,
 }
@@ -169,15 +171,58 @@ impl<'a> Candidates<'a> {
             nodes.insert(class.id, allowed);
         }
         order.sort();
-        let (costs, trees) = Default::default();
-        let mut out = Candidates { g, model, nodes, order, families, costs, trees };
+        let (costs, literals, trees) = Default::default();
+        let mut out = Candidates { g, model, nodes, order, families, costs, literals, trees };
         let cost = |id: &Id, n: &ENode| {
             let (own, trips) = out.own(*id, n);
             (own, trips, free_of(g, n).innermost())
         };
         let costs = out.nodes.iter().map(|(id, each)| (*id, each.iter().map(|n| cost(id, n)).collect())).collect();
         out.costs = costs;
+        while out.more_literals() {}
         out
+    }
+
+    fn more_literals(&mut self) -> bool {
+        let literal = |n: &ENode| match n.head() {
+            Some(Head::Const(_)) => true,
+            Some(Head::Op(_) | Head::Cast(_)) => n.kids.iter().all(|k| self.literals.contains(k)),
+            _ => false,
+        };
+        let new = |id: &&Id| !self.literals.contains(*id) && self.nodes[*id].iter().any(literal);
+        let found: Vec<Id> = self.order.iter().filter(new).copied().collect();
+        self.literals.extend(&found);
+        !found.is_empty()
+    }
+
+    /// The e-graph.
+    pub fn graph(&self) -> &'a Graph {
+        self.g
+    }
+
+    /// The cost model.
+    pub fn model(&self) -> Model {
+        self.model
+    }
+
+    /// The cost of a member without its children, and how often the body of its loop runs.
+    pub fn price(&self, class: Id, member: usize) -> (f64, f64) {
+        let (own, trips, _) = self.costs[&class][member];
+        (own, trips)
+    }
+
+    /// Whether the term of a class can be a literal.
+    pub fn may_be_literal(&self, class: Id) -> bool {
+        self.literals.contains(&class)
+    }
+
+    /// Whether elaboration gives a member a name where it is shared.
+    pub fn is_named(&self, class: Id, member: usize) -> bool {
+        let node = &self.nodes[&class][member];
+        let tys: Vec<Ty> = node.kids.iter().map(|k| self.g[*k].data.ty).collect();
+        let binds = |h: Head| node.kids.len().checked_sub(1).is_some_and(|last| h.binds(last, last + 1) > 0);
+        let named = |h: Head| binds(h) || is_named(self.model, h, &tys, self.g[class].data.ty);
+        node.head().filter(|h| !matches!(h, Head::Var(..))).is_some_and(named)
     }
 
     /// The number of scalars of a class.
@@ -298,7 +343,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// The cheapest choice found by a greedy search in which shared parts are paid once.
-    pub fn dag(&self) -> Choice {
+    pub fn dag(&self, stop: &dyn Fn() -> bool) -> Choice {
         let mut best: FxHashMap<Id, (f64, Parts, ENode)> = FxHashMap::default();
         let mut parents: FxHashMap<Id, Vec<(Id, usize)>> = FxHashMap::default();
         for id in &self.order {
@@ -316,7 +361,7 @@ impl<'a> Candidates<'a> {
         let mut steps = 0usize;
         while let Some((id, k)) = queue.pop_first() {
             steps += 1;
-            if steps > MAX_STEPS {
+            if steps > MAX_STEPS || stop() {
                 break;
             }
             let node = &self.nodes[&id][k];
@@ -424,173 +469,4 @@ pub fn free_of(g: &Graph, node: &ENode) -> crate::ir::Free {
         free = free.union(g[*kid].data.free.outside(binds));
     }
     free
-}
-
-/// What to extract: a choice, and tensors that are made once and read.
-///
-/// An element of a tensor is in one e-class with what the tensor's definition computes for it. So a
-/// choice of one member a class cannot both make the tensor and read it: the definition of a kept
-/// tensor has a choice of its own, in which that tensor is not kept.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The choice outside the definitions of kept tensors.
-    pub top: Rc<Choice>,
-    /// The kept tensors with the choices of their definitions.
-    kept: BTreeMap<Id, Rc<Choice>>,
-}
-
-impl Plan {
-    /// The choice inside the definitions of kept tensors, the last one innermost.
-    pub fn choice(&self, defining: &[Id]) -> &Rc<Choice> {
-        defining.last().map_or(&self.top, |t| &self.kept[t])
-    }
-
-    /// Whether a tensor is kept.
-    pub fn keeps(&self, id: Id) -> bool {
-        self.kept.contains_key(&id)
-    }
-
-    /// A choice that keeps nothing.
-    pub fn plain(top: Rc<Choice>) -> Plan {
-        Plan { top, kept: Default::default() }
-    }
-
-    /// A plan that keeps all tensors.
-    pub fn keep_all(all: &Candidates<'_>) -> Plan {
-        let none = Plan { top: Rc::default(), kept: BTreeMap::new() };
-        let every: Vec<Id> = all.families.iter().take(MAX_FAMILIES).flatten().copied().collect();
-        none.toggled(all, &every)
-    }
-
-    /// The plan with a family of tensors kept that was not, or the other way round.
-    pub fn toggled(&self, all: &Candidates<'_>, family: &[Id]) -> Plan {
-        let mut tensors: BTreeSet<Id> = self.kept.keys().copied().collect();
-        let keep = family.iter().any(|t| !tensors.contains(t));
-        for tensor in family {
-            if keep {
-                tensors.insert(*tensor)
-            } else {
-                tensors.remove(tensor)
-            };
-        }
-        let family = |t: &Id| all.families.iter().position(|f| f.contains(t));
-        let without = |t: &Id| tensors.iter().copied().filter(|o| family(o) != family(t)).collect();
-        let kept = tensors.iter().map(|t| (*t, all.tree(&without(t)))).collect();
-        Plan { top: all.tree(&tensors), kept }
-    }
-}
-
-/// Makes terms from a choice.
-pub struct Builder<'a> {
-    g: &'a Graph,
-    plan: &'a Plan,
-    params: usize,
-    /// Kept tensors whose definition is being made: in it they cannot be read.
-    defining: Vec<Id>,
-    memo: FxHashMap<(Id, usize, Vec<Id>), Option<TermId>>,
-    open: FxHashSet<(Id, Vec<Id>)>,
-    /// Whether a term cannot fail.
-    pub total: FxHashMap<TermId, bool>,
-}
-
-impl<'a> Builder<'a> {
-    /// For a definition of so many parameters.
-    pub fn new(g: &'a Graph, plan: &'a Plan, params: usize) -> Builder<'a> {
-        let (defining, memo, open, total) = Default::default();
-        Builder { g, plan, params, defining, memo, open, total }
-    }
-
-    /// The term of a class at a depth. Nothing where the choice has a gap or a cycle.
-    pub fn term(&mut self, terms: &mut Terms, id: Id, depth: usize) -> Option<TermId> {
-        let id = self.g.find(id);
-        let key = (id, depth, self.defining.clone());
-        if let Some(known) = self.memo.get(&key) {
-            return *known;
-        }
-        // A class may not stand inside itself, at whatever depth.
-        if !self.open.insert((id, self.defining.clone())) {
-            return None;
-        }
-        let defines = self.plan.keeps(id) && !self.defining.contains(&id);
-        if defines {
-            self.defining.push(id);
-        }
-        let choice = self.plan.choice(&self.defining).clone();
-        let node = choice.get(&id);
-        let strict = self.g[id].data.strict;
-        let out = node.and_then(|node| deep(|| self.node(terms, node, depth, strict)));
-        if defines {
-            self.defining.pop();
-        }
-        self.open.remove(&(id, self.defining.clone()));
-        self.memo.insert(key, out);
-        out
-    }
-
-    fn node(&mut self, terms: &mut Terms, node: &ENode, depth: usize, strict: bool) -> Option<TermId> {
-        let head = match node.label {
-            Label::Head(head) => head,
-            Label::Param(k, ty) => {
-                let id = terms.var((depth + self.params - 1 - k as usize) as u32, ty);
-                self.total.insert(id, true);
-                return Some(id);
-            }
-            Label::Unknown => return None,
-        };
-        let kids = extracted_kids(node);
-        let mut ids: Vec<TermId> = vec![];
-        for (k, kid) in kids.iter().enumerate() {
-            ids.push(self.term(terms, *kid, depth + head.binds(k, kids.len()))?);
-        }
-        if let Some(tensor) = self.copied(terms, node, head, &ids) {
-            return Some(tensor);
-        }
-        if let Some(lit) = folded(terms, head, &ids) {
-            let id = terms.lit(lit);
-            self.total.insert(id, true);
-            return Some(id);
-        }
-        let total = strict || node_total(self.g, node) && ids.iter().all(|k| self.total.get(k) == Some(&true));
-        let id = terms.add(head, ids).ok()?;
-        // One term may come from classes that know different things of it.
-        let entry = self.total.entry(id).or_insert(total);
-        *entry &= total;
-        Some(id)
-    }
-
-    /// The tensor itself, where the node would copy it element by element.
-    fn copied(&mut self, terms: &mut Terms, node: &ENode, head: Head, ids: &[TermId]) -> Option<TermId> {
-        let Head::Build(d) = head else { return None };
-        let (read, kids) = (terms.head(ids[d]), terms.kids(ids[d]).to_vec());
-        let in_order = |k: usize| matches!(terms.head(kids[k]), Head::Var(i, _) if i as usize == d - 1 - k);
-        if read != Head::Index(d) || !(0..d).all(in_order) {
-            return None;
-        }
-        // The sizes of the tensor that is read are known by its class.
-        let choice = self.plan.choice(&self.defining).clone();
-        let body = choice.get(&self.g.find(node.kids[d]))?;
-        let dims = &self.g[*body.kids.last()?].data.dims;
-        let same =
-            (0..d).all(|k| dims.get(k).copied().flatten().is_some_and(|n| self.g.find(n) == self.g.find(node.kids[k])));
-        if body.label != Label::Head(read) || !same {
-            return None;
-        }
-        let out = crate::types::shape::lowered(terms, kids[d], d)?;
-        if self.total.get(&kids[d]) == Some(&true) {
-            // The parts of what cannot fail cannot fail.
-            self.total.extend(terms.reachable(out).into_iter().map(|part| (part, true)));
-        }
-        Some(out)
-    }
-}
-
-/// The value of an operation on literals: the same bits as at run time.
-fn folded(terms: &Terms, head: Head, ids: &[TermId]) -> Option<Lit> {
-    let args = || ids.iter().map(|k| terms.as_lit(*k)).collect::<Option<Vec<_>>>();
-    let value = match head {
-        Head::Op(op) => op.eval(&args()?).ok()?,
-        Head::Cast(s) => args()?.first()?.cast(s)?,
-        _ => return None,
-    };
-    value.as_f64().is_none_or(f64::is_finite).then_some(value)
 }

@@ -80,6 +80,8 @@ pub fn node_defined(g: &Graph, node: &ENode) -> bool {
     let Label::Head(head) = node.label else { return true };
     let r = |k: usize| range(g, node.kids[k]);
     match head {
+        // The state of a fold starts from what may be infinite, and so may the elements be.
+        Head::Var(_, ty) => ty.as_scalar().is_some_and(|s| !s.is_float()),
         Head::Op(op) => match op {
             Op::Div | Op::Mod => r(1).nonzero,
             Op::Log => r(0).lo > 0.0 || (r(0).lo >= 0.0 && r(0).nonzero),

@@ -13,8 +13,13 @@ pub mod apply;
 pub mod sizes;
 pub mod saturate;
 pub mod extract;
+pub mod plan;
 pub mod retrace;
+pub mod journal;
+pub mod relax;
+pub mod exact;
 pub mod elaborate;
+pub mod trial;
 pub mod optimize;
 
 /// An e-graph of terms.

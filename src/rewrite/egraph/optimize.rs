@@ -1,20 +1,17 @@
 //! One definition through the e-graph: in, saturate, extract, elaborate; the best that was seen.
 
 use super::Graph;
-use super::elaborate::elaborate;
-use super::extract::{Builder, Candidates, Choice, MAX_FAMILIES, Plan, extracted_kids, families};
+use super::exact::Effort;
+use super::journal::Journal;
 use super::language::{ENode, Label};
 use super::pattern::Compiled;
-use super::retrace::retraced;
 use super::saturate::{Limits, Report, extents, graph, saturate};
-use super::trace::Trace;
-use crate::cost::{Costing, Model, Shape};
-use crate::ir::{Def, Head, Id, Terms, Ty, deep};
+use super::trial::Trials;
+use crate::cost::{Costing, Model};
+use crate::ir::{Def, Head, Id, Terms, deep};
 use crate::rewrite::inline::{Flat, bound_extents, site};
-use crate::rewrite::tabulate::{self, Known, Target};
 use crate::rules::Level;
 use rustc_hash::FxHashMap;
-use std::rc::Rc;
 
 /// How to search.
 pub struct Settings<'a> {
@@ -36,32 +33,14 @@ pub struct Settings<'a> {
     pub trials: usize,
     /// Whether to keep a journal.
     pub journal: bool,
+    /// How far the exact extraction goes.
+    pub effort: Effort,
+    /// Whether a share of what may be spent is spent: then the best so far is the result.
+    pub stop: &'a (dyn Fn(f64) -> bool + Sync),
 }
 
-/// What a search did, for a derivation of its result.
-#[derive(Default)]
-pub struct Journal {
-    /// All e-graphs' terms and equations.
-    pub trace: Trace,
-    /// The let-free terms that e-graphs started from, in their arenas.
-    pub starts: Vec<(Terms, Id)>,
-    /// The best results, one after the other.
-    pub bests: Vec<Candidate>,
-}
-
-/// A result.
-#[derive(Clone)]
-pub struct Candidate {
-    /// Let-free, in its arena.
-    pub flat: (Terms, Id),
-    /// With lets that the search thinks safe, in its arena.
-    pub shared: (Terms, Id),
-    /// Its cost.
-    pub cost: f64,
-}
-
-/// So many results are remembered at most.
-const MAX_BESTS: usize = 24;
+/// The share of the time after which no more rules are applied: the rest is for extraction.
+pub const SEARCH_SHARE: f64 = 0.7;
 
 /// The best term found.
 pub struct Found {
@@ -75,276 +54,52 @@ pub struct Found {
     pub reports: Vec<Report>,
     /// What was done, where that was asked for.
     pub journal: Option<Journal>,
+    /// Whether no choice of one member a class of the last e-graph costs less.
+    pub proved: bool,
 }
 
 /// Searches from a let-free term. The result is at most as costly as `elaborate` makes the start.
 pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Settings<'_>) -> Option<Found> {
-    let journal = settings.journal.then(Journal::default);
-    let mut search = Search { def, costing, settings, best: None, journal };
+    let mut search = Trials::new(def, costing, settings.model, settings.stop);
+    search.journal = settings.journal.then(Journal::default);
     let mut flat = start;
     let mut reports = vec![];
+    let mut proved = false;
     for _ in 0..settings.restarts.max(1) {
-        let mut g = graph(settings.level);
-        if let Some(journal) = &mut search.journal {
-            journal.starts.push((flat.terms.clone(), flat.id));
-            g.analysis.trace = Some(std::mem::take(&mut journal.trace));
-        }
-        let root = Import::new(&mut g, def, settings, &flat).run();
-        g.rebuild();
+        let (mut g, root) = imported(def, settings, &flat, search.journal.as_mut());
         let before = search.best.as_ref().map(|b| b.cost);
-        search.try_all(&mut g, root, false);
-        reports.push(saturate(&mut g, settings.rules, &settings.limits));
+        search.first(&mut g, root);
+        reports.push(saturate(&mut g, settings.rules, &settings.limits, &|| (settings.stop)(SEARCH_SHARE)));
         if g.analysis.contradiction.is_some() {
             break;
         }
-        search.try_all(&mut g, root, true);
+        proved = search.all(&mut g, root, settings.effort, settings.trials);
         if let Some(journal) = &mut search.journal {
             journal.trace = g.analysis.trace.take().unwrap_or_default();
         }
         let best = search.best.as_ref()?;
         let settled = before.is_some_and(|b| best.cost > b - 1e-6);
-        if settled || reports.last().is_some_and(|r| r.saturated) && reports.len() > 1 {
+        let saturated = reports.last().is_some_and(|r| r.saturated) && reports.len() > 1;
+        if settled || saturated || (settings.stop)(SEARCH_SHARE) {
             break;
         }
         flat = (settings.flatten)(&best.terms, best.id)?;
     }
     search.tabulate();
     let (best, journal) = (search.best?, search.journal);
-    Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports, journal })
+    Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports, journal, proved })
 }
 
-/// All choices are tried where they are no more than this.
-const MAX_EXACT: usize = 500;
-
-/// So many tables are made at most.
-const MAX_TABLES: usize = 16;
-/// So many terms are tried for tables.
-const MAX_TARGETS: usize = 160;
-
-struct Best {
-    flat: Known,
-    terms: Terms,
-    id: Id,
-    cost: f64,
-}
-
-struct Search<'a, 'b, 'c> {
-    def: &'a Def,
-    costing: &'a mut Costing<'c>,
-    settings: &'a Settings<'b>,
-    best: Option<Best>,
-    journal: Option<Journal>,
-}
-
-impl Search<'_, '_, '_> {
-    /// Tries the extractions of an e-graph; with `refine`, also choices near the best one.
-    fn try_all(&mut self, g: &mut Graph, root: egg::Id, refine: bool) {
-        let families = if refine { families(g) } else { vec![] };
-        // The trace grows while the e-graph is only read.
-        let trace = g.analysis.trace.take();
-        if let (Some(journal), Some(trace)) = (&mut self.journal, trace) {
-            journal.trace = trace;
-        }
-        self.try_plans(g, root, families, refine);
-        g.analysis.trace = self.journal.as_mut().map(|j| std::mem::take(&mut j.trace));
+/// An e-graph of a let-free term, and the term's class.
+pub fn imported(def: &Def, settings: &Settings<'_>, flat: &Flat, journal: Option<&mut Journal>) -> (Graph, egg::Id) {
+    let mut g = graph(settings.level);
+    if let Some(journal) = journal {
+        journal.starts.push((flat.terms.clone(), flat.id));
+        g.analysis.trace = Some(std::mem::take(&mut journal.trace));
     }
-
-    fn try_plans(&mut self, g: &Graph, root: egg::Id, families: Vec<Vec<egg::Id>>, refine: bool) {
-        let candidates = Candidates::new(g, self.settings.model, families);
-        let mut plans = vec![Plan::plain(candidates.tree(&Default::default()))];
-        if refine {
-            plans.push(Plan::plain(Rc::new(candidates.dag())));
-        }
-        let mut best: Option<(f64, Plan)> = None;
-        for plan in plans {
-            if let Some(cost) = self.try_plan(g, root, &plan)
-                && best.as_ref().is_none_or(|(c, _)| cost < *c)
-            {
-                best = Some((cost, plan));
-            }
-        }
-        if refine && self.exact(g, root, &candidates) {
-            return;
-        }
-        if let Some((cost, plan)) = best.filter(|_| refine) {
-            let mut found = self.keep(g, root, &candidates, cost, plan);
-            let all = Plan::keep_all(&candidates);
-            if let Some(cost) = self.try_plan(g, root, &all) {
-                let other = self.keep(g, root, &candidates, cost, all);
-                found = if other.0 < found.0 { other } else { found };
-            }
-            self.change(g, root, &candidates, found.0, found.1);
-        }
-    }
-
-    /// Tries every choice, where they are few and no tensor could be kept; whether it did.
-    fn exact(&mut self, g: &Graph, root: egg::Id, all: &Candidates<'_>) -> bool {
-        let (mut seen, mut todo) = (std::collections::BTreeSet::new(), vec![g.find(root)]);
-        let mut choices = 1usize;
-        while let Some(id) = todo.pop() {
-            if seen.insert(id) {
-                choices = choices.saturating_mul(all.nodes[&id].len().max(1));
-                todo.extend(all.nodes[&id].iter().flat_map(|n| extracted_kids(n).iter().copied()));
-            }
-        }
-        if choices > MAX_EXACT || !all.families.is_empty() {
-            return false;
-        }
-        self.enumerate(g, root, all, &mut Choice::default(), vec![g.find(root)]);
-        true
-    }
-
-    /// Tries every completion of a choice; `open` are the classes that it still needs.
-    fn enumerate(
-        &mut self,
-        g: &Graph,
-        root: egg::Id,
-        all: &Candidates<'_>,
-        choice: &mut Choice,
-        mut open: Vec<egg::Id>,
-    ) {
-        while open.last().is_some_and(|id| choice.contains_key(id)) {
-            open.pop();
-        }
-        let Some(class) = open.pop() else {
-            self.try_plan(g, root, &Plan::plain(Rc::new(choice.clone())));
-            return;
-        };
-        for node in &all.nodes[&class] {
-            choice.insert(class, node.clone());
-            let next = open.iter().chain(extracted_kids(node)).copied().collect();
-            deep(|| self.enumerate(g, root, all, choice, next));
-        }
-        choice.remove(&class);
-    }
-
-    /// Keeps tensors one by one for as long as that helps.
-    fn keep(&mut self, g: &Graph, root: egg::Id, all: &Candidates<'_>, mut cost: f64, mut plan: Plan) -> (f64, Plan) {
-        for _ in 0..2 {
-            let before = cost;
-            for family in all.families.iter().take(MAX_FAMILIES) {
-                let with = plan.toggled(all, family);
-                match self.try_plan(g, root, &with) {
-                    Some(new) if new < cost - 1e-9 => (cost, plan) = (new, with),
-                    _ => {}
-                }
-            }
-            if cost >= before {
-                break;
-            }
-        }
-        (cost, plan)
-    }
-
-    /// Changes single choices for as long as that helps.
-    fn change(&mut self, g: &Graph, root: egg::Id, all: &Candidates<'_>, mut cost: f64, mut plan: Plan) {
-        let mut trials = self.settings.trials;
-        loop {
-            let before = cost;
-            for class in reached(g, root, &plan.top) {
-                for node in &all.nodes[&class] {
-                    let possible = extracted_kids(node).iter().all(|k| plan.top.contains_key(k));
-                    if plan.top.get(&class) == Some(node) || !possible {
-                        continue;
-                    }
-                    if trials == 0 {
-                        return;
-                    }
-                    trials -= 1;
-                    let old = Rc::make_mut(&mut plan.top).insert(class, node.clone());
-                    match self.try_plan(g, root, &plan) {
-                        Some(new) if new < cost - 1e-9 => cost = new,
-                        _ => drop(old.map(|o| Rc::make_mut(&mut plan.top).insert(class, o))),
-                    }
-                }
-            }
-            if cost >= before {
-                return;
-            }
-        }
-    }
-
-    /// Turns what loops compute again and again into tables, for as long as that helps.
-    fn tabulate(&mut self) {
-        let Some(best) = &self.best else { return };
-        let mut flat = best.flat.clone();
-        let mut cost = best.cost;
-        let mut tried: Vec<Target> = vec![];
-        for _ in 0..MAX_TABLES {
-            let mut improved = false;
-            for target in tabulate::candidates(&mut flat) {
-                if tried.contains(&target) {
-                    continue;
-                }
-                if tried.len() == MAX_TARGETS {
-                    return;
-                }
-                tried.push(target.clone());
-                let with = tabulate::tabulated(&flat, &target);
-                if let Some(new) = self.try_term(with.clone())
-                    && new < cost - 1e-9
-                {
-                    (cost, flat, improved) = (new, with, true);
-                    break;
-                }
-            }
-            if !improved {
-                return;
-            }
-        }
-    }
-
-    /// The cost of the term that a plan makes.
-    fn try_plan(&mut self, g: &Graph, root: egg::Id, plan: &Plan) -> Option<f64> {
-        let mut terms = Terms::default();
-        let mut builder = Builder::new(g, plan, self.def.params.len());
-        let id = builder.term(&mut terms, root, 0)?;
-        let total = builder.total;
-        let before = self.best.as_ref().map(|b| b.cost);
-        let cost = self.try_term(Known { terms, id, total });
-        if let Some(journal) = self.journal.as_mut().filter(|_| self.best.as_ref().map(|b| b.cost) != before) {
-            retraced(g, plan, &mut journal.trace, root);
-        }
-        cost
-    }
-
-    /// The cost of a let-free term after elaboration; the best one is kept.
-    fn try_term(&mut self, flat: Known) -> Option<f64> {
-        let mut terms = flat.terms.clone();
-        let params: Vec<Ty> = self.def.params.iter().map(|p| p.ty).collect();
-        let model = self.settings.model;
-        let costs = |head: Head, tys: &[Ty], ty: Ty| {
-            let shape = Shape { ty, kids: tys, elements: 1.0, inner: 1.0, trips: 2.0 };
-            model.own(head, &shape) > model.binding()
-        };
-        let id = elaborate(&mut terms, flat.id, &params, &flat.total, &costs);
-        crate::types::verify::closed(&terms, id, &params).ok()?;
-        let cost = self.costing.term(id, self.def, &terms);
-        if self.best.as_ref().is_none_or(|b| cost < b.cost - 1e-9) {
-            if let Some(journal) = &mut self.journal {
-                if journal.bests.len() == MAX_BESTS {
-                    journal.bests.remove(1);
-                }
-                let (flat, shared) = ((flat.terms.clone(), flat.id), (terms.clone(), id));
-                journal.bests.push(Candidate { flat, shared, cost });
-            }
-            self.best = Some(Best { flat, terms, id, cost });
-        }
-        Some(cost)
-    }
-}
-
-/// The classes that a choice needs, parents first.
-fn reached(g: &Graph, root: egg::Id, choice: &Choice) -> Vec<egg::Id> {
-    let mut seen = rustc_hash::FxHashSet::default();
-    let (mut order, mut todo) = (vec![], vec![g.find(root)]);
-    while let Some(id) = todo.pop() {
-        if seen.insert(id) {
-            order.push(id);
-            todo.extend(choice.get(&id).map(|n| extracted_kids(n).to_vec()).unwrap_or_default());
-        }
-    }
-    order
+    let root = Import::new(&mut g, def, settings, flat).run();
+    g.rebuild();
+    (g, root)
 }
 
 /// Let-free terms become classes.

@@ -1,8 +1,9 @@
 //! An extraction becomes concrete terms, so that what was extracted stands in the trace.
 
 use super::Graph;
-use super::extract::{Plan, extracted_kids};
+use super::extract::extracted_kids;
 use super::language::{ENode, Label};
+use super::plan::Plan;
 use super::trace::{Tid, Trace};
 use crate::ir::{Head, deep};
 use egg::Id;

@@ -43,22 +43,28 @@ pub struct Report {
     pub growth: Vec<usize>,
 }
 
-/// Applies rules, phase by phase, within limits.
-pub fn saturate(g: &mut Graph, rules: &[Compiled<'_>], limits: &Limits) -> Report {
+/// Applies rules, phase by phase, within limits, until `stop` says that it is enough.
+pub fn saturate(g: &mut Graph, rules: &[Compiled<'_>], limits: &Limits, stop: &dyn Fn() -> bool) -> Report {
     let mut report = Report { growth: vec![g.total_size()], ..Report::default() };
     let last = rules.iter().map(|r| r.rule.phase).max().unwrap_or(1);
     for phase in 1..=last {
         let active: Vec<&Compiled<'_>> = rules.iter().filter(|r| r.rule.phase <= phase).collect();
-        report.saturated = rounds(g, &active, limits, &mut report);
+        report.saturated = rounds(g, &active, limits, stop, &mut report);
         report.growth.push(g.total_size());
-        if g.total_size() >= limits.nodes {
+        if g.total_size() >= limits.nodes || stop() {
             break;
         }
     }
     report
 }
 
-fn rounds(g: &mut Graph, rules: &[&Compiled<'_>], limits: &Limits, report: &mut Report) -> bool {
+fn rounds(
+    g: &mut Graph,
+    rules: &[&Compiled<'_>],
+    limits: &Limits,
+    stop: &dyn Fn() -> bool,
+    report: &mut Report,
+) -> bool {
     // A rule with too many matches rests for a while, each time longer (egg's backoff).
     let mut resting = vec![(0usize, 0u32); rules.len()];
     for round in 0..limits.rounds {
@@ -66,7 +72,7 @@ fn rounds(g: &mut Graph, rules: &[&Compiled<'_>], limits: &Limits, report: &mut 
             report.growth.push(g.total_size());
         }
         report.rounds += 1;
-        let mut changed = simplify(g);
+        let mut changed = simplify(g, limits.nodes);
         let mut skipped = false;
         // All rules are searched for before any is applied, so that those at the end of the list see
         // the same terms as those at its beginning.
@@ -75,6 +81,9 @@ fn rounds(g: &mut Graph, rules: &[&Compiled<'_>], limits: &Limits, report: &mut 
             if resting[k].0 > round {
                 skipped = true;
                 continue;
+            }
+            if stop() {
+                return false;
             }
             let limit = limits.matches << resting[k].1;
             let matches = rule.pattern.search_with_limit(g, limit + 1);
@@ -90,7 +99,7 @@ fn rounds(g: &mut Graph, rules: &[&Compiled<'_>], limits: &Limits, report: &mut 
             let mut fired = 0;
             for m in &matches {
                 for subst in &m.substs {
-                    if g.total_size() >= limits.nodes {
+                    if g.total_size() >= limits.nodes || stop() {
                         g.rebuild();
                         return false;
                     }
@@ -273,7 +282,7 @@ impl Match<'_> {
         // What is known needs no node: sizes are compared as classes all the time.
         if let Head::Size(k) = head
             && g[node.kids[0]].data.total
-            && let Some(size) = g[node.kids[0]].data.dims[k]
+            && let Some(size) = size(g, node.kids[0], k)
         {
             size_of(g, node.kids[0], k);
             return size;
@@ -346,7 +355,7 @@ pub fn extents(g: &mut Graph, head: Head, kids: &[Id]) -> Vec<Id> {
 
 /// What holds for any number of parts, and so is no line of a rule file: a part of a tuple, tuples
 /// added and summed by part, and sizes that are known.
-fn simplify(g: &mut Graph) -> bool {
+fn simplify(g: &mut Graph, most: usize) -> bool {
     let mut found: Vec<(Id, ENode, Simpler)> = vec![];
     for class in g.classes() {
         for node in &class.nodes {
@@ -357,6 +366,9 @@ fn simplify(g: &mut Graph) -> bool {
     }
     let mut changed = false;
     for (class, node, made) in found {
+        if g.total_size() >= most {
+            break;
+        }
         let lost = match &made {
             Simpler::Class(_) => node.kids.to_vec(),
             Simpler::Parts(_) => vec![],
@@ -409,6 +421,14 @@ enum Simpler {
     Parts(Vec<ENode>),
 }
 
+/// The size of an axis of the outer tensor. Sizes inside of it are 0 where it is empty, whatever its
+/// elements would have.
+fn size(g: &Graph, tensor: Id, axis: usize) -> Option<Id> {
+    let fact = &g[tensor].data;
+    let (rank, _) = fact.ty.as_tensor()?;
+    fact.dims.get(axis).copied().flatten().filter(|_| axis < rank)
+}
+
 fn tuple_of(g: &Graph, id: Id) -> Option<Vec<Id>> {
     g[id].nodes.iter().find(|n| n.label == Label::Head(Head::Tuple)).map(|n| n.kids.to_vec())
 }
@@ -418,7 +438,7 @@ fn simpler(g: &Graph, node: &ENode) -> Option<Simpler> {
     let kids = &node.kids;
     match head {
         Head::Get(i, _) => tuple_of(g, kids[0]).map(|parts| Simpler::Class(parts[i as usize])),
-        Head::Size(k) => g[kids[0]].data.dims.get(k).copied().flatten().map(Simpler::Class),
+        Head::Size(k) => size(g, kids[0], k).map(Simpler::Class),
         Head::Op(op) if kids.iter().any(|k| g[*k].data.ty.as_tuple().is_some_and(|p| !p.is_empty())) => {
             let parts: Vec<Option<Vec<Id>>> = kids.iter().map(|k| tuple_of(g, *k)).collect();
             let n = parts.iter().flatten().map(Vec::len).next()?;

@@ -23,7 +23,7 @@ pub enum Failed {
 }
 
 /// Derivations have no more steps than this.
-const MAX_STEPS: usize = 4000;
+const MAX_STEPS: usize = 2000;
 /// Proofs within proofs are looked up so often at most.
 const MAX_WORK: usize = 20_000;
 /// Places that are listed one by one.

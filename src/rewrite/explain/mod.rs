@@ -12,7 +12,7 @@ use crate::cost::Model;
 use crate::derive::Step;
 use crate::derive::check::{Checker, Rules};
 use crate::ir::{Def, Fun, Id, Program, Terms};
-use crate::rewrite::egraph::optimize::{Candidate, Journal};
+use crate::rewrite::egraph::journal::{Candidate, Journal};
 use crate::rewrite::egraph::trace::{Equation, Tid, Trace};
 use crate::rules::Level;
 use closure::Closure;
@@ -52,9 +52,11 @@ pub struct Derived {
 }
 
 /// Equations that the checker refuses are left out, so often at most.
-const MAX_TRIES: usize = 30;
+const MAX_TRIES: usize = 20;
+/// In all tries for one definition so many steps are taken at most.
+const MAX_TAKEN: usize = 3000;
 /// So many of the best results are tried, and then the first, which is the input.
-const MAX_RESULTS: usize = 4;
+const MAX_RESULTS: usize = 3;
 
 /// The best result of a search that can be derived.
 pub fn derived(task: &Task<'_>, journal: &mut Journal) -> Option<Derived> {
@@ -73,13 +75,13 @@ pub fn derived(task: &Task<'_>, journal: &mut Journal) -> Option<Derived> {
     for id in all {
         terms::literals_and_copies(&mut journal.trace, task.def, id);
     }
-    let mut given_up = vec![];
+    let (mut given_up, mut taken) = (vec![], 0);
     let results: Vec<&Candidate> = journal.bests.iter().rev().collect();
     let first = results.len().saturating_sub(1).max(MAX_RESULTS.min(results.len()));
     for candidate in results.iter().take(MAX_RESULTS).chain(&results[first..]).copied() {
         let goal = terms::concrete(&mut journal.trace, &candidate.flat.0, candidate.flat.1, n);
         terms::axioms(&mut journal.trace, task.def, goal, &mut seen);
-        match steps_to(task, &mut journal.trace, start, goal, candidate) {
+        match steps_to(task, &mut journal.trace, (start, goal), candidate, &mut taken) {
             Ok(Steps { candidate, steps, programs, changes, terms }) => {
                 return Some(Derived { candidate, steps, terms, programs, changes, given_up });
             }
@@ -97,7 +99,13 @@ struct Steps {
     terms: Terms,
 }
 
-fn steps_to(task: &Task<'_>, trace: &mut Trace, start: Tid, goal: Tid, candidate: &Candidate) -> Result<Steps, String> {
+fn steps_to(
+    task: &Task<'_>,
+    trace: &mut Trace,
+    (start, goal): (Tid, Tid),
+    candidate: &Candidate,
+    taken: &mut usize,
+) -> Result<Steps, String> {
     let equations: Vec<Equation> = trace.equations.clone();
     // An equation whose use is refused goes last, where another way may come before it; refused
     // again it is left out.
@@ -113,6 +121,7 @@ fn steps_to(task: &Task<'_>, trace: &mut Trace, start: Tid, goal: Tid, candidate
         let mut linear = Linear::new(trace, &equations, &closure, &mut checker);
         let done = linear.run(start, goal);
         let steps = std::mem::take(&mut linear.steps);
+        *taken += steps.len();
         match done {
             Ok(()) => {
                 let mut candidate = candidate.clone();
@@ -123,6 +132,9 @@ fn steps_to(task: &Task<'_>, trace: &mut Trace, start: Tid, goal: Tid, candidate
                 return again(task, steps, candidate);
             }
             Err(Failed::Hopeless(why)) => return Err(why),
+            Err(Failed::Equation(_, why)) if *taken > MAX_TAKEN => {
+                return Err(format!("too many steps were tried: {why}"));
+            }
             Err(Failed::Equation(k, why)) => {
                 order.retain(|other| *other != k);
                 if late.insert(k) {

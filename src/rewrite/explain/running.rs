@@ -1,21 +1,22 @@
 //! Flat programs get lets again, to be shown and to be costed on the way.
 
-use crate::cost::{Model, Shape};
+use crate::cost::Model;
 use crate::derive::check::Checker;
 use crate::derive::flat::{Scope, bound, to_body};
 use crate::derive::prove::Prover;
-use crate::ir::{Def, Head, Id, Terms, Ty, deep};
+use crate::ir::{Def, Id, Terms, Ty, deep};
 use crate::rewrite::egraph::elaborate::elaborate;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A flat program as a body with lets, in an arena of its own.
 pub fn shared(terms: &Terms, flat: Id, def: &Def, model: Model) -> (Terms, Id) {
-    let (mut terms, known, local, memo, bounds) =
-        (terms.clone(), Default::default(), Default::default(), Default::default(), Default::default());
-    let mut prover = Prover { terms: &mut terms, def, known: &known, local: &local, real: false, memo, bounds };
+    let mut own = Terms::default();
+    let flat = own.import(terms, flat);
+    let (known, local, memo, bounds) = Default::default();
+    let mut prover = Prover { terms: &mut own, def, known: &known, local: &local, real: false, memo, bounds };
     let (total, body) = totals(&mut prover, flat);
-    let id = with_lets(&mut terms, body, def, &total, model);
-    (terms, id)
+    let id = with_lets(&mut own, body, def, &total, model);
+    (own, id)
 }
 
 /// The present program of a checker as a body with lets, in an arena of its own.
@@ -37,11 +38,7 @@ fn totals(p: &mut Prover<'_>, flat: Id) -> (FxHashMap<Id, bool>, Id) {
 
 fn with_lets(terms: &mut Terms, body: Id, def: &Def, total: &FxHashMap<Id, bool>, model: Model) -> Id {
     let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-    let costs = |head: Head, tys: &[Ty], ty: Ty| {
-        let shape = Shape { ty, kids: tys, elements: 1.0, inner: 1.0, trips: 2.0 };
-        model.own(head, &shape) > model.binding()
-    };
-    elaborate(terms, body, &params, total, &costs)
+    elaborate(terms, body, &params, total, model)
 }
 
 /// Notes which terms of a body cannot fail, wherever they stand in it.

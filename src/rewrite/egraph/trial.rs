@@ -1,0 +1,265 @@
+//! Plans become terms, terms become costs; the best is kept. What counts is the cost of what is printed.
+//!
+//! Extraction is heuristic where it has to be: cheap choices first, then tensors that are kept, then
+//! single changes. Where an e-graph is small enough, the exact search says that nothing is cheaper.
+
+use super::Graph;
+use super::elaborate::elaborate;
+use super::exact::{Effort, exact, order};
+use super::extract::{Candidates, Choice, MAX_FAMILIES, extracted_kids, families};
+use super::journal::{Candidate, Journal};
+use super::plan::{Builder, Plan};
+use super::retrace::retraced;
+use crate::cost::{Costing, Model};
+use crate::ir::{Def, Id, Terms, Ty};
+use crate::rewrite::tabulate::{self, Known, Target};
+use std::rc::Rc;
+
+/// The share of the time after which nothing new is tried: what is being tried has to end too.
+const EXTRACT_SHARE: f64 = 0.95;
+
+/// So many tables are made at most.
+const MAX_TABLES: usize = 16;
+/// So many terms are tried for tables.
+const MAX_TARGETS: usize = 160;
+
+/// A term that was tried.
+pub struct Best {
+    /// Let-free.
+    pub flat: Known,
+    /// The arena of the elaborated term.
+    pub terms: Terms,
+    /// The elaborated term.
+    pub id: Id,
+    /// What it costs.
+    pub cost: f64,
+}
+
+/// Tries terms for one definition.
+pub struct Trials<'a, 'c> {
+    def: &'a Def,
+    costing: &'a mut Costing<'c>,
+    model: Model,
+    stop: &'a (dyn Fn(f64) -> bool + Sync),
+    /// The cheapest so far.
+    pub best: Option<Best>,
+    /// What was done, where that was asked for.
+    pub journal: Option<Journal>,
+}
+
+impl<'a, 'c> Trials<'a, 'c> {
+    /// `stop` says whether a share of what may be spent is spent.
+    pub fn new(
+        def: &'a Def,
+        costing: &'a mut Costing<'c>,
+        model: Model,
+        stop: &'a (dyn Fn(f64) -> bool + Sync),
+    ) -> Trials<'a, 'c> {
+        Trials { def, costing, model, stop, best: None, journal: None }
+    }
+
+    fn stopped(&self) -> bool {
+        (self.stop)(EXTRACT_SHARE)
+    }
+
+    /// Tries the cheapest tree.
+    pub fn first(&mut self, g: &mut Graph, root: egg::Id) {
+        self.reading(g, |trials, g| {
+            let candidates = Candidates::new(g, trials.model, vec![]);
+            trials.plan(g, root, &Plan::plain(candidates.tree(&Default::default())), true);
+        });
+    }
+
+    /// Works on an e-graph that does not change. The journal holds its trace for as long: it grows by what
+    /// is extracted.
+    fn reading<R>(&mut self, g: &mut Graph, work: impl FnOnce(&mut Self, &Graph) -> R) -> R {
+        if let (Some(journal), Some(trace)) = (&mut self.journal, g.analysis.trace.take()) {
+            journal.trace = trace;
+        }
+        let out = work(self, g);
+        g.analysis.trace = self.journal.as_mut().map(|j| std::mem::take(&mut j.trace));
+        out
+    }
+
+    /// Tries the extractions of an e-graph; whether no choice of one member a class is cheaper than
+    /// the best that was seen.
+    pub fn all(&mut self, g: &mut Graph, root: egg::Id, effort: Effort, trials: usize) -> bool {
+        let families = if self.stopped() { vec![] } else { families(g) };
+        self.reading(g, |all, g| all.plans(g, root, families, effort, trials))
+    }
+
+    fn plans(&mut self, g: &Graph, root: egg::Id, families: Vec<Vec<egg::Id>>, effort: Effort, trials: usize) -> bool {
+        let candidates = Candidates::new(g, self.model, families);
+        let plain = Plan::plain(candidates.tree(&Default::default()));
+        let mut best = self.plan(g, root, &plain, true).map(|cost| (cost, plain));
+        if self.stopped() {
+            return false;
+        }
+        let dag = Plan::plain(Rc::new(candidates.dag(&|| self.stopped())));
+        best = cheaper(best, self.plan(g, root, &dag, true).map(|cost| (cost, dag)));
+        if let Some((cost, plan)) = best.take() {
+            best = Some(self.keep(g, root, &candidates, cost, plan));
+        }
+        let every = Plan::keep_all(&candidates);
+        if !candidates.families.is_empty()
+            && let Some(cost) = self.plan(g, root, &every, true)
+        {
+            best = cheaper(best, Some(self.keep(g, root, &candidates, cost, every)));
+        }
+        let (found, proved) = self.exact(&candidates, root, effort);
+        if let Some(choice) = found {
+            let plan = Plan::plain(Rc::new(choice));
+            best = cheaper(best, self.plan(g, root, &plan, true).map(|cost| (cost, plan)));
+        }
+        if let Some((cost, plan)) = best.filter(|_| !proved || !candidates.families.is_empty()) {
+            self.change(g, root, &candidates, (cost, plan), trials);
+        }
+        proved
+    }
+
+    /// The exact search; a choice that is cheaper than all that was seen, and whether none is left.
+    pub fn exact(&mut self, all: &Candidates<'_>, root: egg::Id, effort: Effort) -> (Option<Choice>, bool) {
+        let (g, stop) = (all.graph(), self.stop);
+        let known = self.best.as_ref().map(|b| b.cost);
+        let mut price = |choice: &Choice| self.price(g, root, choice);
+        let found = exact(all, root, effort, known, &mut price, &|| stop(EXTRACT_SHARE));
+        (found.best.map(|(_, choice)| choice), found.proved)
+    }
+
+    /// The cost of a choice, just as it is: tensors that are copied element by element are copied.
+    pub fn price(&mut self, g: &Graph, root: egg::Id, choice: &Choice) -> Option<f64> {
+        self.plan(g, root, &Plan::plain(Rc::new(choice.clone())), false)
+    }
+
+    /// Keeps tensors one by one for as long as that helps.
+    fn keep(&mut self, g: &Graph, root: egg::Id, all: &Candidates<'_>, mut cost: f64, mut plan: Plan) -> (f64, Plan) {
+        for _ in 0..2 {
+            let before = cost;
+            for family in all.families.iter().take(MAX_FAMILIES) {
+                if self.stopped() {
+                    return (cost, plan);
+                }
+                let with = plan.toggled(all, family);
+                match self.plan(g, root, &with, true) {
+                    Some(new) if new < cost - 1e-9 => (cost, plan) = (new, with),
+                    _ => {}
+                }
+            }
+            if cost >= before {
+                break;
+            }
+        }
+        (cost, plan)
+    }
+
+    /// Changes single choices for as long as that helps.
+    fn change(
+        &mut self,
+        g: &Graph,
+        root: egg::Id,
+        all: &Candidates<'_>,
+        (mut cost, mut plan): (f64, Plan),
+        mut trials: usize,
+    ) {
+        loop {
+            let before = cost;
+            for class in order(g.find(root), &plan.top) {
+                for node in &all.nodes[&class] {
+                    let possible = extracted_kids(node).iter().all(|k| plan.top.contains_key(k));
+                    if plan.top.get(&class) == Some(node) || !possible {
+                        continue;
+                    }
+                    if trials == 0 || self.stopped() {
+                        return;
+                    }
+                    trials -= 1;
+                    let old = Rc::make_mut(&mut plan.top).insert(class, node.clone());
+                    match self.plan(g, root, &plan, true) {
+                        Some(new) if new < cost - 1e-9 => cost = new,
+                        _ => drop(old.map(|o| Rc::make_mut(&mut plan.top).insert(class, o))),
+                    }
+                }
+            }
+            if cost >= before {
+                return;
+            }
+        }
+    }
+
+    /// Turns what loops compute again and again into tables, for as long as that helps.
+    pub fn tabulate(&mut self) {
+        let Some(best) = &self.best else { return };
+        let mut flat = best.flat.clone();
+        let mut cost = best.cost;
+        let mut tried: Vec<Target> = vec![];
+        for _ in 0..MAX_TABLES {
+            let mut improved = false;
+            for target in tabulate::candidates(&mut flat) {
+                if tried.contains(&target) {
+                    continue;
+                }
+                if tried.len() == MAX_TARGETS || self.stopped() {
+                    return;
+                }
+                tried.push(target.clone());
+                let with = tabulate::tabulated(&flat, &target);
+                if let Some(new) = self.term(with.clone())
+                    && new < cost - 1e-9
+                {
+                    (cost, flat, improved) = (new, with, true);
+                    break;
+                }
+            }
+            if !improved {
+                return;
+            }
+        }
+    }
+
+    /// The cost of the term that a plan makes; with `copies`, a tensor that would be copied is taken
+    /// as it is.
+    fn plan(&mut self, g: &Graph, root: egg::Id, plan: &Plan, copies: bool) -> Option<f64> {
+        let mut terms = Terms::default();
+        let mut builder = Builder::new(g, plan, self.def.params.len());
+        builder.copies = copies;
+        let id = builder.term(&mut terms, root, 0)?;
+        let total = builder.total;
+        // In a loop that never runs all variables are alike, so a class may have a member whose variable
+        // is bound at another type where the class stands. Such a choice makes no term.
+        crate::types::verify::closed(&terms, id, &self.params()).ok()?;
+        let before = self.best.as_ref().map(|b| b.cost);
+        let cost = self.term(Known { terms, id, total });
+        if let Some(journal) = self.journal.as_mut().filter(|_| self.best.as_ref().map(|b| b.cost) != before) {
+            retraced(g, plan, &mut journal.trace, root);
+        }
+        cost
+    }
+
+    fn params(&self) -> Vec<Ty> {
+        self.def.params.iter().map(|p| p.ty).collect()
+    }
+
+    /// The cost of a let-free term after elaboration; the best one is kept.
+    fn term(&mut self, flat: Known) -> Option<f64> {
+        let mut terms = flat.terms.clone();
+        let params = self.params();
+        let id = elaborate(&mut terms, flat.id, &params, &flat.total, self.model);
+        crate::types::verify::closed(&terms, id, &params).ok()?;
+        let cost = self.costing.term(id, self.def, &terms);
+        if self.best.as_ref().is_none_or(|b| cost < b.cost - 1e-9) {
+            if let Some(journal) = &mut self.journal {
+                let (flat, shared) = ((flat.terms.clone(), flat.id), (terms.clone(), id));
+                journal.note(Candidate { flat, shared, cost });
+            }
+            self.best = Some(Best { flat, terms, id, cost });
+        }
+        Some(cost)
+    }
+}
+
+fn cheaper(a: Option<(f64, Plan)>, b: Option<(f64, Plan)>) -> Option<(f64, Plan)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}

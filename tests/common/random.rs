@@ -1,0 +1,109 @@
+//! One random program through the optimizer: what it means before and after, and what it costs.
+
+use super::generate::{self, Knobs};
+use super::{agree, arguments, knossos, read};
+use daedal::cost::Model;
+use daedal::eval::{Interpreter, Value};
+use daedal::ir::{Def, Program, print};
+use daedal::pipeline::{Options, optimize_with};
+use daedal::rewrite::egraph::pattern::Compiled;
+use daedal::rules::Level;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+fn finite(v: &Value) -> bool {
+    match v {
+        Value::Scalar(l) => l.as_f64().is_none_or(f64::is_finite),
+        Value::Tuple(parts) => parts.iter().all(finite),
+        Value::Tensor(t) => t.data.iter().all(finite),
+    }
+}
+
+/// Compares the original with the optimized program on one call. A failure may vanish, never appear.
+///
+/// # Errors
+/// What differs.
+pub fn compare(before: &Program, after: &Program, name: &str, args: &[Value], float: Level) -> Result<(), String> {
+    let (one, two) = (Interpreter::new(before), Interpreter::new(after));
+    let def =
+        |p: &Program| p.defs.values().find(|d| d.name() == name && d.params.len() == args.len()).cloned().unwrap();
+    let find = |p: &Program, like: &Def| p.defs.values().find(|d| d.fun == like.fun).cloned().unwrap();
+    let def = before
+        .named(name)
+        .into_iter()
+        .find(|d| d.params.len() == args.len() && one.run(d, args).is_ok())
+        .cloned()
+        .unwrap_or_else(|| def(before));
+    let Ok(want) = one.run(&def, args) else { return Ok(()) };
+    let have = two.run(&find(after, &def), args).map_err(|d| format!("`{name}` fails after optimization: {d}"))?;
+    let good = match float {
+        Level::Exact => agree(&want, &have, 0.0),
+        // Where the reals have no value, no rule promises one.
+        Level::Real => {
+            !finite(&want) || agree(&want, &have, 1e-9) || near(&want, &have, one.magnitude().max(two.magnitude()))
+        }
+    };
+    if good { Ok(()) } else { Err(format!("`{name}`: expected {}, found {}", want.to_json(), have.to_json())) }
+}
+
+/// Equal up to rounding at the scale of the numbers on the way.
+fn near(a: &Value, b: &Value, scale: f64) -> bool {
+    match (a, b) {
+        (Value::Scalar(x), Value::Scalar(y)) => match (x.as_f64(), y.as_f64()) {
+            (Some(p), Some(q)) => (p - q).abs() <= 1e-9 * scale.max(1.0),
+            _ => x == y,
+        },
+        (Value::Tuple(x), Value::Tuple(y)) => x.iter().zip(y.iter()).all(|(p, q)| near(p, q, scale)),
+        (Value::Tensor(x), Value::Tensor(y)) => {
+            x.dims == y.dims && x.data.iter().zip(&y.data).all(|(p, q)| near(p, q, scale))
+        }
+        _ => false,
+    }
+}
+
+/// Whether no definition costs more than before, by the published model, recomputed from the text.
+///
+/// # Errors
+/// One that does, or one whose cost is not what the optimizer says.
+pub fn recosted(before: &Program, after: &Program, rows: &[daedal::pipeline::Row]) -> Result<(), String> {
+    let (old, new) = (knossos::costs(&print::program(before)), knossos::costs(&print::program(after)));
+    if old.len() != new.len() || new.len() != rows.len() {
+        return Err(format!("{} definitions, then {}, and {} rows", old.len(), new.len(), rows.len()));
+    }
+    for (((name, a), (_, b)), row) in old.iter().zip(&new).zip(rows) {
+        if *b > a + 1e-6 {
+            return Err(format!("`{name}` costs {a} before and {b} after"));
+        }
+        for (mine, theirs) in [(a, row.cost_before), (b, row.cost_after)] {
+            if (mine - theirs).abs() > 1e-6 * theirs.abs().max(1.0) {
+                return Err(format!("`{name}` costs {mine}, not {theirs}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Optimizes the random program of a seed and checks meaning, and under the published model cost;
+/// whether it got cheaper. What replays derivations belongs here too.
+///
+/// # Errors
+/// What is wrong, with the program.
+pub fn checked(seed: u64, rules: &[Compiled<'_>], float: Level, knobs: &Knobs) -> Result<bool, String> {
+    let made = generate::program(seed, knobs);
+    let before = read("random.ks", &made.text).map_err(|d| d.to_string())?;
+    let cost = if seed.is_multiple_of(2) { Model::Knossos } else { Model::Analytic };
+    let options = Options { cost, float, max_nodes: 600, threads: 1, ..Options::standard() };
+    let after = catch_unwind(AssertUnwindSafe(|| optimize_with(&before, rules, &options)))
+        .map_err(|_| format!("seed {seed} ({cost:?}, {float}): the optimizer panics\n{}", made.text))?
+        .map_err(|d| format!("seed {seed} ({cost:?}, {float}): {d}\n{}", made.text))?;
+    let main = before.named("main")[0].clone();
+    let args = arguments(&main, &made.args).map_err(|e| format!("seed {seed}: {e}"))?;
+    let told = |e: String| {
+        let after = print::program(&after.program);
+        format!("seed {seed} ({cost:?}, {float}): {e}\n{}\n{after}\nargs {:?}", made.text, made.args)
+    };
+    compare(&before, &after.program, "main", &args, float).map_err(told)?;
+    if cost == Model::Knossos {
+        recosted(&before, &after.program, &after.rows).map_err(told)?;
+    }
+    Ok(after.rows.iter().any(|r| r.cost_after < r.cost_before))
+}
