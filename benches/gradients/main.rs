@@ -6,7 +6,11 @@
 //! and in brackets the middle one. With `--daedal` the optimized objectives and their gradients (value
 //! and gradient together, as the hand-written ones) are timed too; `--write FILE` puts the table into its
 //! section of a page. Needs g++, or what CXX names.
-#![allow(clippy::unwrap_used, reason = "a benchmark that meets what it does not expect should stop there")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a benchmark that meets what it does not expect should stop there"
+)]
 
 mod baseline;
 mod check;
@@ -225,17 +229,33 @@ fn write(path: &Path, lines: &[String]) {
     std::fs::rename(&beside, path).unwrap();
 }
 
+/// The command line.
+struct Words {
+    daedal: bool,
+    page: Option<PathBuf>,
+    names: Vec<String>,
+}
+
+fn words() -> Words {
+    let mut out = Words { daedal: false, page: None, names: vec![] };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            // Cargo adds it.
+            "--bench" => {}
+            "--daedal" => out.daedal = true,
+            "--write" => out.page = Some(words.next().expect("--write needs a file").into()),
+            _ => {
+                assert!(!word.starts_with("--"), "the options are --daedal and --write FILE");
+                out.names.push(word);
+            }
+        }
+    }
+    out
+}
+
 fn main() {
-    // Cargo adds `--bench`.
-    let words: Vec<String> = std::env::args().skip(1).filter(|w| w != "--bench").collect();
-    let mut words = words;
-    let page = words.iter().position(|w| w == "--write").map(|at| {
-        words.remove(at);
-        assert!(at < words.len(), "--write needs a file");
-        PathBuf::from(words.remove(at))
-    });
-    let (options, names): (Vec<String>, Vec<String>) = words.into_iter().partition(|w| w.starts_with("--"));
-    assert!(options.iter().all(|o| o == "--daedal"), "the options are --daedal and --write FILE");
+    let Words { daedal, page, names } = words();
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();
     let tools = Toolchain::discover(std::env::var("CXX").ok(), Some(folder.path().join("cache")));
@@ -281,7 +301,6 @@ fn main() {
                 gradient: timer(library, w, &format!("{entry}_gradient"), true),
             })
         });
-        let daedal = options.iter().any(|o| o == "--daedal");
         let mut row = Row {
             hand: hand.collect(),
             daedal_primal: daedal.then(|| daedal_primal(&root, w, &tools)),
