@@ -148,6 +148,15 @@ pub fn meaning(library: &Arc<Library>, entry: &str, case: &Case, program: &Progr
     agree(&format!("{entry} beside the interpreter"), &primal.outputs().concat(), &want, 1e-10);
 }
 
+/// Compares a value with its gradient with what a baseline writes.
+pub fn gradient(library: &Arc<Library>, entry: &str, case: &Case, made: &Value) {
+    let mut have = vec![];
+    flat(&made.to_json(), &mut have);
+    let mut call = Call::new(library, &format!("{entry}_gradient"), &case.sizes, &case.inputs, &outputs(case, true));
+    call.run();
+    agree(&format!("the gradient beside {entry}"), &have, &call.outputs().concat(), 1e-9);
+}
+
 fn flat(json: &Json, out: &mut Vec<f64>) {
     match json {
         Json::Array(each) => each.iter().for_each(|j| flat(j, out)),

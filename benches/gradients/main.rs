@@ -3,9 +3,14 @@
 //! `cargo bench --bench gradients [-- NAME…]` compiles the baselines of `benches/baselines/` with and
 //! without `-ffast-math`, checks each (`check.rs`), and times it on the data of `workloads.rs`, one thread.
 //! Everything takes turns, so that a slow moment of the machine hits all; the table has the least time
-//! and in brackets the middle one. With `--daedal` the optimized objectives are timed too. Needs g++, or
-//! what CXX names.
-#![allow(clippy::unwrap_used, reason = "a benchmark that meets what it does not expect should stop there")]
+//! and in brackets the middle one. With `--daedal` the optimized objectives and their gradients (value
+//! and gradient together, as the hand-written ones) are timed too; `--write FILE` puts the table into its
+//! section of a page. Needs g++, or what CXX names.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a benchmark that meets what it does not expect should stop there"
+)]
 
 mod baseline;
 mod check;
@@ -13,6 +18,8 @@ mod data;
 mod workloads;
 
 use baseline::Call;
+use daedal::ad::{self, Mode, Wanted};
+use daedal::eval::Value;
 use daedal::pipeline::{self, Options};
 use daedal::run::{Native, Toolchain};
 use libloading::Library;
@@ -20,7 +27,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use workloads::Workload;
+use workloads::{Meaning, Workload};
 
 /// How often everything has its turn, and how long a turn is at least, in seconds.
 const TURNS: usize = 9;
@@ -114,9 +121,36 @@ fn daedal_primal(root: &Path, w: &Workload, tools: &Toolchain) -> Timer {
     })
 }
 
-/// The gradient as Daedal derives, optimizes and compiles it: by the inputs that `w.meaning` names.
-fn daedal_gradient(_root: &Path, _w: &Workload, _tools: &Toolchain) -> Option<Timer> {
-    None
+/// Value and gradient as Daedal derives, optimizes and compiles them, by the inputs that `w.meaning`
+/// names; nothing where the derivatives are no gradient of one number. The result is compared with that
+/// of the first hand-written one before anything is timed.
+fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<Library>) -> Option<Timer> {
+    let Meaning::Gradient(inputs) = w.meaning else { return None };
+    let program = check::program(root, &w.objective);
+    let def = check::definition(&program, &w.objective);
+    let wrt = (0..def.params.len()).map(|k| inputs.contains(&k)).collect();
+    let wanted = Wanted { fun: def.fun, mode: Mode::Reverse, wrt, value: true };
+    let (derived, fun) = ad::derive(&program, &wanted).unwrap_or_else(|d| panic!("{d}"));
+    let options = Options { defs: vec![fun.sig().name.clone()], ..Options::standard() };
+    let optimized = pipeline::optimize(&derived, &options).unwrap_or_else(|d| panic!("{d}")).program;
+    let def = optimized.defs.values().find(|d| d.name() == fun.sig().name).unwrap();
+    let with_adjoint = |case: &workloads::Case| {
+        let mut arguments = check::arguments(def, case);
+        arguments.push(Value::from_json(&serde_json::json!(1.0), def.params.last().unwrap().ty).unwrap());
+        arguments
+    };
+    let native = Native::compile(&optimized, def, tools).unwrap_or_else(|d| panic!("{d}"));
+    let entry = w.precise.unwrap_or(w.entries[0]);
+    for case in &w.small {
+        let made = native.call(&with_adjoint(case)).unwrap_or_else(|d| panic!("{d}"));
+        check::gradient(library, entry, case, &made);
+    }
+    let arguments = with_adjoint(&w.large);
+    Some(Box::new(move || {
+        let call = || native.time(&arguments, 3).unwrap_or_else(|d| panic!("{d}"));
+        let first = call();
+        vec![first.min_seconds, first.median_seconds]
+    }))
 }
 
 /// All times of a row: for each hand-written one primal and gradient, then Daedal's.
@@ -139,8 +173,9 @@ fn measure(row: &mut Row) -> (Vec<[Times; 2]>, [Option<Times>; 2]) {
     (hand, [next(), next()].map(|t| Some(t).filter(|t| !t.0.is_empty())))
 }
 
-/// A line for each entry, compiled the way that makes the faster gradient.
-fn print(w: &Workload, row: &mut Row) {
+/// A line for each entry, compiled the way that makes the faster gradient; the same for the page.
+fn print(w: &Workload, row: &mut Row) -> Vec<String> {
+    let mut page = vec![];
     let (hand, [primal, gradient]) = measure(row);
     let text = |t: &Option<Times>| t.as_ref().map_or("-".into(), Times::text);
     let ratio = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or("-".into(), |(a, b)| format!("{:.2}", a / b));
@@ -163,14 +198,64 @@ fn print(w: &Workload, row: &mut Row) {
             ratio(least(&primal), Some(p.least())),
             ratio(least(&gradient), Some(g.least())),
         );
+        let ms = |t: Option<f64>| t.map_or("-".into(), |t| format!("{:.3}", 1e3 * t));
+        page.push(format!(
+            "| {} | {} | `{}` | {} | {} | {} | {} | {} | {} | {} |",
+            w.name,
+            w.shape,
+            h.entry,
+            ms(Some(p.least())),
+            ms(Some(g.least())),
+            ms(least(&primal)),
+            ms(least(&gradient)),
+            ratio(Some(g.least()), Some(p.least())),
+            ratio(least(&gradient), least(&primal)),
+            ratio(least(&gradient), Some(g.least())),
+        ));
     }
+    page
+}
+
+/// Replaces the section of a page between its two comments.
+fn write(path: &Path, lines: &[String]) {
+    const MARKS: [&str; 2] = ["<!-- gradients: begin -->", "<!-- gradients: end -->"];
+    let old = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let [from, to] = MARKS.map(|m| old.find(m).unwrap_or_else(|| panic!("{} has no line {m}", path.display())));
+    let head = "| workload | size | hand-written | primal | gradient | Daedal primal | gradient | ratio by hand | ratio | to hand |";
+    let table = format!("{head}\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n{}", lines.join("\n"));
+    let text = format!("{}\n{table}\n{}", &old[..from + MARKS[0].len()], &old[to..]);
+    let beside = path.with_extension("new");
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(&beside, path).unwrap();
+}
+
+/// The command line.
+struct Words {
+    daedal: bool,
+    page: Option<PathBuf>,
+    names: Vec<String>,
+}
+
+fn words() -> Words {
+    let mut out = Words { daedal: false, page: None, names: vec![] };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            // Cargo adds it.
+            "--bench" => {}
+            "--daedal" => out.daedal = true,
+            "--write" => out.page = Some(words.next().expect("--write needs a file").into()),
+            _ => {
+                assert!(!word.starts_with("--"), "the options are --daedal and --write FILE");
+                out.names.push(word);
+            }
+        }
+    }
+    out
 }
 
 fn main() {
-    // Cargo adds `--bench`.
-    let words: Vec<String> = std::env::args().skip(1).filter(|w| w != "--bench").collect();
-    let (options, names): (Vec<String>, Vec<String>) = words.into_iter().partition(|w| w.starts_with("--"));
-    assert!(options.iter().all(|o| o == "--daedal"), "the only option is --daedal");
+    let Words { daedal, page, names } = words();
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();
     let tools = Toolchain::discover(std::env::var("CXX").ok(), Some(folder.path().join("cache")));
@@ -203,6 +288,7 @@ fn main() {
         "p/hand",
         "g/hand"
     );
+    let mut lines = vec![];
     for w in &chosen {
         let libraries = &libraries[w.file];
         check_all(&root, w, libraries);
@@ -215,12 +301,14 @@ fn main() {
                 gradient: timer(library, w, &format!("{entry}_gradient"), true),
             })
         });
-        let daedal = options.iter().any(|o| o == "--daedal");
         let mut row = Row {
             hand: hand.collect(),
             daedal_primal: daedal.then(|| daedal_primal(&root, w, &tools)),
-            daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools)).flatten(),
+            daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools, &libraries[0])).flatten(),
         };
-        print(w, &mut row);
+        lines.extend(print(w, &mut row));
+    }
+    if let Some(page) = page {
+        write(&page, &lines);
     }
 }

@@ -11,7 +11,8 @@ use super::scatter;
 use super::solve::{Plan, solve};
 use super::walk::Walk;
 use crate::diag::Result;
-use crate::ir::{Head, Id, Lit, Scalar, Ty, TyKind};
+use crate::ir::{Head, Id, Lit, Op, Scalar, Ty, TyKind};
+use crate::types::shape::lowered;
 
 /// What an adjoint has the shape of.
 #[derive(Clone)]
@@ -147,11 +148,17 @@ impl Walk<'_, '_> {
 fn summed(e: &mut Emit<'_>, p: Piece) -> Id {
     let mut term = p.value;
     let ty = e.ty(term);
-    for item in p.items.into_iter().rev() {
+    let mut items = p.items;
+    while let Some(item) = items.pop() {
         term = match item {
             Item::Loop(extent) => e.sum(extent, term),
-            Item::Guard(c) => match e.terms.as_lit(c) {
-                Some(Lit::Bool(true)) => term,
+            Item::Guard(c) => match (e.terms.as_lit(c), items.last()) {
+                (Some(Lit::Bool(true)), _) => term,
+                (_, Some(Item::Loop(extent))) if let Some(bound) = below_index(e, c) => {
+                    let extent = *extent;
+                    items.pop();
+                    summed_above(e, extent, bound, term)
+                }
                 _ => {
                     let zero = e.float(ty.as_scalar().unwrap_or(Scalar::F64), 0.0);
                     e.put(Head::If, [c, term, zero])
@@ -160,6 +167,39 @@ fn summed(e: &mut Emit<'_>, p: Piece) -> Id {
         };
     }
     term
+}
+
+/// What the innermost index has to be greater than for a condition to hold, outside of its loop.
+fn below_index(e: &mut Emit<'_>, c: Id) -> Option<Id> {
+    let kids = e.terms.kids(c).to_vec();
+    let index = matches!(e.terms.head(c), Head::Op(Op::Lt)) && matches!(e.terms.head(kids[1]), Head::Var(0, _));
+    if !index || e.ty(kids[0]) != Ty::int() {
+        return None;
+    }
+    lowered(e.terms, kids[0], 1)
+}
+
+/// The sum over the indices greater than a bound: the loop starts there, so it does no round for nothing.
+fn summed_above(e: &mut Emit<'_>, extent: Id, bound: Id, term: Id) -> Id {
+    // The bound may be any integer: what lies outside of the loop is moved to its ends.
+    let (one, none) = (e.int(1), e.int(-1));
+    let last = e.sub(extent, one);
+    let bound = e.op(Op::Max, [bound, none]);
+    let bound = e.op(Op::Min, [bound, last]);
+    let start = e.add(bound, one);
+    let count = e.sub(extent, start);
+    let inside = e.terms.shift(start, 1);
+    let term = e.terms.map_free(term, 0, &mut |t, i, ty, under| {
+        let var = t.var(i + under as u32, ty);
+        match i {
+            0 => {
+                let start = t.shift(inside, under);
+                t.op(Op::Add, [var, start])
+            }
+            _ => var,
+        }
+    });
+    e.sum(count, term)
 }
 
 /// What a piece of a tuple is for one part.

@@ -7,6 +7,7 @@ use super::gather::Like;
 use super::normal::normal;
 use super::requests::{Key, Mode, Request, Requests, packed};
 use super::scalar::Partials;
+use super::split::split;
 use super::walk::{Active, Entry, Walk, has_floats};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty};
@@ -323,7 +324,12 @@ impl<'a> Maker<'a> {
             return Err(Diagnostic::bug(format!("`{}` has no body to differentiate", def.name())));
         };
         let mode = usize::from(key.mode == Mode::Reverse);
-        let body = normal(&mut self.terms, &self.inline[mode], body);
+        let mut body = normal(&mut self.terms, &self.inline[mode], body);
+        // Tables of what both ways need are what checkpoints do without.
+        if key.mode == Mode::Reverse && !self.checkpoint {
+            let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
+            body = split(&mut self.terms, &tys, body);
+        }
         let (body, over_parts) = match self.checkpoint && key.mode == Mode::Reverse {
             true => checkpoint(&mut self.terms, body, has_floats),
             false => (body, FxHashSet::default()),

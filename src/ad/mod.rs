@@ -27,6 +27,7 @@ mod scalar;
 mod scatter;
 mod sequence;
 mod solve;
+mod split;
 mod walk;
 
 pub use make::{Wanted, complete, derive};

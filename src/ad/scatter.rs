@@ -11,7 +11,10 @@ use super::piece::{Item, Piece, Step, mentioned, simple};
 use super::solve::{free_to_move, moved, put_out};
 use super::walk::Walk;
 use crate::diag::Result;
-use crate::ir::{Head, Id, Monoid, Op, Ty, TyKind};
+use crate::ir::{Head, Id, Monoid, Op, Terms, Ty, TyKind};
+
+/// Tensors of sums have no more axes than this.
+const MAX_RANK: usize = 3;
 
 /// The tensor that pieces are added up to.
 pub struct Target {
@@ -54,6 +57,12 @@ impl Walk<'_, '_> {
     pub fn scattered(&mut self, target: &Target, piece: Piece) -> Result<Piece> {
         let p = self.down_to_leaves(target, piece);
         let p = summed_inside(&mut self.e, p);
+        let (total, bounds) = bounds(&mut self.e, &p.items);
+        let depth = self.e.depth();
+        let (p, always) = self.summed_before(p, &bounds);
+        let by = self.e.depth() - depth;
+        let total = self.e.terms.shift(total, by);
+        let bounds: Vec<Id> = bounds.into_iter().map(|b| self.e.terms.shift(b, by)).collect();
         let axes = target.sizes.len();
         let mut index = vec![];
         let mut rest = p.steps.clone();
@@ -72,16 +81,52 @@ impl Walk<'_, '_> {
                 self.force(target.leaf, &like, vec![piece])?
             }
         };
-        let (total, bounds) = bounds(&mut self.e, &p.items);
         let sizes: Vec<Id> = target.sizes.iter().map(|s| self.e.now(*s)).collect();
         let masked = p.items.iter().any(|i| matches!(i, Item::Guard(_))) || !exact(&self.e, &p.items);
         let count = if masked { unless_empty(&mut self.e, &sizes, total) } else { total };
-        let body = self.pair(target, &p, (&index, value), &bounds);
+        let body = self.pair(target, &p, (&index, value, always), &bounds);
         let kids: Vec<Id> = sizes.iter().copied().chain([count, body]).collect();
         let made = self.e.put(Head::Scatter(axes), kids);
         let made = self.e.bind(made);
         let value = self.nested(target, made);
         Ok(Piece { depth: self.e.depth(), items: vec![], steps: vec![], value })
+    }
+
+    /// The piece with its value read of a tensor of sums, where the value is a sum whose index comes
+    /// first in all tensors that it reads: then one pass over these adds up all values side by side.
+    /// Whether that was done: then the value is there, and 0, where the conditions do not hold.
+    fn summed_before(&mut self, p: Piece, bounds: &[Id]) -> (Piece, bool) {
+        let (loops, e) = (bounds.len(), &mut self.e);
+        let kids = e.terms.kids(p.value).to_vec();
+        let fits = e.terms.head(p.value) == Head::Reduce(Monoid::Add, 1)
+            && (1..=MAX_RANK).contains(&loops)
+            && e.ty(p.value).as_scalar().is_some()
+            && mentioned(e.terms, kids[0], loops).is_empty()
+            && first_everywhere(e.terms, kids[1], loops);
+        if !fits {
+            return (p, false);
+        }
+        let extent = put_out(e, kids[0], loops);
+        // The index of the sum goes from inside of the loops to the outside.
+        let mut element = e.terms.map_free(kids[1], 0, &mut |t, i, ty, under| match i as usize {
+            0 => t.var((loops + under) as u32, ty),
+            i if i <= loops => t.var((i - 1 + under) as u32, ty),
+            i => t.var((i + under) as u32, ty),
+        });
+        let none = zero(e, e.ty(element));
+        for c in conditions(e, &p.items, loops) {
+            element = e.put(Head::If, [c, element, none]);
+        }
+        let inside: Vec<Id> = bounds.iter().map(|b| e.terms.shift(*b, 1)).collect();
+        let values = e.put(Head::Build(loops), inside.into_iter().chain([element]));
+        let sums = e.put(Head::Reduce(Monoid::Add, 1), [extent, values]);
+        let sums = e.bind(sums);
+        let mut p = p.now(e);
+        let of = e.now(sums);
+        let mut kids: Vec<Id> = (0..loops).rev().map(|k| e.terms.var(k as u32, Ty::int())).collect();
+        kids.push(e.terms.shift(of, loops));
+        p.value = e.put(Head::Index(loops), kids);
+        (p, true)
     }
 
     fn element_like(&mut self, target: &Target, whole: Id) -> Like {
@@ -122,8 +167,9 @@ impl Walk<'_, '_> {
         p
     }
 
-    /// Index and value for one number of the loop, as the body of the scatter.
-    fn pair(&mut self, target: &Target, p: &Piece, (index, value): (&[Id], Id), bounds: &[Id]) -> Id {
+    /// Index and value for one number of the loop, as the body of the scatter. A value that is `always`
+    /// there is read whatever the conditions, so that no arm hides what it is read of.
+    fn pair(&mut self, target: &Target, p: &Piece, (index, value, always): (&[Id], Id, bool), bounds: &[Id]) -> Id {
         let outer = self.e.depth();
         let flat = self.e.enter(Ty::int());
         let inside = self.e.depth();
@@ -151,14 +197,18 @@ impl Walk<'_, '_> {
         };
         let zeros: Vec<Id> = index.iter().map(|_| self.e.int(0)).collect();
         let index = pack(&mut self.e, index);
-        let mut body = self.e.put(Head::Tuple, [index, value]);
-        if !conditions.is_empty() {
-            let nowhere = pack(&mut self.e, zeros);
-            let nothing = nothing(&mut self.e, target.leaf);
-            let nothing = self.e.put(Head::Tuple, [nowhere, nothing]);
-            for c in conditions.into_iter().rev() {
-                body = self.e.put(Head::If, [c, body, nothing]);
-            }
+        let nowhere = pack(&mut self.e, zeros);
+        let (mut body, mut nothing) = (index, nowhere);
+        if !always {
+            let zero = zero(&mut self.e, target.leaf);
+            body = self.e.put(Head::Tuple, [index, value]);
+            nothing = self.e.put(Head::Tuple, [nowhere, zero]);
+        }
+        for c in conditions.into_iter().rev() {
+            body = self.e.put(Head::If, [c, body, nothing]);
+        }
+        if always {
+            body = self.e.put(Head::Tuple, [body, value]);
         }
         let body = self.e.close(inside, body);
         self.e.leave(outer);
@@ -194,6 +244,52 @@ impl Walk<'_, '_> {
     }
 }
 
+/// Whether variable 0 is the first index of each tensor that it is an index of, before those of the
+/// `loops` next variables.
+fn first_everywhere(terms: &Terms, id: Id, loops: usize) -> bool {
+    let (head, kids) = (terms.head(id), terms.kids(id));
+    if !terms.free(id).has(0) {
+        return true;
+    }
+    // Other binders would give variables other numbers.
+    if (0..kids.len()).any(|k| head.binds(k, kids.len()) > 0) {
+        return false;
+    }
+    if let Head::Index(d) = head {
+        let own = kids[..d].iter().position(|i| terms.free(*i).has(0));
+        let before = own.map_or(&kids[..0], |at| &kids[..at]);
+        let tensor = if own.is_some() { &kids[d..] } else { &kids[..0] };
+        if before.iter().chain(tensor).any(|k| terms.free(*k).outside(1).below(loops)) {
+            return false;
+        }
+    }
+    kids.iter().all(|k| first_everywhere(terms, *k, loops))
+}
+
+/// The conditions of items under all `loops`, with one more variable around these, the innermost first.
+fn conditions(e: &mut Emit<'_>, items: &[Item], loops: usize) -> Vec<Id> {
+    let (mut out, mut seen) = (vec![], 0);
+    for item in items {
+        let (Item::Loop(id) | Item::Guard(id)) = *item;
+        let here = e.terms.map_free(id, 0, &mut |t, i, ty, under| match (i as usize) < seen {
+            true => t.var((i as usize + loops - seen + under) as u32, ty),
+            false => t.var((i as usize - seen + loops + 1 + under) as u32, ty),
+        });
+        match item {
+            Item::Guard(_) => out.push(here),
+            Item::Loop(_) => {
+                if !is_bound(e, id, seen) {
+                    let i = e.terms.var((loops - 1 - seen) as u32, Ty::int());
+                    out.push(e.op(Op::Lt, [i, here]));
+                }
+                seen += 1;
+            }
+        }
+    }
+    out.reverse();
+    out
+}
+
 /// The piece with the loops that only its value depends on as sums in the value: the fewer additions
 /// at an index, the better.
 fn summed_inside(e: &mut Emit<'_>, mut p: Piece) -> Piece {
@@ -221,11 +317,11 @@ fn summed_inside(e: &mut Emit<'_>, mut p: Piece) -> Piece {
 }
 
 /// The zero of a type of numbers and tuples.
-fn nothing(e: &mut Emit<'_>, ty: Ty) -> Id {
+fn zero(e: &mut Emit<'_>, ty: Ty) -> Id {
     match ty.kind() {
         TyKind::Scalar(s) if s.is_float() => e.float(*s, 0.0),
         TyKind::Tuple(parts) => {
-            let parts: Vec<Id> = parts.iter().map(|p| nothing(e, *p)).collect();
+            let parts: Vec<Id> = parts.iter().map(|p| zero(e, *p)).collect();
             e.put(Head::Tuple, parts)
         }
         _ => e.put(Head::Tuple, []),

@@ -5,6 +5,7 @@
 //! loop over i. Only terms that cannot fail are tabulated: a table computes all its elements.
 
 use super::inline::{Site, bound_extents, site};
+use crate::ir::op::Class;
 use crate::ir::{Free, Head, Id, Lit, Node, Terms, deep};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -33,15 +34,29 @@ pub struct Target {
     made: bool,
 }
 
-/// The terms that tables could hold, larger ones first.
+/// The terms that tables could hold: what takes loops or transcendental functions before what does
+/// not, and larger ones first.
 pub fn candidates(known: &mut Known) -> Vec<Target> {
     let id = known.id;
     let mut walk = Walk { known, scope: vec![], target: None, found: vec![], seen: FxHashSet::default(), frames: 0 };
     walk.collect(id, 0);
     let mut found = walk.found;
-    found.sort_by_key(|t| (!t.made, std::cmp::Reverse((known.terms.size(t.site.0), t.site.0))));
+    let terms = &known.terms;
+    let mut dear: FxHashMap<Id, bool> = FxHashMap::default();
+    for t in &found {
+        dear.entry(t.site.0).or_insert_with(|| terms.reachable(t.site.0).into_iter().any(|id| is_dear(terms, id)));
+    }
+    found.sort_by_key(|t| (!t.made, !dear[&t.site.0], std::cmp::Reverse((terms.size(t.site.0), t.site.0))));
     found.dedup();
     found
+}
+
+/// Whether a node alone takes more time than reading a table.
+fn is_dear(terms: &Terms, id: Id) -> bool {
+    match terms.head(id) {
+        Head::Op(op) => op.row().class == Class::Transcendental,
+        head => matches!(head, Head::Reduce(..) | Head::Sum | Head::Arg(_) | Head::Fold),
+    }
 }
 
 /// The term with a table for `target` wherever that stands in a loop which it does not depend on.

@@ -12,16 +12,16 @@ use super::plan::{Builder, Plan};
 use super::retrace::retraced;
 use crate::cost::{Costing, Model};
 use crate::ir::{Def, Id, Terms, Ty};
-use crate::rewrite::tabulate::{self, Known};
+use crate::rewrite::tabulate::{self, Known, Target};
 use std::rc::Rc;
 
 /// The share of the time after which nothing new is tried: what is being tried has to end too.
 const EXTRACT_SHARE: f64 = 0.95;
 
 /// So many tables are made at most.
-const MAX_TABLES: usize = 8;
-/// So many terms are tried for each table.
-const MAX_TARGETS: usize = 40;
+const MAX_TABLES: usize = 16;
+/// So many terms are tried for tables.
+const MAX_TARGETS: usize = 160;
 
 /// A term that was tried.
 pub struct Best {
@@ -191,12 +191,17 @@ impl<'a, 'c> Trials<'a, 'c> {
         let Some(best) = &self.best else { return };
         let mut flat = best.flat.clone();
         let mut cost = best.cost;
+        let mut tried: Vec<Target> = vec![];
         for _ in 0..MAX_TABLES {
             let mut improved = false;
-            for target in tabulate::candidates(&mut flat).into_iter().take(MAX_TARGETS) {
-                if self.stopped() {
+            for target in tabulate::candidates(&mut flat) {
+                if tried.contains(&target) {
+                    continue;
+                }
+                if tried.len() == MAX_TARGETS || self.stopped() {
                     return;
                 }
+                tried.push(target.clone());
                 let with = tabulate::tabulated(&flat, &target);
                 if let Some(new) = self.term(with.clone())
                     && new < cost - 1e-9

@@ -1,0 +1,214 @@
+//! Loops whose bodies bind what takes work become two: one makes a table of the bound values, the
+//! other reads it. So the way back reads what the way forth has made, instead of making it again.
+//!
+//! Only tables that are not ragged are made: the extents of the loop and the sizes of the value have
+//! to be known from the parameters. The values stay the same. It must not know what a derivative is.
+
+use super::emit::{Emit, Val};
+use super::piece::shift_above;
+use super::walk::has_floats;
+use crate::ir::op::Class;
+use crate::ir::{Head, Id, Monoid, Terms, Ty, deep};
+use crate::types::shape::{lowered, shape};
+use rustc_hash::FxHashMap;
+
+/// A variable of the source.
+struct Entry {
+    val: Val,
+    /// The sizes of its axes, where they are known.
+    sizes: Vec<Val>,
+}
+
+struct Split<'t> {
+    e: Emit<'t>,
+    env: Vec<Entry>,
+    params: usize,
+    memo: FxHashMap<(Id, usize), Val>,
+    log: Vec<(Id, usize)>,
+}
+
+/// A normal body over parameters of these types with its loops split.
+pub fn split(terms: &mut Terms, params: &[Ty], body: Id) -> Id {
+    let (env, memo, log) = Default::default();
+    let mut s = Split { e: Emit::new(terms), env, params: params.len(), memo, log };
+    params.iter().for_each(|ty| s.enter(*ty));
+    let made = s.value(body);
+    let made = s.e.now(made);
+    s.e.close(params.len(), made)
+}
+
+impl Split<'_> {
+    fn enter(&mut self, ty: Ty) {
+        let val = self.e.enter(ty);
+        self.env.push(Entry { val, sizes: vec![] });
+    }
+
+    /// The values made since the mark are out of scope.
+    fn forget(&mut self, mark: usize) {
+        for key in self.log.drain(mark..) {
+            self.memo.remove(&key);
+        }
+    }
+
+    /// A term of the source; the lets that it binds stay open.
+    fn value(&mut self, id: Id) -> Val {
+        let key = (id, self.env.len());
+        if let Some(val) = self.memo.get(&key) {
+            return *val;
+        }
+        let made = deep(|| self.made(id));
+        self.e.terms.keep_hints(id, made);
+        let val = self.e.val(made);
+        self.memo.insert(key, val);
+        self.log.push(key);
+        val
+    }
+
+    fn values(&mut self, ids: &[Id]) -> Vec<Id> {
+        let made: Vec<Val> = ids.iter().map(|k| self.value(*k)).collect();
+        made.into_iter().map(|v| self.e.now(v)).collect()
+    }
+
+    fn made(&mut self, id: Id) -> Id {
+        let (head, kids) = (self.e.terms.head(id), self.e.terms.kids(id).to_vec());
+        match head {
+            Head::Var(i, _) => {
+                let at = self.env.len() - 1 - i as usize;
+                self.e.now(self.env[at].val)
+            }
+            Head::Const(_) => id,
+            Head::Let => self.bound(kids[0], kids[1]),
+            Head::Size(k) => {
+                if let Head::Var(i, _) = self.e.terms.head(kids[0]) {
+                    let at = self.env.len() - 1 - i as usize;
+                    if let Some(size) = self.env[at].sizes.get(k).copied() {
+                        return self.e.now(size);
+                    }
+                }
+                let kids = self.values(&kids);
+                self.e.put(head, kids)
+            }
+            Head::If => {
+                let c = self.value(kids[0]);
+                let arms = [self.alone(kids[1]), self.alone(kids[2])];
+                let c = self.e.now(c);
+                self.e.put(head, [c, arms[0], arms[1]])
+            }
+            _ if head.binds(kids.len().saturating_sub(1), kids.len()) > 0 => self.looped(head, &kids),
+            _ => {
+                let kids = self.values(&kids);
+                self.e.put(head, kids)
+            }
+        }
+    }
+
+    fn bound(&mut self, value: Id, body: Id) -> Id {
+        let made = self.value(value);
+        let made = self.e.now(made);
+        let val = self.e.bind(made);
+        let sizes = shape(self.e.terms, value);
+        let sizes = sizes.into_iter().map(|s| self.value(s)).collect();
+        let mark = self.log.len();
+        self.env.push(Entry { val, sizes });
+        let out = self.value(body);
+        self.env.pop();
+        self.forget(mark);
+        self.e.now(out)
+    }
+
+    /// A term with its lets, which may not be evaluated.
+    fn alone(&mut self, id: Id) -> Id {
+        let (outer, mark) = (self.e.depth(), self.log.len());
+        let made = self.value(id);
+        let made = self.e.now(made);
+        self.forget(mark);
+        self.e.close(outer, made)
+    }
+
+    fn looped(&mut self, head: Head, kids: &[Id]) -> Id {
+        let (last, first) = (kids[kids.len() - 1], &kids[..kids.len() - 1]);
+        let first = self.values(first);
+        let (outer, scope) = (self.e.depth(), self.env.len());
+        let tys: Vec<Ty> = first.iter().map(|k| self.e.ty(*k)).collect();
+        head.bound_tys(&tys).into_iter().for_each(|ty| self.enter(ty));
+        let inside = self.e.depth();
+        let mark = self.log.len();
+        let body = self.value(last);
+        let body = self.e.now(body);
+        let body = self.e.close(inside, body);
+        self.forget(mark);
+        self.env.truncate(scope);
+        self.e.leave(outer);
+        match head {
+            Head::Build(_) | Head::Reduce(Monoid::Add, _) => self.apart(head, first, body),
+            _ => self.e.put(head, first.into_iter().chain([body])),
+        }
+    }
+
+    /// The loop with tables for what its body binds; the tables are bound around it.
+    fn apart(&mut self, head: Head, mut extents: Vec<Id>, mut body: Id) -> Id {
+        let d = extents.len();
+        // Lets of the body that stay, the outermost first.
+        let mut kept: Vec<Id> = vec![];
+        let known = extents.iter().all(|n| self.known(*n, self.e.depth()));
+        while known && self.e.terms.head(body) == Head::Let {
+            let (value, rest) = (self.e.terms.kids(body)[0], self.e.terms.kids(body)[1]);
+            if !self.worth(value, self.e.depth() + d + kept.len()) {
+                kept.push(value);
+                body = rest;
+                continue;
+            }
+            let each = self.with_lets(&kept, value);
+            let table = self.e.put(Head::Build(d), extents.iter().copied().chain([each]));
+            let table = self.e.bind(table);
+            let ty = self.e.ty(table.id);
+            extents.iter_mut().for_each(|n| *n = self.e.terms.shift(*n, 1));
+            for (k, v) in kept.iter_mut().enumerate() {
+                *v = shift_above(self.e.terms, *v, d + k, 1);
+            }
+            let loops = kept.len() + d;
+            let mut at: Vec<Id> = (0..d).map(|k| self.e.terms.var((loops - 1 - k) as u32, Ty::int())).collect();
+            at.push(self.e.terms.var(loops as u32, ty));
+            let element = self.e.put(Head::Index(d), at);
+            body = self.e.terms.map_free(rest, 0, &mut |t, i, ty, under| match i as usize {
+                0 => t.shift(element, under),
+                i if i <= loops => t.var((i - 1 + under) as u32, ty),
+                i => t.var((i + under) as u32, ty),
+            });
+        }
+        let body = self.with_lets(&kept, body);
+        self.e.put(head, extents.into_iter().chain([body]))
+    }
+
+    /// A term under lets with those that it needs.
+    fn with_lets(&mut self, lets: &[Id], id: Id) -> Id {
+        lets.iter().rev().fold(id, |out, value| match lowered(self.e.terms, out, 1) {
+            Some(out) => out,
+            None => self.e.put(Head::Let, [*value, out]),
+        })
+    }
+
+    /// Whether a term says a size by parameters alone.
+    fn known(&self, id: Id, depth: usize) -> bool {
+        !self.e.terms.free(id).below(depth - self.params)
+    }
+
+    /// Whether a value takes work, and a table of it would not be ragged.
+    fn worth(&mut self, value: Id, depth: usize) -> bool {
+        let ty = self.e.ty(value);
+        let mut leaf = ty;
+        while let Some((_, inner)) = leaf.as_tensor() {
+            leaf = inner;
+        }
+        let terms = &*self.e.terms;
+        let dear = |id: Id| match terms.head(id) {
+            Head::Op(op) => op.row().class == Class::Transcendental,
+            head => matches!(head, Head::Reduce(..) | Head::Fold | Head::Scan | Head::Call(_)),
+        };
+        if !has_floats(ty) || leaf.as_scalar().is_none() || !terms.reachable(value).into_iter().any(dear) {
+            return false;
+        }
+        let sizes = shape(self.e.terms, value);
+        sizes.into_iter().all(|s| self.known(s, depth))
+    }
+}
