@@ -129,7 +129,7 @@ fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<L
     let program = check::program(root, &w.objective);
     let def = check::definition(&program, &w.objective);
     let wrt = (0..def.params.len()).map(|k| inputs.contains(&k)).collect();
-    let wanted = Wanted { fun: def.fun, mode: Mode::Reverse, wrt, value: true };
+    let wanted = Wanted { fun: def.fun, mode: Mode::Reverse, wrt, value: true, checkpoint: false };
     let (derived, fun) = ad::derive(&program, &wanted).unwrap_or_else(|d| panic!("{d}"));
     let options = Options { defs: vec![fun.sig().name.clone()], ..Options::standard() };
     let optimized = pipeline::optimize(&derived, &options).unwrap_or_else(|d| panic!("{d}")).program;
