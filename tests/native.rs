@@ -15,7 +15,8 @@ fn tools() -> Toolchain {
 }
 
 fn read(name: &str, text: &str) -> Program {
-    daedal::types::program(&Source::new(name, text)).unwrap_or_else(|d| panic!("{}", d.render()))
+    let program = daedal::types::program(&Source::new(name, text)).and_then(|p| daedal::ad::complete(&p));
+    program.unwrap_or_else(|d| panic!("{}", d.render()))
 }
 
 /// Equal bits, but for NaNs.

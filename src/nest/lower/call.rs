@@ -161,8 +161,7 @@ impl<'a> Lower<'a> {
     /// Evaluates a body over arguments in an environment of its own.
     fn body(&mut self, def: &'a Def, args: Vec<Val>, dest: Option<(&Val, Mode)>) -> Result<Option<Val>> {
         let Some(body) = def.term() else {
-            let text = format!("`{}` has no definition here", def.name());
-            let site = self.site(Failing::NoBody(text), vec![(def.span, "only declared")]);
+            let site = self.site(Failing::NoBody(def.name().to_string()), vec![(def.span, "only declared")]);
             self.push(Stmt::Check(Expr::Lit(Lit::Bool(false)), site, vec![]));
             return self.dummy(def.fun.sig().ret).map(Some);
         };
@@ -204,12 +203,12 @@ impl<'a> Lower<'a> {
 
     fn apply_call(&mut self, id: Id, f: Fun, mut args: Vec<Val>, dest: Option<(&Val, Mode)>) -> Result<Option<Val>> {
         let Some(def) = self.program.defs.get(&f) else {
-            self.no_body(id, format!("`{}` has no definition", f.sig().name));
+            self.no_body(id, f.sig().name.clone());
             return self.dummy(f.sig().ret).map(Some);
         };
         self.equal_sizes(def, &mut args, Some(id))?;
         if def.term().is_none() {
-            self.no_body(id, format!("`{}` has no definition here", def.name()));
+            self.no_body(id, def.name().to_string());
             return self.dummy(f.sig().ret).map(Some);
         }
         if self.recursive.contains(&f) {
@@ -224,8 +223,8 @@ impl<'a> Lower<'a> {
         out
     }
 
-    fn no_body(&mut self, id: Id, text: String) {
-        self.check(Expr::Lit(Lit::Bool(false)), Failing::NoBody(text), id, vec![]);
+    fn no_body(&mut self, id: Id, name: String) {
+        self.check(Expr::Lit(Lit::Bool(false)), Failing::NoBody(name), id, vec![]);
     }
 
     fn call_function(&mut self, def: &'a Def, args: &[Val], level: Expr) -> Result<Option<Val>> {
