@@ -43,22 +43,7 @@ impl<'a> Interpreter<'a> {
         for def in program.defs.values() {
             let Some(body) = def.term() else { continue };
             for id in program.terms.reachable(body) {
-                let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
-                if !terms.ty(id).has_tensor() {
-                    continue;
-                }
-                let dims = match head {
-                    Head::Reduce(Monoid::Add, d) => {
-                        let dims = shape::shape(&mut terms, kids[d]);
-                        shape::lower(&mut terms, &dims, d)
-                    }
-                    Head::Sum => {
-                        let rank = terms.ty(kids[0]).as_tensor().map_or(0, |(r, _)| r);
-                        Some(shape::shape(&mut terms, kids[0])[rank..].to_vec())
-                    }
-                    _ => None,
-                };
-                if let Some(dims) = dims.filter(|d| !d.is_empty()) {
+                if let Some(dims) = shape::empty_sum(&mut terms, id) {
                     empty.insert(id, dims);
                 }
             }
