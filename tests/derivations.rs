@@ -26,9 +26,7 @@ fn read(text: &str) -> Record {
 #[test]
 fn derivations_of_the_corpus_replay() {
     let library = Library::shipped().unwrap();
-    // Looking for proofs of these takes long.
-    let large = ["ba.ks", "gmm.ks", "lstm.ks", "convnet.ks", "hand.ks"];
-    let cases: Vec<_> = corpus().into_iter().filter(|c| !large.iter().any(|l| c.name.ends_with(l))).collect();
+    let cases = corpus();
     for (cost, float) in [(Model::Knossos, Level::Real), (Model::Analytic, Level::Exact)] {
         let rules = prepare(&library, float).unwrap();
         let one = |case: &common::Case| {
