@@ -6,12 +6,12 @@
 //! keeps the meaning and adds no failure, so any state may be returned.
 
 pub mod bindings;
-mod costs;
+pub mod costs;
 mod matching;
-mod oracle;
+pub mod oracle;
 pub mod optimize;
 mod placed;
 pub mod rewrites;
-mod space;
+pub mod space;
 
 pub use optimize::{Agent, Bind, Engine};

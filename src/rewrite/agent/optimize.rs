@@ -212,11 +212,23 @@ impl<'a> Agent<'a> {
         Some(Agent { space, params, def, settings })
     }
 
+    /// The states and moves.
+    pub fn space(&self) -> &TermSpace<'a> {
+        &self.space
+    }
+
+    /// What states cost.
+    pub fn cost<'s, 'b>(&'s self, costing: &'s mut Costing<'b>) -> TermCost<'s, 'b> {
+        let placed = self.settings.bind == Bind::Placed;
+        let (model, def, params) = (self.settings.model, self.def, &self.params);
+        TermCost { model, costing, def, params, placed, known: FxHashMap::default() }
+    }
+
     /// Searches for the best term.
     pub fn search(&self, costing: &mut Costing<'_>) -> Option<Best> {
         let (placed, model) = (self.settings.bind == Bind::Placed, self.settings.model);
         let (def, params) = (self.def, &self.params);
-        let mut cost = TermCost { model, costing, def, params, placed, known: FxHashMap::default() };
+        let mut cost = self.cost(costing);
         let Found { best, moves, tally, curve } = searched(&self.space, &mut cost, self.settings);
         let (state, cost_of_best) = best?;
         let mut best = Best {

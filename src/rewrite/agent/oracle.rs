@@ -104,6 +104,18 @@ impl Oracle {
         scope.iter().copied().chain(bound).collect()
     }
 
+    /// The class of a node. Classes are put in order again where the analysis found two to be one: that takes
+    /// as long as there are classes.
+    fn add(&mut self, node: ENode) -> egg::Id {
+        let one = |g: &Graph| g.total_size() - g.number_of_classes();
+        let before = one(&self.g);
+        let class = self.g.add(node);
+        if one(&self.g) != before {
+            self.g.rebuild();
+        }
+        self.g.find(class)
+    }
+
     fn unknown(&mut self) -> egg::Id {
         self.g.add(ENode::leaf(Label::Unknown))
     }
@@ -143,8 +155,7 @@ impl Oracle {
                 break;
             }
         }
-        let class = made.map(|made| self.g.add(ENode::new(head, made)));
-        self.g.rebuild();
+        let class = made.map(|made| self.add(ENode::new(head, made)));
         self.known.insert(key, class);
         class
     }
