@@ -3,18 +3,18 @@
 //! Invariant: no definition comes out costlier than it went in, as recomputed from the printed text.
 
 use crate::cost::{Costing, Model};
-use crate::derive::Derivation;
+use crate::derive::{Derivation, Step};
 use crate::derive::check::Rules;
 use crate::diag::{Diagnostic, Result, Source, nearest};
 use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty, print};
-use crate::rewrite::agent;
+use crate::rewrite::agent::{self, Agent, Bind};
 use crate::rewrite::egraph::exact::Effort;
 use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize as saturate};
 use crate::rewrite::egraph::pattern::{Compiled, compile};
 use crate::rewrite::egraph::saturate::{Limits, Report};
 use crate::rewrite::explain::{self, Task};
 use crate::rewrite::inline::{flatten, recursive};
-use crate::rules::{Level, Library};
+use crate::rules::{Level, Library, Rule};
 use crate::types;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,6 +41,13 @@ pub struct Options<'a> {
     pub budget: usize,
     /// Rewrites from the input that a search of terms makes at most.
     pub depth: usize,
+    /// What a search of terms does with bindings.
+    pub bind: Bind,
+    /// Whether a search of terms makes its first half of rewrites by rules of phase 1 alone.
+    pub phased: bool,
+    /// The rules and moves that are used, by name, or by the name of their file or group; all where none
+    /// is named.
+    pub only: Vec<String>,
     /// Where chance begins.
     pub seed: u64,
     /// Whether to derive every result, step by step.
@@ -99,6 +106,9 @@ impl Options<'_> {
             max_nodes: MAX_NODES,
             budget: BUDGET,
             depth: DEPTH,
+            bind: Bind::Placed,
+            phased: false,
+            only: vec![],
             seed: 0,
             derive: false,
             exact: false,
@@ -174,7 +184,10 @@ pub fn optimize(program: &Program, options: &Options<'_>) -> Result<Outcome> {
     for source in &options.rules {
         library.extend(source)?;
     }
-    optimize_with(program, &prepare(&library, options.float)?, options)
+    let only = Chosen::new(&library, options)?;
+    let mut rules = prepare(&library, options.float)?;
+    rules.retain(|r| only.rule(r.rule));
+    optimize_with(program, &rules, options)
 }
 
 /// The rules of a library that keep what a level asks for, ready to be searched for.
@@ -245,15 +258,18 @@ fn one(
     options: &Options<'_>,
 ) -> Option<Search> {
     let input = || Some((&program.terms, def.term()?));
+    let walk = Walk { program, def, kept: recursive, rules, options };
     match options.engine {
         Engine::Egraph => saturated(program, def, recursive, rules, options),
-        Engine::Agent(engine) => walked(program, def, input()?, rules, options, (engine, options.budget)),
+        Engine::Agent(engine) => walk.search(input()?, &[], engine, options.budget),
         Engine::Auto => {
             let first = saturated(program, def, recursive, rules, options);
-            let half = (agent::Engine::Astar, (options.budget / 2).max(1));
-            let from = first.as_ref().map(|s| (&s.found.terms, s.found.id));
-            let on = from.and_then(|from| walked(program, def, from, rules, options, half));
-            let anew = walked(program, def, input()?, rules, options, half);
+            let half = (options.budget / 2).max(1);
+            let on = first.as_ref().and_then(|s| {
+                let before = s.derived.as_ref().map_or(&[][..], |d| &d.derivation.steps);
+                walk.search((&s.found.terms, s.found.id), before, agent::Engine::Astar, half)
+            });
+            let anew = walk.search(input()?, &[], agent::Engine::Astar, half);
             let all = [first, on, anew].into_iter().flatten();
             // The first of equal ones.
             all.reduce(|best, other| if other.found.cost < best.found.cost - 1e-9 { other } else { best })
@@ -301,7 +317,7 @@ fn saturated(
     }
 }
 
-/// The best result of a search that can be derived.
+/// The best result of equality saturation that can be derived.
 fn derive(
     program: &Program,
     def: &Def,
@@ -310,9 +326,24 @@ fn derive(
     mut found: Found,
     options: &Options<'_>,
 ) -> Option<Search> {
-    let by_name: Rules<'_> = rules.iter().map(|r| (r.rule.name.as_str(), r.rule)).collect();
+    let by_name = by_name(rules);
     let task = Task { program, def, kept, rules: &by_name, level: options.float, model: options.cost };
-    let mut out = explain::derived(&task, found.journal.as_mut()?)?;
+    let out = explain::derived(&task, found.journal.as_mut()?)?;
+    Some(told(program, def, found, out, options))
+}
+
+fn by_name<'a>(rules: &'a [Compiled<'a>]) -> Rules<'a> {
+    rules.iter().map(|r| (r.rule.name.as_str(), r.rule)).collect()
+}
+
+/// A derived result, with what the programs on the way cost.
+fn told(
+    program: &Program,
+    def: &Def,
+    mut found: Found,
+    mut out: explain::Derived,
+    options: &Options<'_>,
+) -> Search {
     let mut costing = Costing::new(program, options.cost, &options.sizes);
     (found.terms, found.id) = out.candidate.shared.clone();
     found.cost = costing.term(found.id, def, &found.terms);
@@ -330,7 +361,7 @@ fn derive(
         cost_after: 0.0,
     };
     let derived = Derived { derivation, programs, changes: out.changes, given_up: out.given_up };
-    Some(Search { found, derived: Some(derived) })
+    Search { found, derived: Some(derived) }
 }
 
 /// A search's result, and how it is derived.
@@ -339,26 +370,108 @@ struct Search {
     derived: Option<Derived>,
 }
 
-/// A search of the terms of one definition, from a term of it.
-fn walked(
-    program: &Program,
-    def: &Def,
-    from: (&Terms, Id),
-    rules: &[Compiled<'_>],
-    options: &Options<'_>,
-    (engine, budget): (agent::Engine, usize),
-) -> Option<Search> {
-    let mut costing = Costing::new(program, options.cost, &options.sizes);
-    let (level, model, depth, seed) = (options.float, options.cost, options.depth, options.seed);
-    let settings = agent::optimize::Settings { engine, rules, level, model, budget, depth, seed };
-    let best = agent::optimize(program, def, from, &mut costing, &settings)?;
+/// A search of the terms of one definition.
+struct Walk<'a> {
+    program: &'a Program,
+    def: &'a Def,
+    kept: &'a FxHashSet<Fun>,
+    rules: &'a [Compiled<'a>],
+    options: &'a Options<'a>,
+}
+
+/// A search that is to be derived starts again without the step that was refused, so often at most.
+const MAX_REFUSED: usize = 6;
+
+impl Walk<'_> {
+    /// Searches from a term to which the steps `before` lead.
+    fn search(&self, from: (&Terms, Id), before: &[Step], engine: agent::Engine, budget: usize) -> Option<Search> {
+        let Walk { program, def, kept, rules, options } = self;
+        let Options { float: level, cost: model, depth, seed, bind, phased, .. } = **options;
+        let bindings = std::array::from_fn(|k| names(&options.only, agent::bindings::NAMES[k], agent::bindings::GROUP));
+        let settings =
+            agent::optimize::Settings { engine, rules, bind, bindings, phased, level, model, budget, depth, seed };
+        let mut costing = Costing::new(program, model, &options.sizes);
+        let agent = Agent::new(program, kept, def, from, &settings)?;
+        let mut best = agent.search(&mut costing)?;
+        if !options.derive {
+            return Some(Search { found: found(best), derived: None });
+        }
+        let by_name = by_name(rules);
+        let task = Task { program, def, kept, rules: &by_name, level, model };
+        let (mut count, mut given_up) = (best.steps.len(), vec![]);
+        for tries in 0.. {
+            match explain::moves::derived(&task, before, &best, count) {
+                Ok(mut out) => {
+                    out.given_up = given_up;
+                    return Some(told(program, def, found(best), out, options));
+                }
+                Err(refused) => {
+                    given_up.push(refused.why);
+                    let step = refused.step?;
+                    if tries < MAX_REFUSED {
+                        agent.refuse(&best.steps[step]);
+                        best = agent.search(&mut costing)?;
+                        count = best.steps.len();
+                    } else {
+                        // At last the cheapest term before the step that is refused.
+                        let to = (0..step).min_by(|a, b| best.steps[*a].cost.total_cmp(&best.steps[*b].cost))?;
+                        count = to + 1;
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+/// What a search of terms found.
+fn found(best: agent::optimize::Best) -> Found {
     let mut report = Report::default();
     for step in best.steps {
         *report.fired.entry(step.name).or_default() += 1;
     }
-    let found =
-        Found { terms: best.terms, id: best.id, cost: best.cost, reports: vec![report], journal: None, proved: false };
-    Some(Search { found, derived: None })
+    Found { terms: best.terms, id: best.id, cost: best.cost, reports: vec![report], journal: None, proved: false }
+}
+
+/// Whether a rule or move is among those that were named.
+fn names(only: &[String], name: &str, group: &str) -> bool {
+    only.is_empty() || only.iter().any(|n| n == name || n == group)
+}
+
+/// The rules that were asked for.
+struct Chosen<'a>(&'a [String]);
+
+impl<'a> Chosen<'a> {
+    /// # Errors
+    /// A name that neither a rule nor a move nor a group of them has; rules of which none keeps what is asked.
+    fn new(library: &Library, options: &'a Options<'_>) -> Result<Chosen<'a>> {
+        let chosen = Chosen(&options.only);
+        let moves = agent::bindings::NAMES.iter().copied().chain([agent::bindings::GROUP]);
+        let rules = || library.rules.iter();
+        for name in &options.only {
+            if !rules().any(|r| r.name == *name || group(r) == name) && !moves.clone().any(|m| m == name) {
+                let all = rules().flat_map(|r| [r.name.as_str(), group(r)]).chain(moves);
+                let d = Diagnostic::user(format!("there is no rule and no group of rules `{name}`"));
+                return Err(d.hint(nearest(name, all)).note("`daedal rules list` shows all; a file is a group"));
+            }
+        }
+        let any = rules().any(|r| r.level <= options.float && chosen.rule(r));
+        if !any && !options.only.iter().any(|name| moves.clone().any(|m| m == name)) && !options.only.is_empty() {
+            let message = format!("none of these rules keeps what `{}` asks for: {}", options.float, options.only.join(", "));
+            return Err(Diagnostic::user(message).note("choose other rules, or `--float real`"));
+        }
+        Ok(chosen)
+    }
+
+    fn rule(&self, rule: &Rule) -> bool {
+        names(self.0, &rule.name, group(rule))
+    }
+}
+
+/// The name of the file that a rule stands in, without its folder and ending.
+fn group(rule: &Rule) -> &str {
+    let name = rule.source.name.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.split('.').next().unwrap_or_default()
 }
 
 /// Puts the better bodies into the program, checks it, and reads it again from its text. What was

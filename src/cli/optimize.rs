@@ -50,6 +50,15 @@ pub struct Optimize {
     /// The greatest number of rewrites in a row that a search makes
     #[arg(long, value_name = "N", default_value_t = pipeline::DEPTH as u64, value_parser = value_parser!(u64).range(1..))]
     depth: u64,
+    /// What searches of terms do with bindings
+    #[arg(long, value_enum, default_value_t = Bindings::Placed)]
+    bindings: Bindings,
+    /// Searches of terms make the first half of their rewrites by rules of phase 1 alone
+    #[arg(long)]
+    phased: bool,
+    /// Use only this rule, or the rules of this file, such as `arith`; may be given more than once
+    #[arg(long, value_name = "RULE")]
+    only: Vec<String>,
     /// Where the chance of `random` and `mcts` begins
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -121,6 +130,23 @@ impl Engine {
     }
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Bindings {
+    /// Lets stand where they cost least
+    Placed,
+    /// Lets and calls are moved by rewrites, one at a time
+    Searched,
+}
+
+impl Bindings {
+    fn bind(self) -> agent::Bind {
+        match self {
+            Bindings::Placed => agent::Bind::Placed,
+            Bindings::Searched => agent::Bind::Searched,
+        }
+    }
+}
+
 /// Names of cost models.
 #[derive(Clone, Copy, Default, Debug, ValueEnum)]
 pub enum Cost {
@@ -178,10 +204,6 @@ impl Optimize {
             input::definition(&program, name)?;
         }
         known_sizes(&program, &self.sizes)?;
-        if self.derives() && !matches!(self.engine, Engine::Egraph) {
-            return Err(Diagnostic::user("only results of the engine `egraph` can be derived step by step")
-                .note("leave out `--engine`, or `--derivation` and `--explain`"));
-        }
         let place = self.output.as_deref().map(Output::at).transpose()?;
         let page = self.report.as_deref().map(Output::at).transpose()?;
         let steps = self.derivation.as_deref().map(Output::at).transpose()?;
@@ -198,6 +220,9 @@ impl Optimize {
             max_nodes: self.max_nodes,
             budget: self.budget as usize,
             depth: self.depth as usize,
+            bind: self.bindings.bind(),
+            phased: self.phased,
+            only: self.only.clone(),
             seed: self.seed,
             derive: self.derives(),
             exact: self.exact,
@@ -237,8 +262,7 @@ impl Optimize {
 
     /// Whether results are derived step by step.
     fn derives(&self) -> bool {
-        let asked = self.explain || self.derivation.is_some();
-        asked || self.report.is_some() && matches!(self.engine, Engine::Egraph)
+        self.explain || self.derivation.is_some() || self.report.is_some()
     }
 
     fn page(&self, program: &Program, outcome: &Outcome) -> Result<String> {

@@ -147,18 +147,35 @@ impl Terms {
         }
         let tys: SmallVec<[Ty; 4]> = node.kids.iter().map(|k| self.ty(*k)).collect();
         let ty = head.result_ty(&tys)?;
-        let mut free = match head {
+        Ok(self.insert(node, ty))
+    }
+
+    /// A node with another child of the same type.
+    pub fn with_kid(&mut self, id: Id, k: usize, kid: Id) -> Id {
+        let Node { head, mut kids } = self.node(id).clone();
+        debug_assert!(self.ty(kids[k]) == self.ty(kid), "another type");
+        kids[k] = kid;
+        let ty = self.ty(id);
+        let node = Node { head, kids };
+        match self.nodes.get_index_of(&node) {
+            Some(found) => Id(found as u32),
+            None => self.insert(node, ty),
+        }
+    }
+
+    fn insert(&mut self, node: Node, ty: Ty) -> Id {
+        let mut free = match node.head {
             Head::Var(i, _) => Free::var(i),
             _ => Free::default(),
         };
         let mut size = 1u64;
         for (k, kid) in node.kids.iter().enumerate() {
-            free = free.union(self.free(*kid).outside(head.binds(k, node.kids.len())));
+            free = free.union(self.free(*kid).outside(node.head.binds(k, node.kids.len())));
             size = size.saturating_add(self.size(*kid));
         }
         let (at, _) = self.nodes.insert_full(node);
         self.info.push(Info { ty, free, size });
-        Ok(Id(at as u32))
+        Id(at as u32)
     }
 
     /// Adds a node whose types are known to fit.
@@ -363,6 +380,12 @@ impl Terms {
     /// Forgets what the source calls variables.
     pub fn forget_names(&mut self) {
         self.names.clear();
+    }
+
+    /// Forgets where terms stand in the source, and what it calls variables.
+    pub fn forget_hints(&mut self) {
+        self.names.clear();
+        self.spans.clear();
     }
 
     /// Copies a term of another arena, its names and places included.

@@ -2,12 +2,22 @@
 //! inline, delete, introduce, lift, swap and merge a let; inline a call; carry out an operation on literals.
 
 use super::matching::lowered;
-use super::oracle::Oracle;
+use super::oracle::{Oracle, Scope};
+use super::rewrites::Moves;
 use crate::ir::{Def, Head, Id, Program, Terms};
 
 /// Names of the moves, in the order of their numbers.
 pub const NAMES: [&str; 8] =
     ["fold-literals", "inline-let", "delete-let", "new-let", "lift-let", "swap-lets", "merge-lets", "inline-call"];
+
+/// The name of all moves together.
+pub const GROUP: &str = "bindings";
+
+/// Which of the moves are made, by number.
+pub type Bindings = [bool; NAMES.len()];
+
+/// Only what does not bind: operations on literals are carried out.
+pub const NONE: Bindings = [true, false, false, false, false, false, false, false];
 
 const FOLD: usize = 0;
 const INLINE: usize = 1;
@@ -18,26 +28,30 @@ const SWAP: usize = 5;
 const MERGE: usize = 6;
 const CALL: usize = 7;
 
-/// All moves at the root of a term, each with what it makes.
-pub fn moves(terms: &mut Terms, program: &Program, oracle: &mut Oracle, id: Id) -> Vec<(usize, Id)> {
+/// All moves at the root of a term in a scope, each with what it makes.
+pub fn moves(terms: &mut Terms, by: &Moves<'_>, oracle: &mut Oracle, id: Id, scope: &Scope) -> Vec<(usize, Id)> {
     let mut out = vec![];
     let node = terms.node(id).clone();
+    let folds = by.bindings[FOLD];
+    if folds && let Head::Op(op) = node.head {
+        let args: Option<Vec<_>> = node.kids.iter().map(|k| terms.as_lit(*k)).collect();
+        let value = args.and_then(|args| op.eval(&args).ok());
+        let value = value.filter(|v| v.as_f64().is_none_or(f64::is_finite));
+        out.extend(value.map(|v| (FOLD, terms.lit(v))));
+    }
+    if by.bindings == NONE {
+        return out;
+    }
     match node.head {
-        Head::Let => of_let(terms, oracle, id, &mut out),
-        Head::Call(f) => {
-            if let Some(def) = program.defs.get(&f) {
-                out.extend(called(terms, program, def, &node.kids).map(|body| (CALL, body)));
+        Head::Let => of_let(terms, oracle, id, scope, &mut out),
+        Head::Call(f) if !by.kept.contains(&f) => {
+            if let Some(def) = by.program.defs.get(&f) {
+                out.extend(called(terms, by.program, def, &node.kids).map(|body| (CALL, body)));
             }
-        }
-        Head::Op(op) => {
-            let args: Option<Vec<_>> = node.kids.iter().map(|k| terms.as_lit(*k)).collect();
-            let value = args.and_then(|args| op.eval(&args).ok());
-            let value = value.filter(|v| v.as_f64().is_none_or(f64::is_finite));
-            out.extend(value.map(|v| (FOLD, terms.lit(v))));
         }
         _ => {}
     }
-    lifted(terms, oracle, id, &mut out);
+    lifted(terms, oracle, id, scope, &mut out);
     if !matches!(node.head, Head::Var(..) | Head::Const(_) | Head::Let | Head::Get(..) | Head::Tuple)
         && !node.kids.is_empty()
     {
@@ -45,10 +59,11 @@ pub fn moves(terms: &mut Terms, program: &Program, oracle: &mut Oracle, id: Id) 
         let var = terms.var(0, ty);
         out.push((NEW, terms.put(Head::Let, [id, var])));
     }
+    out.retain(|(k, _)| by.bindings[*k]);
     out
 }
 
-fn of_let(terms: &mut Terms, oracle: &mut Oracle, id: Id, out: &mut Vec<(usize, Id)>) {
+fn of_let(terms: &mut Terms, oracle: &mut Oracle, id: Id, scope: &Scope, out: &mut Vec<(usize, Id)>) {
     let (value, body) = (terms.kids(id)[0], terms.kids(id)[1]);
     if !terms.free(body).has(0) {
         // What is thrown away cannot fail any more, and that is allowed.
@@ -66,9 +81,12 @@ fn of_let(terms: &mut Terms, oracle: &mut Oracle, id: Id, out: &mut Vec<(usize, 
         let var = terms.var(0, ty);
         let merged = terms.substitute(inner, &[var]);
         out.push((MERGE, terms.put(Head::Let, [value, merged])));
-    } else if !terms.free(second).has(0) && (oracle.total(terms, value) || oracle.total(terms, second)) {
+    } else if !terms.free(second).has(0) {
         // Where both may fail, their order says which failure is seen; either is a failure.
         let second = lowered(terms, second, 1);
+        if !oracle.total(terms, value, scope) && !oracle.total(terms, second, scope) {
+            return;
+        }
         let value = terms.shift(value, 1);
         let inner = swapped(terms, inner);
         let inner = terms.put(Head::Let, [value, inner]);
@@ -89,7 +107,7 @@ fn swapped(terms: &mut Terms, id: Id) -> Id {
 }
 
 /// The lets that children begin with, moved around the term.
-fn lifted(terms: &mut Terms, oracle: &mut Oracle, id: Id, out: &mut Vec<(usize, Id)>) {
+fn lifted(terms: &mut Terms, oracle: &mut Oracle, id: Id, scope: &Scope, out: &mut Vec<(usize, Id)>) {
     let node = terms.node(id).clone();
     let n = node.kids.len();
     for k in 0..n {
@@ -103,10 +121,10 @@ fn lifted(terms: &mut Terms, oracle: &mut Oracle, id: Id, out: &mut Vec<(usize, 
         }
         // A loop may not run, and an arm may not be taken: what was not certain to be evaluated must not fail.
         let certain = binds == 0 && !(matches!(node.head, Head::If | Head::Assert) && k > 0);
-        if !certain && !oracle.total(terms, value) {
+        let value = lowered(terms, value, binds);
+        if !certain && !oracle.total(terms, value, scope) {
             continue;
         }
-        let value = lowered(terms, value, binds);
         let body = rotated(terms, body, binds);
         let mut kids: Vec<Id> = vec![];
         for (j, kid) in node.kids.iter().enumerate() {

@@ -1,7 +1,10 @@
-//! Costs of states: under the published model, whose costs do not depend on where a term stands, each
-//! subterm's is found once; under another model whole terms are costed.
+//! Costs of states: with bindings placed by themselves, the cost of the term with its lets. Else under the
+//! published model, whose costs do not depend on where a term stands, each subterm's is found once; under
+//! another model whole terms are costed.
 
 use super::optimize::Params;
+use super::placed::placed;
+use super::rewrites::Rewrites;
 use super::space::{State, TermSpace};
 use crate::cost::{Costing, Model, Shape, assumed_trips, combine, elements};
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
@@ -18,6 +21,8 @@ pub struct TermCost<'a, 'b> {
     pub def: &'a Def,
     /// What stands for its parameters.
     pub params: &'a Params,
+    /// Whether states have no lets, and cost what they do with the best ones.
+    pub placed: bool,
     /// Costs by term.
     pub known: FxHashMap<Id, f64>,
 }
@@ -26,6 +31,7 @@ impl Cost<TermSpace<'_>> for TermCost<'_, '_> {
     fn costs(&mut self, space: &TermSpace<'_>, states: &[State]) -> Vec<f64> {
         let mut rewrites = space.rewrites.borrow_mut();
         let one = |s: &State| match self.model {
+            _ if self.placed => self.placed(&mut rewrites, s.id),
             Model::Knossos => self.local(&rewrites.terms, s.id),
             Model::Analytic => {
                 let body = self.params.restored(&mut rewrites.terms, s.id);
@@ -37,6 +43,16 @@ impl Cost<TermSpace<'_>> for TermCost<'_, '_> {
 }
 
 impl TermCost<'_, '_> {
+    fn placed(&mut self, rewrites: &mut Rewrites<'_>, id: Id) -> f64 {
+        if let Some(known) = self.known.get(&id) {
+            return *known;
+        }
+        let (terms, body) = placed(rewrites, self.params, self.def, id, self.model);
+        let cost = self.costing.term(body, self.def, &terms);
+        self.known.insert(id, cost);
+        cost
+    }
+
     fn local(&mut self, terms: &Terms, id: Id) -> f64 {
         if let Some(known) = self.known.get(&id) {
             return *known;

@@ -32,9 +32,10 @@ impl<'a> Match<'a> {
         m.left(terms, &rule.sides.0, id, 0).then_some(m)
     }
 
-    /// The term of a metavariable, as it stands on the left.
-    pub fn term(&self, meta: Meta) -> Id {
-        self.bound[&meta].term
+    /// The term of a metavariable, as it stands on the left, and under how many variables of the rule.
+    pub fn term(&self, meta: Meta) -> (Id, usize) {
+        let b = &self.bound[&meta];
+        (b.term, b.depth)
     }
 
     fn left(&mut self, terms: &mut Terms, side: &Template, id: Id, depth: usize) -> bool {

@@ -1,15 +1,17 @@
-//! Sequences of rewrites, found by search: states are terms with lets, moves are rules at places.
+//! Sequences of rewrites, found by search: states are terms, moves are rules at places.
 //!
-//! An e-graph holds all equal terms at once but no bindings, and stops where it is full. This engine
-//! goes from term to term, through dearer ones where need be, and moves lets and calls as it moves
-//! anything else. Every move keeps the meaning and adds no failure, so any state may be returned.
+//! An e-graph holds all equal terms at once, and stops where it is full. This engine goes from term to
+//! term, through dearer ones where need be. Either states have lets and calls, and moves bind and inline
+//! as they rewrite anything else; or they have none, and lets are placed where they cost least. Every move
+//! keeps the meaning and adds no failure, so any state may be returned.
 
-mod bindings;
-mod costs;
+pub mod bindings;
+pub mod costs;
 mod matching;
-mod oracle;
+pub mod oracle;
 pub mod optimize;
-mod rewrites;
-mod space;
+mod placed;
+pub mod rewrites;
+pub mod space;
 
-pub use optimize::{Engine, optimize};
+pub use optimize::{Agent, Bind, Engine};

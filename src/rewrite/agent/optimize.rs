@@ -1,15 +1,17 @@
 //! One definition through a search over its terms: the best term that was met.
 
+use super::bindings::{self, Bindings};
 use super::costs::TermCost;
 use super::oracle::Oracle;
-use super::rewrites::Rewrites;
+use super::rewrites::{Described, Moves, Rewrites};
 use super::space::TermSpace;
 use crate::cost::{Costing, Model};
-use crate::ir::{Def, Fun, Head, Id, Program, Signature, Terms};
+use crate::ir::{Def, Fun, Head, Id, Program, Signature, Terms, Ty};
 use crate::rewrite::egraph::pattern::Compiled;
+use crate::rewrite::inline::flatten;
 use crate::rules::Level;
 use crate::search::{self, Cost, Found, Limits, Mb2fbs, Mcts, Space, Tally};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
 /// A search.
@@ -38,12 +40,28 @@ impl Engine {
     }
 }
 
+/// What becomes of bindings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bind {
+    /// States have no lets and no calls; what is shared or independent of a loop is bound where that costs
+    /// least, and costs count the result.
+    Placed,
+    /// Lets and calls are moved by rewrites, one at a time (Knossos, Table 3).
+    Searched,
+}
+
 /// How to search.
 pub struct Settings<'a> {
     /// The search.
     pub engine: Engine,
     /// The rules.
     pub rules: &'a [Compiled<'a>],
+    /// What becomes of bindings.
+    pub bind: Bind,
+    /// The moves that bind and unbind, where bindings are searched.
+    pub bindings: Bindings,
+    /// Whether the first half of the moves is by rules of phase 1 alone.
+    pub phased: bool,
     /// What the rules keep.
     pub level: Level,
     /// The cost model.
@@ -58,16 +76,20 @@ pub struct Settings<'a> {
 
 /// The best term, and the way to it.
 pub struct Best {
-    /// Its arena.
+    /// The arena of all its terms, which are over the definition's parameters.
     pub terms: Terms,
-    /// The term, over the definition's parameters.
+    /// The term.
     pub id: Id,
     /// Its cost.
     pub cost: f64,
-    /// What led to it.
+    /// The state in which the search began.
+    pub start: Id,
+    /// What led from there to the term, but for the bindings that were placed.
     pub steps: Vec<Step>,
     /// What was done.
     pub tally: Tally,
+    /// Evaluations made and best cost then, each time that it fell.
+    pub curve: Vec<(usize, f64)>,
 }
 
 /// One move.
@@ -79,6 +101,11 @@ pub struct Step {
     pub place: Vec<usize>,
     /// The cost of the term after it.
     pub cost: f64,
+    /// The term before it, with a hole ([`super::rewrites::is_hole`]) in place of what is rewritten.
+    pub around: Id,
+    /// The term after it.
+    pub to: Id,
+    redex: (u32, Id),
 }
 
 /// Closed terms that stand for the parameters of a definition: calls of functions that nothing else
@@ -100,6 +127,16 @@ impl Params {
         self.funs.contains(&fun)
     }
 
+    /// The number of the parameter that a function stands for.
+    pub fn number(&self, fun: Fun) -> Option<usize> {
+        self.funs.iter().position(|g| *g == fun)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.funs.len()
+    }
+
     /// The term with calls in place of the parameters.
     fn closed(&self, terms: &mut Terms, id: Id) -> Id {
         let n = self.funs.len();
@@ -113,7 +150,7 @@ impl Params {
 
     fn restored_at(&self, terms: &mut Terms, id: Id, depth: usize, memo: &mut FxHashMap<(Id, usize), Id>) -> Id {
         if let Head::Call(f) = terms.head(id)
-            && let Some(k) = self.funs.iter().position(|g| *g == f)
+            && let Some(k) = self.number(f)
         {
             return terms.var((depth + self.funs.len() - 1 - k) as u32, f.sig().ret);
         }
@@ -136,46 +173,115 @@ impl Params {
     }
 }
 
-/// Searches from a term over the parameters of a definition. Nothing where the term prints: what is
-/// printed, and in which order, no rule keeps.
-pub fn optimize(
-    program: &Program,
-    def: &Def,
-    start: (&Terms, Id),
-    costing: &mut Costing<'_>,
-    settings: &Settings<'_>,
-) -> Option<Best> {
-    let mut terms = Terms::default();
-    let body = terms.import(start.0, start.1);
-    if terms.reachable(body).iter().any(|id| terms.head(*id) == Head::Print) {
-        return None;
-    }
-    let params = Params::of(def);
-    let root = params.closed(&mut terms, body);
-    let oracle = Oracle::new(def, &params.funs, settings.level);
-    let rewrites = RefCell::new(Rewrites::new(terms, oracle, program, settings.rules));
-    let space = TermSpace { rewrites, root, depth: settings.depth };
-    let mut cost = TermCost { model: settings.model, costing, def, params: &params, known: FxHashMap::default() };
-    let found = searched(&space, &mut cost, settings);
-    let (state, least) = found.best?;
-    let steps = told(&space, &mut cost, &found.moves);
-    let mut rewrites = space.rewrites.into_inner();
-    let id = params.restored(&mut rewrites.terms, state.id);
-    Some(Best { terms: rewrites.terms, id, cost: least, steps, tally: found.tally })
+/// The terms of one definition, ready to be searched.
+pub struct Agent<'a> {
+    space: TermSpace<'a>,
+    params: Params,
+    def: &'a Def,
+    settings: &'a Settings<'a>,
 }
 
-/// The moves with their names, places, and what the term costs after each.
-fn told<'a>(space: &TermSpace<'a>, cost: &mut TermCost<'_, '_>, moves: &[u32]) -> Vec<Step> {
-    let mut steps = vec![];
-    let mut at = space.root();
-    for by in moves {
-        let rewrite = space.rewrites.borrow_mut().of(at.id)[*by as usize];
-        let (name, place) = space.rewrites.borrow_mut().describe(at.id, &rewrite);
-        at = space.apply(&at, by);
-        let cost = cost.costs(space, &[at])[0];
-        steps.push(Step { name, place, cost });
+impl<'a> Agent<'a> {
+    /// Begins at a term over the parameters of a definition; calls of `kept` stay. Nothing where the term
+    /// prints: what is printed, and in which order, no rule keeps; nor where it is too large without calls.
+    pub fn new(
+        program: &'a Program,
+        kept: &'a FxHashSet<Fun>,
+        def: &'a Def,
+        start: (&Terms, Id),
+        settings: &'a Settings<'a>,
+    ) -> Option<Agent<'a>> {
+        let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
+        let flat = flatten(program, kept, start.0, start.1, &tys)?;
+        if flat.terms.reachable(flat.id).iter().any(|id| flat.terms.head(*id) == Head::Print) {
+            return None;
+        }
+        let mut terms = Terms::default();
+        let (body, bindings) = match settings.bind {
+            Bind::Placed => (terms.import(&flat.terms, flat.id), bindings::NONE),
+            Bind::Searched => (terms.import(start.0, start.1), settings.bindings),
+        };
+        // Programs that differ in names only shall come out the same.
+        terms.forget_hints();
+        let params = Params::of(def);
+        let root = params.closed(&mut terms, body);
+        let oracle = Oracle::new(def, &params.funs, settings.level);
+        let moves = Moves { program, kept, rules: settings.rules, bindings };
+        let rewrites = RefCell::new(Rewrites::new(terms, oracle, moves));
+        let space = TermSpace { rewrites, root, depth: settings.depth, phased: settings.phased };
+        Some(Agent { space, params, def, settings })
     }
-    steps
+
+    /// The states and moves.
+    pub fn space(&self) -> &TermSpace<'a> {
+        &self.space
+    }
+
+    /// What states cost.
+    pub fn cost<'s, 'b>(&'s self, costing: &'s mut Costing<'b>) -> TermCost<'s, 'b> {
+        let placed = self.settings.bind == Bind::Placed;
+        let (model, def, params) = (self.settings.model, self.def, &self.params);
+        TermCost { model, costing, def, params, placed, known: FxHashMap::default() }
+    }
+
+    /// Searches for the best term.
+    pub fn search(&self, costing: &mut Costing<'_>) -> Option<Best> {
+        let (placed, model) = (self.settings.bind == Bind::Placed, self.settings.model);
+        let (def, params) = (self.def, &self.params);
+        let mut cost = self.cost(costing);
+        let Found { best, moves, tally, curve } = searched(&self.space, &mut cost, self.settings);
+        let (state, cost_of_best) = best?;
+        let mut best = Best {
+            terms: Terms::default(),
+            id: state.id,
+            cost: cost_of_best,
+            start: self.space.root,
+            steps: self.told(&mut cost, &moves),
+            tally,
+            curve,
+        };
+        let mut rewrites = self.space.rewrites.borrow_mut();
+        let mut out = |rewrites: &mut Rewrites<'_>, id: Id| {
+            let id = params.restored(&mut rewrites.terms, id);
+            best.terms.import(&rewrites.terms, id)
+        };
+        best.start = out(&mut rewrites, best.start);
+        for step in &mut best.steps {
+            (step.around, step.to) = (out(&mut rewrites, step.around), out(&mut rewrites, step.to));
+        }
+        best.id = match placed {
+            true => {
+                let (terms, id) = super::placed::placed(&mut rewrites, params, def, state.id, model);
+                best.terms.import(&terms, id)
+            }
+            false => out(&mut rewrites, state.id),
+        };
+        let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
+        crate::types::verify::closed(&best.terms, best.id, &tys).ok()?;
+        Some(best)
+    }
+
+    /// Searches make a step no more, wherever the same part stands.
+    pub fn refuse(&self, step: &Step) {
+        self.space.rewrites.borrow_mut().refuse(step.redex);
+    }
+
+    /// The moves with their names, places, and what the term costs after each.
+    fn told(&self, cost: &mut TermCost<'_, '_>, moves: &[u32]) -> Vec<Step> {
+        let mut steps = vec![];
+        let mut at = self.space.root();
+        for by in moves {
+            let described = {
+                let mut rewrites = self.space.rewrites.borrow_mut();
+                let rewrite = rewrites.of(at.id)[*by as usize];
+                rewrites.describe(at.id, &rewrite)
+            };
+            at = self.space.apply(&at, by);
+            let Described { name, place, redex, around } = described;
+            steps.push(Step { name, place, cost: cost.costs(&self.space, &[at])[0], around, to: at.id, redex });
+        }
+        steps
+    }
 }
 
 /// States that wait at once, at most.

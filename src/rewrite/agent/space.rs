@@ -22,6 +22,8 @@ pub struct TermSpace<'a> {
     pub root: Id,
     /// Moves at most.
     pub depth: usize,
+    /// Whether the first half of the moves is by rules of phase 1 alone.
+    pub phased: bool,
 }
 
 impl Space for TermSpace<'_> {
@@ -36,8 +38,12 @@ impl Space for TermSpace<'_> {
         if at.depth >= self.depth {
             return vec![];
         }
-        let all = self.rewrites.borrow_mut().of(at.id);
-        (0..all.len() as u32).collect()
+        let mut rewrites = self.rewrites.borrow_mut();
+        let all = rewrites.of(at.id);
+        match self.phased && 2 * at.depth < self.depth {
+            true => (0..all.len() as u32).filter(|k| rewrites.phase(&all[*k as usize]) == 1).collect(),
+            false => (0..all.len() as u32).collect(),
+        }
     }
 
     fn apply(&self, at: &State, by: &u32) -> State {
@@ -46,7 +52,9 @@ impl Space for TermSpace<'_> {
     }
 
     fn terminal(&self, at: &State) -> bool {
-        at.depth >= self.depth || self.rewrites.borrow_mut().of(at.id).is_empty()
+        // Whether a larger term has moves is found out where it is expanded.
+        let mut rewrites = self.rewrites.borrow_mut();
+        at.depth >= self.depth || rewrites.terms.kids(at.id).is_empty() && rewrites.of(at.id).is_empty()
     }
 
     fn depth(&self, at: &State) -> usize {

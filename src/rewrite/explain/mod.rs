@@ -5,6 +5,7 @@
 
 pub mod closure;
 pub mod linear;
+pub mod moves;
 pub mod running;
 pub mod shorten;
 pub mod terms;
