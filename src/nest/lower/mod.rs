@@ -14,7 +14,7 @@ mod shape;
 mod term;
 mod value;
 
-use super::{Buf, Expr, Failing, Func, Info, Loop, Nest, Site, SiteId, Stmt, Var};
+use super::{Buf, Expr, Failing, Func, Info, Loop, Nest, Site, SiteId, Stmt, Var, lanes};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Fun, Id, Op, Program, Scalar, Terms, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -129,8 +129,9 @@ impl<'a> Lower<'a> {
             let message = format!("the function has more than {MAX_NODES} nodes when its calls are inlined");
             return Err(Diagnostic::limit(message).at(def.span, "this function"));
         }
-        let entry = self.function(def, false)?;
-        let funcs = self.funcs.into_iter().flatten().collect();
+        let mut entry = self.function(def, false)?;
+        let mut funcs: Vec<Func> = self.funcs.into_iter().flatten().collect();
+        funcs.iter_mut().chain([&mut entry]).for_each(lanes::choose);
         Ok(Nest { entry, funcs, sites: self.sites, params: sig.params.clone(), ret: sig.ret })
     }
 
@@ -184,11 +185,10 @@ impl<'a> Lower<'a> {
         Ok(var)
     }
 
-    fn close_loop(&mut self, var: Var, extent: Expr, independent: bool) {
+    fn close_loop(&mut self, var: Var, extent: Expr, parallel: bool) {
         let block = self.close_block();
-        let flat = |s: &Stmt| !matches!(s, Stmt::For(_) | Stmt::Alloc(..) | Stmt::Call(..) | Stmt::If(..));
-        let independent = independent && !block.takes && block.stmts.iter().all(flat);
-        self.push(Stmt::For(Box::new(Loop { var, extent, body: block.stmts, takes: block.takes, independent })));
+        let (body, takes) = (block.stmts, block.takes);
+        self.push(Stmt::For(Box::new(Loop { var, extent, body, takes, parallel, lanes: false })));
     }
 
     /// Remembers the top of the arena; `release` gives back what was taken since.
@@ -271,7 +271,7 @@ impl<'a> Lower<'a> {
             total -= if cut { weight(&a) } else { 0 };
             out.push(if cut { self.atom(a, "t") } else { a });
         }
-        fold(op, ty, out)
+        Expr::folded(op, ty, out)
     }
 
     // Failures.
@@ -315,31 +315,12 @@ fn weight(e: &Expr) -> usize {
     1 + e.kids().iter().map(weight).sum::<usize>()
 }
 
-/// An operation, done at once on integers where that is plain.
-fn fold(op: Op, ty: Scalar, args: Vec<Expr>) -> Expr {
-    let one = |e: &Expr, v: i64| *e == Expr::int(v);
-    match (op, args.as_slice()) {
-        (Op::Add, [a, b]) if one(a, 0) => return b.clone(),
-        (Op::Mul, [a, b]) if one(a, 1) => return b.clone(),
-        (Op::Add | Op::Sub, [a, b]) if one(b, 0) => return a.clone(),
-        (Op::Mul, [a, b]) if one(b, 1) => return a.clone(),
-        (Op::Mul, [a, b]) if one(a, 0) || one(b, 0) => return Expr::int(0),
-        (_, [Expr::Lit(a), Expr::Lit(b)]) if a.as_int().is_some() && b.as_int().is_some() => {
-            if let Ok(l) = op.eval(&[*a, *b]) {
-                return Expr::Lit(l);
-            }
-        }
-        _ => {}
-    }
-    Expr::Op(op, ty, args)
-}
-
 fn int_op(op: Op, a: Expr, b: Expr) -> Expr {
-    fold(op, Scalar::I64, vec![a, b])
+    Expr::folded(op, Scalar::I64, vec![a, b])
 }
 
 fn compare(op: Op, a: Expr, b: Expr) -> Expr {
-    fold(op, Scalar::Bool, vec![a, b])
+    Expr::folded(op, Scalar::Bool, vec![a, b])
 }
 
 /// Whether text occurs in a type.
