@@ -102,7 +102,7 @@ impl LaneWriter<'_, '_> {
                     return;
                 }
                 self.jumps = true;
-                writeln!(out, "{pad}if (!ks::every({})) goto {};", self.vector(ok), self.one_by_one)
+                writeln!(out, "{pad}if (!{}) goto {};", self.every(ok), self.one_by_one)
             }
             Stmt::For(l) if self.lanes.is_uniform(&l.extent) => {
                 self.for_loop(out, l, depth);
@@ -228,6 +228,29 @@ impl LaneWriter<'_, '_> {
         let value = self.number(e);
         let value = if self.w.f.ty(e) == Scalar::Bool { format!("-(int64_t){value}") } else { value };
         format!("ks::each<{}>([&](int lane) {{ return {value}; }})", vector_ty(self.w.f.ty(e)))
+    }
+
+    /// Whether a condition holds in all lanes. What grows from lane to lane is least in the first and greatest in the
+    /// last.
+    fn every(&self, e: &Expr) -> String {
+        let w = self.w;
+        if self.lanes.is_uniform(e) {
+            return w.expr(e);
+        }
+        let Expr::Op(op, _, args) = e else { return format!("ks::every({})", self.vector(e)) };
+        let step = args.first().map_or(Class::Varying, |a| self.lanes.class(a));
+        match (op, step) {
+            (Op::And, _) => format!("({} && {})", self.every(&args[0]), self.every(&args[1])),
+            (Op::Gt | Op::Gte | Op::Lt | Op::Lte, Class::Affine(s))
+                if s.as_int().is_some_and(|s| (0..1 << 20).contains(&s)) && self.lanes.is_uniform(&args[1]) =>
+            {
+                let last = if matches!(op, Op::Lt | Op::Lte) { LANES as i64 - 1 } else { 0 };
+                let end = Expr::int(s.as_int().unwrap_or(0) * last);
+                let first = Expr::folded(Op::Add, Scalar::I64, vec![args[0].clone(), end]);
+                w.expr(&Expr::Op(*op, Scalar::Bool, vec![first, args[1].clone()]))
+            }
+            _ => format!("ks::every({})", self.vector(e)),
+        }
     }
 
     /// An operation that is done lane by lane on arguments that are vectors.

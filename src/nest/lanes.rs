@@ -352,7 +352,8 @@ impl Costs<'_> {
         };
         let Some(lanes) = lanes else { return plain };
         let wide = trips(l) * self.lane_block(&lanes, &l.body, false) / LANES as f64 + 8.0;
-        if wide > MARGIN * plain || !has_sequence(&l.body) {
+        let margin = if in_lanes(&l.body) { 1.0 } else { MARGIN };
+        if wide > margin * plain || !has_sequence(&l.body) {
             return plain;
         }
         clear(&mut l.body);
@@ -425,6 +426,15 @@ fn has_sequence(stmts: &[Stmt]) -> bool {
         Stmt::For(l) => !l.parallel || has_sequence(&l.body),
         Stmt::If(_, a, b) => has_sequence(a) || has_sequence(b),
         Stmt::Check(..) => true,
+        _ => false,
+    })
+}
+
+/// Whether a loop in a block runs in lanes.
+fn in_lanes(stmts: &[Stmt]) -> bool {
+    stmts.iter().any(|s| match s {
+        Stmt::For(l) => l.lanes || in_lanes(&l.body),
+        Stmt::If(_, a, b) => in_lanes(a) || in_lanes(b),
         _ => false,
     })
 }

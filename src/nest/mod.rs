@@ -12,9 +12,12 @@
 //!
 //! This layer must not know of C++ or of how values arrive.
 
+mod dead;
 pub mod lanes;
 mod lower;
 mod print;
+mod share;
+mod split;
 mod verify;
 
 pub use lower::lower;
@@ -203,6 +206,14 @@ pub struct Nest {
     pub params: Vec<Ty>,
     /// Result type.
     pub ret: Ty,
+}
+
+/// Makes a function faster: the same numbers, computed once and several at a time.
+fn improve(func: &mut Func) {
+    share::share(func);
+    split::split(func);
+    dead::remove(func);
+    lanes::choose(func);
 }
 
 impl Func {

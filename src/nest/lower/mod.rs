@@ -14,7 +14,7 @@ mod shape;
 mod term;
 mod value;
 
-use super::{Buf, Expr, Failing, Func, Info, Loop, Nest, Site, SiteId, Stmt, Var, lanes};
+use super::{Buf, Expr, Failing, Func, Info, Loop, Nest, Site, SiteId, Stmt, Var};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Fun, Id, Op, Program, Scalar, Terms, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -66,8 +66,10 @@ struct Frame {
     env: Vec<Slot>,
     vars: Vec<Info>,
     bufs: Vec<Info>,
-    /// Extents of loop variables.
+    /// Extents of loop variables, given that the loop runs.
     extents: FxHashMap<Var, Expr>,
+    /// The same as the loops have them.
+    loops: FxHashMap<Var, Expr>,
     /// Variables that are not negative.
     sizes: FxHashSet<Var>,
     /// The integer constants' values, for proofs.
@@ -131,7 +133,7 @@ impl<'a> Lower<'a> {
         }
         let mut entry = self.function(def, false)?;
         let mut funcs: Vec<Func> = self.funcs.into_iter().flatten().collect();
-        funcs.iter_mut().chain([&mut entry]).for_each(lanes::choose);
+        funcs.iter_mut().chain([&mut entry]).for_each(super::improve);
         Ok(Nest { entry, funcs, sites: self.sites, params: sig.params.clone(), ret: sig.ret })
     }
 
@@ -182,6 +184,7 @@ impl<'a> Lower<'a> {
         let var = self.fresh(name, Scalar::I64);
         let most = self.positive(extent);
         self.f.extents.insert(var, most);
+        self.f.loops.insert(var, extent.clone());
         Ok(var)
     }
 
