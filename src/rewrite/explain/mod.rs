@@ -91,21 +91,11 @@ pub fn derived(task: &Task<'_>, journal: &mut Journal) -> Option<Derived> {
         let goal = terms::concrete(&mut journal.trace, &candidate.flat.0, candidate.flat.1, n);
         terms::axioms(&mut journal.trace, task.def, goal, &mut seen);
         match steps_to(task, &mut journal.trace, (start, goal), candidate, &mut taken) {
-            Ok(Steps { candidate, steps, programs, changes, terms }) => {
-                return Some(Derived { candidate, steps, terms, programs, changes, given_up });
-            }
+            Ok(derived) => return Some(Derived { given_up, ..derived }),
             Err(why) => given_up.push(why),
         }
     }
     None
-}
-
-struct Steps {
-    candidate: Candidate,
-    steps: Vec<Step>,
-    programs: Vec<Id>,
-    changes: Vec<(String, String)>,
-    terms: Terms,
 }
 
 fn steps_to(
@@ -114,7 +104,7 @@ fn steps_to(
     (start, goal): (Tid, Tid),
     candidate: &Candidate,
     taken: &mut usize,
-) -> Result<Steps, String> {
+) -> Result<Derived, String> {
     let equations: Vec<Equation> = trace.equations.clone();
     // An equation whose use is refused goes last, where another way may come before it; refused
     // again it is left out.
@@ -140,10 +130,7 @@ fn steps_to(
                     // What the search thought certain may be less so for the checker.
                     candidate.shared = running::proved(&mut checker, task.def, task.model);
                 }
-                let mut good = |steps: &[Step]| again(task, steps, &candidate).is_ok();
-                let steps = shorten::shorten(steps, &programs, &mut good);
-                let (terms, programs, changes) = again(task, &steps, &candidate)?;
-                return Ok(Steps { candidate, steps, programs, changes, terms });
+                return finished(task, steps, &programs, candidate);
             }
             Err(Failed::Hopeless(why)) => return Err(why),
             Err(Failed::Equation(_, why)) if *taken > MAX_TAKEN => {
@@ -161,8 +148,18 @@ fn steps_to(
     Err(format!("too many equations were refused: {last}"))
 }
 
-/// Takes the steps again from the beginning, as a replay does: the programs in their arena, and the
-/// texts of what each step changes.
+/// Leaves out steps that undo each other, and takes the others again from the beginning, as a replay
+/// does. `programs` stand before the first step and after each.
+fn finished(task: &Task<'_>, steps: Vec<Step>, programs: &[Id], candidate: Candidate) -> Result<Derived, String> {
+    let mut good = |steps: &[Step]| again(task, steps, &candidate).is_ok();
+    let steps = shorten::shorten(steps, programs, &mut good);
+    let (terms, programs, changes) = again(task, &steps, &candidate)?;
+    Ok(Derived { candidate, steps, terms, programs, changes, given_up: vec![] })
+}
+
+/// The programs in their arena, and the texts of what each step changes.
+type Again = (Terms, Vec<Id>, Vec<(String, String)>);
+
 fn again(task: &Task<'_>, steps: &[Step], candidate: &Candidate) -> Result<Again, String> {
     let mut checker = task.checker()?;
     let mut programs = vec![checker.now];
@@ -177,5 +174,3 @@ fn again(task: &Task<'_>, steps: &[Step], candidate: &Candidate) -> Result<Again
     checker.shared(&candidate.shared.0, candidate.shared.1)?;
     Ok((checker.terms, programs, changes))
 }
-
-type Again = (Terms, Vec<Id>, Vec<(String, String)>);
