@@ -92,7 +92,10 @@ fn main() -> ExitCode {
         .iter()
         .map(|name| types::program(&Source::new(*name, std::fs::read_to_string(root.join(name)).unwrap())).unwrap())
         .collect();
-    println!("{:20} {:>10} {:>10} {:>12} {:>14}", "definition", "successors", "distinct", "a second", "placed, a second");
+    println!(
+        "{:20} {:>10} {:>10} {:>12} {:>14}",
+        "definition", "successors", "distinct", "a second", "placed, a second"
+    );
     let (mut made, mut spent) = (0, 0.0);
     for program in &programs {
         for def in program.defs.values().filter(|d| d.term().is_some() && !d.params.is_empty()) {

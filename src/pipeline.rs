@@ -3,8 +3,8 @@
 //! Invariant: no definition comes out costlier than it went in, as recomputed from the printed text.
 
 use crate::cost::{Costing, Model};
-use crate::derive::{Derivation, Step};
 use crate::derive::check::Rules;
+use crate::derive::{Derivation, Step};
 use crate::diag::{Diagnostic, Result, Source, nearest};
 use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty, print};
 use crate::rewrite::agent::{self, Agent, Bind};
@@ -337,13 +337,7 @@ fn by_name<'a>(rules: &'a [Compiled<'a>]) -> Rules<'a> {
 }
 
 /// A derived result, with what the programs on the way cost.
-fn told(
-    program: &Program,
-    def: &Def,
-    mut found: Found,
-    mut out: explain::Derived,
-    options: &Options<'_>,
-) -> Search {
+fn told(program: &Program, def: &Def, mut found: Found, mut out: explain::Derived, options: &Options<'_>) -> Search {
     let mut costing = Costing::new(program, options.cost, &options.sizes);
     (found.terms, found.id) = out.candidate.shared.clone();
     found.cost = costing.term(found.id, def, &found.terms);
@@ -457,7 +451,8 @@ impl<'a> Chosen<'a> {
         }
         let any = rules().any(|r| r.level <= options.float && chosen.rule(r));
         if !any && !options.only.iter().any(|name| moves.clone().any(|m| m == name)) && !options.only.is_empty() {
-            let message = format!("none of these rules keeps what `{}` asks for: {}", options.float, options.only.join(", "));
+            let message =
+                format!("none of these rules keeps what `{}` asks for: {}", options.float, options.only.join(", "));
             return Err(Diagnostic::user(message).note("choose other rules, or `--float real`"));
         }
         Ok(chosen)

@@ -95,8 +95,7 @@ fn settled(checker: &mut Checker<'_>, to: Id, steps: &mut Vec<Step>) -> Result<(
         let (now, mut path) = (checker.now, vec![]);
         let found = known(&mut checker.terms, now, &mut path, &mut FxHashSet::default());
         let axiom = found.ok_or("the search began at another program")?;
-        let step =
-            Step { by: axiom.name().to_string(), at: vec![path], place: Place::Everywhere, to: None, cost: 0.0 };
+        let step = Step { by: axiom.name().to_string(), at: vec![path], place: Place::Everywhere, to: None, cost: 0.0 };
         checker.step(&step)?;
         steps.push(step);
     }
