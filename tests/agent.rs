@@ -5,10 +5,11 @@ mod common;
 
 use common::generate::{self, Knobs};
 use common::random::compare;
-use common::{arguments, corpus};
+use common::{arguments, corpus, root, sharing};
 use daedal::cost::Model;
+use daedal::ir::Program;
 use daedal::pipeline::{Engine, Options, optimize, optimize_with, prepare};
-use daedal::rewrite::agent::Engine as Agent;
+use daedal::rewrite::agent::{Bind, Engine as Agent};
 use daedal::rules::{Level, Library};
 use rayon::prelude::*;
 
@@ -16,7 +17,9 @@ const AGENTS: [Agent; 6] = [Agent::Random, Agent::Astar, Agent::Mcts, Agent::Bea
 
 fn options(k: u64, cost: Model, float: Level, budget: usize) -> Options<'static> {
     let engine = Engine::Agent(AGENTS[k as usize % AGENTS.len()]);
-    Options { cost, float, engine, budget, depth: 4 + (k % 9) as usize, seed: k, ..Options::standard() }
+    let bind = if k % 4 < 2 { Bind::Placed } else { Bind::Searched };
+    let phased = k.is_multiple_of(7);
+    Options { cost, float, engine, bind, phased, budget, depth: 4 + (k % 9) as usize, seed: k, ..Options::standard() }
 }
 
 /// Rewrites random programs by every search in turn; how many got cheaper.
@@ -80,4 +83,76 @@ fn auto_is_the_best_of_both() {
     };
     assert!(cost(Engine::Auto) <= cost(Engine::Egraph));
     assert!(cost(Engine::Agent(Agent::Astar)) < cost(Engine::Agent(Agent::Greedy)) + 1e-9);
+}
+
+fn costs(program: &Program, options: &Options<'_>) -> Vec<(f64, bool)> {
+    optimize(program, options).unwrap().rows.iter().map(|r| (r.cost_after, r.proved)).collect()
+}
+
+/// Protects: the least costs that the agent's programs claim are proved, and that A* finds each with 5,000
+/// evaluations; what is known of linear algebra, too.
+#[test]
+fn known_costs_of_the_programs_of_searches_hold() {
+    for name in ["arithmetic", "blas"] {
+        let case = corpus().into_iter().find(|c| c.name == format!("programs/agent/{name}.ks")).unwrap();
+        let names: Vec<String> = case.costs.iter().map(|c| c.def.clone()).collect();
+        let standard = || Options { cost: Model::Knossos, defs: names.clone(), ..Options::standard() };
+        let found = costs(&case.program, &Options { engine: Engine::Agent(Agent::Astar), ..standard() });
+        // Definitions come in the order of the file, as their names do in its first lines.
+        assert_eq!(found.len(), case.costs.len());
+        for ((cost, _), known) in found.iter().zip(&case.costs) {
+            assert!(*cost <= known.most + 1e-6, "{name}: {} costs {cost}, not {}", known.def, known.most);
+        }
+        if name == "arithmetic" {
+            let exact = costs(&case.program, &Options { exact: true, only: vec!["arith".into()], ..standard() });
+            for ((cost, proved), known) in exact.iter().zip(&case.costs) {
+                assert!(*proved && (cost - known.most).abs() < 1e-6, "{} costs {cost}, {proved}", known.def);
+            }
+        }
+    }
+}
+
+/// Protects: the expressions that searches are compared on are those that the generator makes, with the least
+/// costs on which equality saturation and A* agree. `DAEDAL_BLESS=1` writes the file.
+#[test]
+fn shared_expressions_are_as_generated() {
+    let path = root("programs/agent/sharing.ks");
+    let text = sharing::text(&vec![0.0; sharing::expressions().len()]);
+    let program = common::read("sharing.ks", &text).unwrap();
+    let names: Vec<&str> = program.defs.values().map(daedal::ir::Def::name).collect();
+    assert_eq!(names, sharing::expressions().iter().map(|(n, _)| n.as_str()).collect::<Vec<_>>());
+    let options =
+        |engine| Options { cost: Model::Knossos, engine, max_nodes: 2_000, budget: 1_000, ..Options::standard() };
+    let saturated = costs(&program, &options(Engine::Egraph));
+    let least: Vec<f64> = saturated.iter().map(|(cost, _)| (cost * 1e6).round() / 1e6).collect();
+    let text = sharing::text(&least);
+    if std::env::var_os("DAEDAL_BLESS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "write it again: DAEDAL_BLESS=1 cargo test --test agent");
+    let found = costs(&program, &options(Engine::Agent(Agent::Astar)));
+    for ((name, (cost, _)), least) in names.iter().zip(&found).zip(&least) {
+        assert!((cost - least).abs() < 1e-6, "{name}: A* found {cost}, saturation {least}");
+    }
+}
+
+/// Protects: rules by name; a name that nothing has, and rules that cannot be used, are refused.
+#[test]
+fn rules_are_chosen_by_name() {
+    let text = "(def f Float ((x : Float) (y : Float) (z : Float)) (add (mul x y) (add (mul x z) 0.0)))";
+    let program = common::read("only.ks", text).unwrap();
+    let run = |only: &[&str], float| {
+        let only = only.iter().map(|n| n.to_string()).collect();
+        let engine = Engine::Agent(Agent::Astar);
+        let options = Options { cost: Model::Knossos, float, engine, only, ..Options::standard() };
+        optimize(&program, &options).map(|o| o.rows[0].cost_after).map_err(|d| d.to_string())
+    };
+    assert_eq!(run(&[], Level::Real), Ok(3.0));
+    assert_eq!(run(&["arith"], Level::Real), Ok(3.0));
+    assert_eq!(run(&["add-zero"], Level::Real), Ok(5.0));
+    assert_eq!(run(&["logic"], Level::Real), Ok(6.0));
+    let found = run(&["add-zeros"], Level::Real).unwrap_err();
+    assert!(found.contains("there is no rule and no group of rules `add-zeros`"), "{found}");
+    let found = run(&["add-zero"], Level::Exact).unwrap_err();
+    assert!(found.contains("none of these rules keeps what `exact` asks for: add-zero"), "{found}");
 }

@@ -4,13 +4,15 @@
 mod common;
 
 use common::corpus;
-use common::generate::Knobs;
+use common::generate::{self, Knobs};
 use common::random::{Trial, record_text, replayed};
 use daedal::cost::Model;
 use daedal::derive::record::{self, Header, Record};
 use daedal::derive::replay::replay;
 use daedal::diag::Source;
-use daedal::pipeline::{Options, optimize_with, prepare};
+use daedal::ir::Program;
+use daedal::pipeline::{Engine, Options, optimize_with, prepare};
+use daedal::rewrite::agent::Bind;
 use daedal::rules::{Level, Library};
 use rayon::prelude::*;
 
@@ -50,6 +52,56 @@ fn random(seeds: std::ops::Range<u64>, float: Level) -> (usize, usize) {
     assert!(failed.is_empty(), "{} failures, the first:\n{}", failed.len(), failed[0]);
     let all = || results.iter().flatten();
     (all().filter(|c| c.steps > 0).count(), all().map(|c| c.given_up).sum())
+}
+
+/// How a search of terms differs from case to case.
+fn walking(k: u64, cost: Model, float: Level) -> Options<'static> {
+    use daedal::rewrite::agent::Engine::{Astar, Beam, Greedy, Mb2fbs, Mcts, Random};
+    let engine = [Astar, Mcts, Random, Beam, Greedy, Mb2fbs][k as usize % 6];
+    let bind = if k % 4 < 2 { Bind::Placed } else { Bind::Searched };
+    let engine = if k.is_multiple_of(11) { Engine::Auto } else { Engine::Agent(engine) };
+    Options { engine, bind, budget: 150, depth: 12, seed: k, ..options(cost, float, 400) }
+}
+
+/// Protects: what searches of terms return is derived, whatever became of bindings, and replays.
+#[test]
+fn searches_of_terms_are_derived() {
+    let library = Library::shipped().unwrap();
+    let (real, exact) = (prepare(&library, Level::Real).unwrap(), prepare(&library, Level::Exact).unwrap());
+    let knobs = Knobs { budget: 24, dyadic: true, failing: true, renamed: false };
+    let large = ["ba.ks", "gmm.ks", "lstm.ks", "convnet.ks", "hand.ks"];
+    let mut programs: Vec<(String, Program)> = corpus()
+        .into_iter()
+        .filter(|c| !large.iter().any(|l| c.name.ends_with(l)))
+        .map(|c| (c.name, c.program))
+        .collect();
+    for seed in 9000..9600 {
+        let made = generate::program(seed, &knobs);
+        programs.push((made.text.clone(), common::read("random.ks", &made.text).unwrap()));
+    }
+    let one = |(k, (name, program)): (usize, &(String, Program))| -> Result<(usize, usize, usize), String> {
+        let float = if k % 3 == 0 { Level::Exact } else { Level::Real };
+        let rules = if float == Level::Exact { &exact } else { &real };
+        let cost = if k % 5 == 0 { Model::Analytic } else { Model::Knossos };
+        let options = walking(k as u64, cost, float);
+        let outcome = optimize_with(program, rules, &options).map_err(|d| format!("{name}: {d}"))?;
+        let steps = replayed(program, &outcome, &library, float)
+            .map_err(|d| format!("{name}, {}: {d}", options.engine.name()))?;
+        let better = outcome.rows.iter().filter(|r| r.cost_after < r.cost_before).count();
+        let lost: usize = outcome.derivations.iter().filter(|d| !d.given_up.is_empty()).count();
+        for d in outcome.derivations.iter().filter(|d| !d.given_up.is_empty()) {
+            println!("{} {:?}: {:?}\n{name}", d.derivation.name, options.bind, d.given_up);
+        }
+        Ok((steps, better, lost))
+    };
+    let results: Vec<Result<(usize, usize, usize), String>> = programs.par_iter().enumerate().map(one).collect();
+    let failed: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
+    assert!(failed.is_empty(), "{} failures, the first:\n{}", failed.len(), failed[0]);
+    let sum = |f: fn(&(usize, usize, usize)) -> usize| results.iter().flatten().map(f).sum::<usize>();
+    let (steps, better, lost) = (sum(|r| r.0), sum(|r| r.1), sum(|r| r.2));
+    println!("{steps} steps, {better} better, {lost} of which needed another way");
+    assert!(steps > 1000 && better > 300, "{steps} steps, {better} better");
+    assert!(lost < 30, "{lost} results were given up");
 }
 
 /// Protects: what is claimed of random programs is proved, failures included, and means the same.

@@ -14,8 +14,16 @@ pub struct Series {
 }
 
 const SIZE: (u32, u32) = (760, 300);
-const INK: [RGBColor; 4] =
-    [RGBColor(38, 92, 168), RGBColor(196, 88, 33), RGBColor(46, 128, 84), RGBColor(128, 70, 140)];
+const INK: [RGBColor; 8] = [
+    RGBColor(38, 92, 168),
+    RGBColor(196, 88, 33),
+    RGBColor(46, 128, 84),
+    RGBColor(128, 70, 140),
+    RGBColor(170, 44, 60),
+    RGBColor(20, 136, 150),
+    RGBColor(150, 120, 30),
+    RGBColor(96, 96, 96),
+];
 
 /// Values above this ratio of the greatest to the least are drawn on a logarithmic axis.
 const DECADES: f64 = 30.0;

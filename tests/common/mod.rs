@@ -7,6 +7,7 @@ pub mod egraphs;
 pub mod generate;
 pub mod knossos;
 pub mod random;
+pub mod sharing;
 
 use daedal::ad;
 use daedal::diag::{Result, Source};

@@ -4,13 +4,14 @@
 //! section of a page, which stands between two comments.
 
 mod costs;
+mod knossos;
 mod trees;
 
 use super::{World, optimize::show};
 use crate::data::{self, Output};
 use crate::diag::{Diagnostic, Result};
 use crate::run;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,18 @@ pub struct Bench {
     /// What to compare
     #[arg(value_enum)]
     suite: Suite,
+    /// Of `knossos`, the experiments: all where none is named
+    #[arg(value_enum)]
+    experiments: Vec<knossos::Experiment>,
+    /// Of `knossos`, how often searches that go by chance run
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// Of `knossos`, the greatest number of terms that a search evaluates
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    budget: Option<u64>,
+    /// Of `knossos`, the folder for its runs and plots; what was run before is not run again
+    #[arg(long, value_name = "FOLDER", default_value = "docs/results")]
+    output: PathBuf,
     /// Write the table into its section of a page, such as docs/results.md
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -42,6 +55,8 @@ enum Suite {
     Costs,
     /// Search of random trees, beside the published study of memory-bounded best-first beam search
     Mb2fbs,
+    /// The experiments of the Knossos paper: searches of rewrites beside the best that is known
+    Knossos,
 }
 
 impl Suite {
@@ -49,6 +64,7 @@ impl Suite {
         match self {
             Suite::Costs => "costs",
             Suite::Mb2fbs => "mb2fbs",
+            Suite::Knossos => "knossos",
         }
     }
 }
@@ -56,10 +72,19 @@ impl Suite {
 impl Bench {
     /// Carries it out.
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
+        if !self.experiments.is_empty() && !matches!(self.suite, Suite::Knossos) {
+            let message = format!("the suite `{}` has no experiments to choose", self.suite.name());
+            return Err(Diagnostic::user(message).note("the suite `knossos` has"));
+        }
         let from = run::seconds();
         let table = match self.suite {
             Suite::Costs => costs::table(world.terminal)?,
             Suite::Mb2fbs => trees::table(world.terminal)?,
+            Suite::Knossos => {
+                let budget = self.budget.map(|n| n as usize);
+                let asked = knossos::Asked { experiments: self.experiments.clone(), seeds: self.seeds, budget };
+                knossos::table(&asked, &self.output, world.terminal)?
+            }
         };
         show(world.terminal, "");
         let seconds = run::seconds() - from;

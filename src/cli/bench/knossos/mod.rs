@@ -1,0 +1,154 @@
+//! Suite `knossos`: the experiments of the Knossos paper, run again: which searches find what, beside the
+//! best that is known.
+//!
+//! Every finished run is a line of a file, so that a bench that was interrupted goes on where it was.
+
+mod pages;
+mod runs;
+
+use super::Table;
+use crate::cli::optimize::show;
+use crate::data::Output;
+use crate::diag::{Diagnostic, Result};
+use clap::ValueEnum;
+use runs::{Runs, Task, Way};
+use std::path::Path;
+
+/// An experiment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Experiment {
+    /// Eight arithmetic expressions with a known least cost
+    A,
+    /// Twelve expressions that were not trained on
+    B,
+    /// Linear algebra beside the best published costs
+    C,
+    /// The mixture model and its gradient, in one phase and in two
+    D,
+    /// Convolution and its reverse
+    E,
+    /// A* against Monte Carlo tree search at equal evaluations
+    F,
+    /// Everything against equality saturation and `auto`
+    G,
+}
+
+/// What of it to run, and how.
+pub struct Asked {
+    /// The experiments; all where there is none.
+    pub experiments: Vec<Experiment>,
+    /// How often searches that go by chance run.
+    pub seeds: u64,
+    /// States evaluated at most; nothing for what each experiment has.
+    pub budget: Option<usize>,
+}
+
+impl Experiment {
+    /// Its letter.
+    fn letter(self) -> char {
+        match self {
+            Experiment::A => 'a',
+            Experiment::B => 'b',
+            Experiment::C => 'c',
+            Experiment::D => 'd',
+            Experiment::E => 'e',
+            Experiment::F => 'f',
+            Experiment::G => 'g',
+        }
+    }
+
+    /// The programs whose definitions it optimizes.
+    fn files(self) -> &'static [&'static str] {
+        match self {
+            Experiment::A => &["arithmetic"],
+            Experiment::B => &["sharing"],
+            Experiment::C => &["blas"],
+            Experiment::D => &["gmm", "gmm_gradient"],
+            Experiment::E => &["conv1d", "conv1d_gradient"],
+            Experiment::F => &["sharing", "blas"],
+            Experiment::G => &["arithmetic", "sharing", "blas", "gmm", "conv1d"],
+        }
+    }
+
+    /// States evaluated at most, as published, and rewrites in a row.
+    fn limits(self) -> (usize, usize) {
+        match self {
+            Experiment::A | Experiment::B => (5_000, 10),
+            Experiment::C | Experiment::F | Experiment::G => (5_000, 30),
+            Experiment::D | Experiment::E => (5_000, 30),
+        }
+    }
+
+    /// How it searches: the columns of its table.
+    fn ways(self) -> Vec<Way> {
+        let (egraph, auto) = (Way::egraph(), Way::auto());
+        let placed = Way::searches(&["astar"], false);
+        let bound = Way::searches(&["astar", "greedy", "random", "mcts"], true);
+        match self {
+            Experiment::A | Experiment::B => [vec![egraph], placed, bound].concat(),
+            Experiment::C => {
+                let others = Way::searches(&["astar"], true);
+                [vec![egraph, auto], Way::searches(&["astar", "mcts", "greedy"], false), others].concat()
+            }
+            Experiment::D | Experiment::E => {
+                let two = Way { phased: true, ..placed[0].clone() };
+                [vec![egraph], placed, vec![two], Way::searches(&["mcts"], false)].concat()
+            }
+            Experiment::F => {
+                let pair = ["astar", "mcts"];
+                [Way::searches(&pair, false), Way::searches(&pair, true)].concat()
+            }
+            Experiment::G => {
+                let all = ["astar", "mcts", "beam", "mb2fbs", "greedy", "random"];
+                [vec![egraph, auto], Way::searches(&all, false)].concat()
+            }
+        }
+    }
+}
+
+/// Runs what is asked for and not done yet, and writes a page with tables and plots into a folder; the lines of
+/// the tables.
+///
+/// # Errors
+/// The folder cannot be written, or its file of runs is none.
+pub fn table(asked: &Asked, folder: &Path, terminal: bool) -> Result<Table> {
+    std::fs::create_dir_all(folder)
+        .map_err(|e| Diagnostic::user(format!("the folder `{}` cannot be made: {e}", folder.display())))?;
+    let programs = runs::programs()?;
+    let mut runs = Runs::open(&folder.join("knossos.jsonl"))?;
+    let all = [Experiment::A, Experiment::B, Experiment::C, Experiment::D, Experiment::E, Experiment::F, Experiment::G];
+    let chosen = if asked.experiments.is_empty() { all.to_vec() } else { asked.experiments.clone() };
+    let (mut lines, mut rows) = (vec![], vec![]);
+    for experiment in chosen {
+        let (published, depth) = experiment.limits();
+        let budget = asked.budget.unwrap_or(published);
+        let tasks: Vec<Task<'_>> = experiment.files().iter().flat_map(|f| runs::tasks(&programs, f)).collect();
+        let tasks: Vec<Task<'_>> = tasks.into_iter().filter(|t| wanted(experiment, t)).collect();
+        let ways = experiment.ways();
+        let note = |text: &str| show(terminal, &format!("{}: {text}", experiment.letter()));
+        runs.complete(&tasks, &ways, (budget, depth, asked.seeds), &note)?;
+        let page =
+            pages::Page { experiment, tasks: &tasks, ways: &ways, runs: &runs, limits: (budget, depth, asked.seeds) };
+        lines.extend(page.lines());
+        rows.extend(page.objects());
+        if let Some(svg) = page.plot()? {
+            let name = format!("knossos-{}.svg", experiment.letter());
+            Output::at(&folder.join(&name))?.bytes(svg.as_bytes())?;
+            lines.extend([
+                format!("![best cost by evaluations, over the least known, mean of all expressions]({name})"),
+                String::new(),
+            ]);
+        }
+    }
+    show(terminal, "");
+    Ok(Table { lines, rows })
+}
+
+/// Whether an experiment is about a task.
+fn wanted(experiment: Experiment, task: &Task<'_>) -> bool {
+    match experiment {
+        Experiment::B | Experiment::F | Experiment::G if task.file == "sharing" => task.def.name().starts_with("test"),
+        Experiment::C | Experiment::F => task.file != "blas" || task.known.is_some(),
+        _ => true,
+    }
+}

@@ -1,0 +1,299 @@
+//! One search of one definition becomes a line of a file; what stands there is not run again.
+
+use crate::ad;
+use crate::cost::{Costing, Model};
+use crate::derive::record::hash;
+use crate::diag::{Diagnostic, Result, Source};
+use crate::ir::{Def, Program};
+use crate::pipeline::{self, Options, prepare};
+use crate::rewrite::agent::optimize::Settings;
+use crate::rewrite::agent::{Agent, Bind, Engine};
+use crate::rewrite::egraph::pattern::Compiled;
+use crate::rewrite::inline::recursive;
+use crate::rules::{Level, Library};
+use crate::run;
+use crate::types;
+use rayon::prelude::*;
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// The programs, by the names that experiments use.
+const PROGRAMS: [(&str, &str); 7] = [
+    ("arithmetic", include_str!("../../../../programs/agent/arithmetic.ks")),
+    ("sharing", include_str!("../../../../programs/agent/sharing.ks")),
+    ("blas", include_str!("../../../../programs/agent/blas.ks")),
+    ("gmm", include_str!("../../../../programs/apps/gmm.ks")),
+    ("gmm_gradient", include_str!("../../../../programs/grad/gmm.ks")),
+    ("conv1d", include_str!("../../../../programs/apps/conv1d.ks")),
+    ("conv1d_gradient", include_str!("../../../../programs/grad/conv1d.ks")),
+];
+
+/// A definition to optimize.
+pub struct Task<'a> {
+    /// The name of its program.
+    pub file: &'static str,
+    program: &'a Program,
+    /// The definition.
+    pub def: &'a Def,
+    /// The least cost that is known.
+    pub known: Option<f64>,
+}
+
+/// A way to search.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Way {
+    /// The engine.
+    pub engine: pipeline::Engine,
+    /// What becomes of bindings.
+    pub bind: Bind,
+    /// Whether there are two phases.
+    pub phased: bool,
+}
+
+impl Way {
+    /// Equality saturation.
+    pub fn egraph() -> Way {
+        Way { engine: pipeline::Engine::Egraph, bind: Bind::Placed, phased: false }
+    }
+
+    /// Equality saturation, and A* after it.
+    pub fn auto() -> Way {
+        Way { engine: pipeline::Engine::Auto, ..Way::egraph() }
+    }
+
+    /// Searches of terms by name, with bindings searched or placed.
+    pub fn searches(names: &[&str], searched: bool) -> Vec<Way> {
+        let all = [Engine::Astar, Engine::Mcts, Engine::Beam, Engine::Mb2fbs, Engine::Greedy, Engine::Random];
+        let bind = if searched { Bind::Searched } else { Bind::Placed };
+        let named = names.iter().filter_map(|n| all.into_iter().find(|e| e.name() == *n));
+        named.map(|e| Way { engine: pipeline::Engine::Agent(e), bind, phased: false }).collect()
+    }
+
+    /// The head of its column.
+    pub fn title(&self) -> String {
+        let bind = if self.bind == Bind::Searched { ", lets searched" } else { "" };
+        let phased = if self.phased { ", two phases" } else { "" };
+        format!("`{}`{bind}{phased}", self.engine.name())
+    }
+
+    /// Whether it goes by chance.
+    fn chance(&self) -> bool {
+        use pipeline::Engine::Agent;
+        matches!(self.engine, Agent(Engine::Random) | Agent(Engine::Mcts))
+    }
+}
+
+/// What a run found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Run {
+    /// The cost as written.
+    pub before: f64,
+    /// The best cost.
+    pub cost: f64,
+    /// States evaluated.
+    pub evaluations: usize,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// Evaluations made and best cost then, each time that it fell.
+    pub curve: Vec<(usize, f64)>,
+}
+
+/// Reads the programs and makes their derivatives.
+///
+/// # Errors
+/// A bug, where a shipped program is wrong.
+pub fn programs() -> Result<Vec<(&'static str, Program)>> {
+    let read = |(name, text): (&'static str, &'static str)| {
+        Ok((name, ad::complete(&types::program(&Source::new(name, text))?)?))
+    };
+    PROGRAMS.into_iter().map(read).collect()
+}
+
+/// The definitions of a program, with what its `;; cost` lines say of them.
+pub fn tasks<'a>(programs: &'a [(&'static str, Program)], file: &str) -> Vec<Task<'a>> {
+    let mut out = vec![];
+    for (name, program) in programs.iter().filter(|(name, _)| *name == file) {
+        let known = |def: &Def| {
+            let text = PROGRAMS.iter().find(|(n, _)| n == name).map_or("", |(_, text)| text);
+            let start = format!(";; cost knossos {} <= ", def.name());
+            text.lines().find_map(|l| l.strip_prefix(&start)?.trim().parse::<f64>().ok())
+        };
+        // Constants, and what is only there to be run, are nothing to optimize.
+        let defs = program.defs.values().filter(|d| d.term().is_some() && !d.params.is_empty());
+        let defs = defs.filter(|d| !d.name().starts_with("random_"));
+        out.extend(defs.map(|def| Task { file: name, program, def, known: known(def) }));
+    }
+    out
+}
+
+/// The runs of a file.
+pub struct Runs {
+    path: PathBuf,
+    done: BTreeMap<String, Run>,
+}
+
+/// Budget, depth and seeds.
+pub type Limits = (usize, usize, u64);
+
+impl Runs {
+    /// Reads a file of runs, if there is one. A last line that was cut off is run again.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line is no run.
+    pub fn open(path: &Path) -> Result<Runs> {
+        let mut done = BTreeMap::new();
+        if path.exists() {
+            let text = std::fs::read_to_string(path)
+                .map_err(|e| Diagnostic::user(format!("`{}` cannot be read: {e}", path.display())))?;
+            let lines: Vec<&str> = text.lines().collect();
+            for (k, line) in lines.iter().enumerate() {
+                match parsed(line) {
+                    Some((key, run)) => drop(done.insert(key, run)),
+                    None if k + 1 == lines.len() && !text.ends_with('\n') => {}
+                    None => {
+                        let message = format!("{}:{}: expected a run of this bench", path.display(), k + 1);
+                        return Err(Diagnostic::user(message).note("remove the file to begin anew"));
+                    }
+                }
+            }
+        }
+        Ok(Runs { path: path.to_path_buf(), done })
+    }
+
+    /// Makes all runs that are missing.
+    ///
+    /// # Errors
+    /// A run fails, or the file cannot be written.
+    pub fn complete(
+        &mut self,
+        tasks: &[Task<'_>],
+        ways: &[Way],
+        limits: Limits,
+        note: &(dyn Fn(&str) + Sync),
+    ) -> Result<()> {
+        let library = Library::shipped()?;
+        let rules = prepare(&library, Level::Real)?;
+        let mut missing = vec![];
+        for task in tasks {
+            for way in ways {
+                let seeds = if way.chance() { limits.2 } else { 1 };
+                missing.extend((0..seeds).map(|seed| (task, way, seed)));
+            }
+        }
+        missing.retain(|(task, way, seed)| !self.done.contains_key(&key(task, way, limits, *seed)));
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let file = self.appending()?;
+        let made: Vec<Result<(String, Run)>> = missing
+            .par_iter()
+            .map(|(task, way, seed)| {
+                note(&format!("{} by {}", task.def.name(), way.title()));
+                let run = made(task, way, &rules, limits, *seed)?;
+                let key = key(task, way, limits, *seed);
+                let line = format!("{}\n", object(&key, &run));
+                let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+                written.map_err(|e| self.unwritable(&e))?;
+                Ok((key, run))
+            })
+            .collect();
+        for run in made {
+            let (key, run) = run?;
+            self.done.insert(key, run);
+        }
+        Ok(())
+    }
+
+    /// The file, open for further lines, its last one complete.
+    fn appending(&self) -> Result<Mutex<File>> {
+        let mut file =
+            OpenOptions::new().create(true).append(true).open(&self.path).map_err(|e| self.unwritable(&e))?;
+        let text = std::fs::read(&self.path).unwrap_or_default();
+        if text.last().is_some_and(|b| *b != b'\n') {
+            let whole = text.iter().rposition(|b| *b == b'\n').map_or(0, |k| k + 1);
+            file.set_len(whole as u64).and_then(|()| file.flush()).map_err(|e| self.unwritable(&e))?;
+        }
+        Ok(Mutex::new(file))
+    }
+
+    fn unwritable(&self, e: &std::io::Error) -> Box<Diagnostic> {
+        Diagnostic::user(format!("`{}` cannot be written: {e}", self.path.display()))
+    }
+
+    /// The runs of a task by a way, one a seed.
+    pub fn of(&self, task: &Task<'_>, way: &Way, limits: Limits) -> Vec<&Run> {
+        let seeds = if way.chance() { limits.2 } else { 1 };
+        (0..seeds).filter_map(|seed| self.done.get(&key(task, way, limits, seed))).collect()
+    }
+}
+
+/// What tells runs apart: the program's text is part of it, so that runs of another one do not count.
+fn key(task: &Task<'_>, way: &Way, (budget, depth, _): Limits, seed: u64) -> String {
+    let text = &hash(&task.program.source.text)[..8];
+    let (name, def) = (task.file, task.def.name());
+    format!("{name} {text} {def} {} {budget} {depth} {seed}", way.title())
+}
+
+fn made(task: &Task<'_>, way: &Way, rules: &[Compiled<'_>], (budget, depth, _): Limits, seed: u64) -> Result<Run> {
+    let from = run::seconds();
+    let mut costing = Costing::new(task.program, Model::Knossos, &[]);
+    let before = costing.def(task.def)?;
+    let (cost, evaluations, curve) = match way.engine {
+        pipeline::Engine::Agent(engine) => {
+            let settings = Settings {
+                engine,
+                rules,
+                bind: way.bind,
+                bindings: [true; 8],
+                phased: way.phased,
+                level: Level::Real,
+                model: Model::Knossos,
+                budget,
+                depth,
+                seed,
+            };
+            let kept = recursive(task.program);
+            let start = task.def.term().map(|body| (&task.program.terms, body));
+            let agent = start.and_then(|start| Agent::new(task.program, &kept, task.def, start, &settings));
+            let best = agent.and_then(|agent| agent.search(&mut costing));
+            best.map_or((before, 0, vec![]), |best| (best.cost, best.tally.evaluations, best.curve))
+        }
+        engine => {
+            let defs = vec![task.def.name().to_string()];
+            let options =
+                Options { defs, cost: Model::Knossos, engine, budget, depth, threads: 1, ..Options::standard() };
+            let outcome = pipeline::optimize_with(task.program, rules, &options)?;
+            (outcome.rows.iter().map(|r| r.cost_after).sum(), 0, vec![])
+        }
+    };
+    Ok(Run { before, cost: cost.min(before), evaluations, seconds: run::seconds() - from, curve })
+}
+
+fn object(key: &str, run: &Run) -> Json {
+    json!({
+        "run": key,
+        "before": run.before,
+        "cost": run.cost,
+        "evaluations": run.evaluations,
+        "seconds": (run.seconds * 1000.0).round() / 1000.0,
+        "curve": run.curve,
+    })
+}
+
+fn parsed(line: &str) -> Option<(String, Run)> {
+    let object: Json = serde_json::from_str(line).ok()?;
+    let point = |p: &Json| Some((p.get(0)?.as_u64()? as usize, p.get(1)?.as_f64()?));
+    let run = Run {
+        before: object.get("before")?.as_f64()?,
+        cost: object.get("cost")?.as_f64()?,
+        evaluations: object.get("evaluations")?.as_u64()? as usize,
+        seconds: object.get("seconds")?.as_f64()?,
+        curve: object.get("curve")?.as_array()?.iter().map(point).collect::<Option<_>>()?,
+    };
+    Some((object.get("run")?.as_str()?.to_string(), run))
+}
