@@ -43,6 +43,8 @@ pub struct Options<'a> {
     pub depth: usize,
     /// Where chance begins.
     pub seed: u64,
+    /// The network that says what a search may expect of terms.
+    pub value: Option<&'a agent::value::Network>,
     /// Whether to derive every result, step by step.
     pub derive: bool,
     /// Whether extraction goes on until it is proved that no choice is cheaper, where that is in reach.
@@ -100,6 +102,7 @@ impl Options<'_> {
             budget: BUDGET,
             depth: DEPTH,
             seed: 0,
+            value: None,
             derive: false,
             exact: false,
             threads: 0,
@@ -350,7 +353,8 @@ fn walked(
 ) -> Option<Search> {
     let mut costing = Costing::new(program, options.cost, &options.sizes);
     let (level, model, depth, seed) = (options.float, options.cost, options.depth, options.seed);
-    let settings = agent::optimize::Settings { engine, rules, level, model, budget, depth, seed };
+    let value = options.value;
+    let settings = agent::optimize::Settings { engine, rules, level, model, budget, depth, seed, value };
     let best = agent::optimize(program, def, from, &mut costing, &settings)?;
     let mut report = Report::default();
     for step in best.steps {

@@ -199,6 +199,7 @@ impl Optimize {
             budget: self.budget as usize,
             depth: self.depth as usize,
             seed: self.seed,
+            value: None,
             derive: self.derives(),
             exact: self.exact,
             threads: self.threads.unwrap_or(0).into(),

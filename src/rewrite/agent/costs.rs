@@ -3,6 +3,7 @@
 
 use super::optimize::Params;
 use super::space::{State, TermSpace};
+use super::value::Valuing;
 use crate::cost::{Costing, Model, Shape, assumed_trips, combine, elements};
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
 use crate::search::Cost;
@@ -20,23 +21,49 @@ pub struct TermCost<'a, 'b> {
     pub params: &'a Params,
     /// Costs by term.
     pub known: FxHashMap<Id, f64>,
+    /// What is expected of terms, where there is a network that says it.
+    pub valuing: Option<Valuing<'a>>,
 }
 
 impl Cost<TermSpace<'_>> for TermCost<'_, '_> {
     fn costs(&mut self, space: &TermSpace<'_>, states: &[State]) -> Vec<f64> {
         let mut rewrites = space.rewrites.borrow_mut();
-        let one = |s: &State| match self.model {
-            Model::Knossos => self.local(&rewrites.terms, s.id),
-            Model::Analytic => {
-                let body = self.params.restored(&mut rewrites.terms, s.id);
-                self.costing.term(body, self.def, &rewrites.terms)
-            }
-        };
-        states.iter().map(one).collect()
+        states.iter().map(|s| self.cost(&mut rewrites.terms, s.id)).collect()
+    }
+
+    fn values(&mut self, space: &TermSpace<'_>, states: &[State]) -> Vec<f64> {
+        let costs = self.costs(space, states);
+        let Some(valuing) = &mut self.valuing else { return vec![0.0; states.len()] };
+        let terms = &space.rewrites.borrow().terms;
+        let known = &self.known;
+        // Only under the published model a subterm has a cost of its own.
+        let parts = self.model == Model::Knossos;
+        let cost = |id: Id| known.get(&id).copied().filter(|_| parts);
+        valuing.values(terms, states, &costs, space.depth, &cost)
     }
 }
 
 impl TermCost<'_, '_> {
+    /// The cost of one term.
+    pub fn one(&mut self, space: &TermSpace<'_>, id: Id) -> f64 {
+        self.cost(&mut space.rewrites.borrow_mut().terms, id)
+    }
+
+    fn cost(&mut self, terms: &mut Terms, id: Id) -> f64 {
+        match self.model {
+            Model::Knossos => self.local(terms, id),
+            Model::Analytic => {
+                if let Some(known) = self.known.get(&id) {
+                    return *known;
+                }
+                let body = self.params.restored(terms, id);
+                let cost = self.costing.term(body, self.def, terms);
+                self.known.insert(id, cost);
+                cost
+            }
+        }
+    }
+
     fn local(&mut self, terms: &Terms, id: Id) -> f64 {
         if let Some(known) = self.known.get(&id) {
             return *known;

@@ -11,5 +11,6 @@ mod oracle;
 pub mod optimize;
 mod rewrites;
 mod space;
+pub mod value;
 
 pub use optimize::{Engine, optimize};

@@ -4,11 +4,12 @@ use super::costs::TermCost;
 use super::oracle::Oracle;
 use super::rewrites::Rewrites;
 use super::space::TermSpace;
+use super::value::{Network, Valuing};
 use crate::cost::{Costing, Model};
 use crate::ir::{Def, Fun, Head, Id, Program, Signature, Terms};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rules::Level;
-use crate::search::{self, Cost, Found, Limits, Mb2fbs, Mcts, Space, Tally};
+use crate::search::{self, Astar, Cost, Found, Limits, Mb2fbs, Mcts, Space, Tally};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 
@@ -54,6 +55,8 @@ pub struct Settings<'a> {
     pub depth: usize,
     /// Where chance begins.
     pub seed: u64,
+    /// Says what may be expected of terms; nothing is, where there is none.
+    pub value: Option<&'a Network>,
 }
 
 /// The best term, and the way to it.
@@ -145,6 +148,26 @@ pub fn optimize(
     costing: &mut Costing<'_>,
     settings: &Settings<'_>,
 ) -> Option<Best> {
+    let (params, space) = space(program, def, start, settings.rules, settings.level, settings.depth)?;
+    let (known, valuing) = (FxHashMap::default(), settings.value.map(Valuing::new));
+    let mut cost = TermCost { model: settings.model, costing, def, params: &params, known, valuing };
+    let found = searched(&space, &mut cost, settings);
+    let (state, least) = found.best?;
+    let steps = told(&space, &mut cost, &found.moves);
+    let mut rewrites = space.rewrites.into_inner();
+    let id = params.restored(&mut rewrites.terms, state.id);
+    Some(Best { terms: rewrites.terms, id, cost: least, steps, tally: found.tally })
+}
+
+/// The space of the terms that rewrites lead to, and what stands for the parameters there.
+pub(super) fn space<'a>(
+    program: &'a Program,
+    def: &Def,
+    start: (&Terms, Id),
+    rules: &'a [Compiled<'a>],
+    level: Level,
+    depth: usize,
+) -> Option<(Params, TermSpace<'a>)> {
     let mut terms = Terms::default();
     let body = terms.import(start.0, start.1);
     if terms.reachable(body).iter().any(|id| terms.head(*id) == Head::Print) {
@@ -152,16 +175,9 @@ pub fn optimize(
     }
     let params = Params::of(def);
     let root = params.closed(&mut terms, body);
-    let oracle = Oracle::new(def, &params.funs, settings.level);
-    let rewrites = RefCell::new(Rewrites::new(terms, oracle, program, settings.rules));
-    let space = TermSpace { rewrites, root, depth: settings.depth };
-    let mut cost = TermCost { model: settings.model, costing, def, params: &params, known: FxHashMap::default() };
-    let found = searched(&space, &mut cost, settings);
-    let (state, least) = found.best?;
-    let steps = told(&space, &mut cost, &found.moves);
-    let mut rewrites = space.rewrites.into_inner();
-    let id = params.restored(&mut rewrites.terms, state.id);
-    Some(Best { terms: rewrites.terms, id, cost: least, steps, tally: found.tally })
+    let oracle = Oracle::new(def, &params.funs, level);
+    let rewrites = RefCell::new(Rewrites::new(terms, oracle, program, rules));
+    Some((params, TermSpace { rewrites, root, depth }))
 }
 
 /// The moves with their names, places, and what the term costs after each.
@@ -183,13 +199,18 @@ const MEMORY: usize = 1_000_000;
 /// States of a beam.
 const BEAM: usize = 32;
 
-fn searched<'a>(space: &TermSpace<'a>, cost: &mut TermCost<'_, '_>, settings: &Settings<'_>) -> Found<TermSpace<'a>> {
+/// States that a network evaluates together at least (Knossos, Table 1).
+const BATCH: usize = 16;
+
+/// Searches a space of terms by the engine of the settings.
+pub(super) fn searched<S: Space, C: Cost<S>>(space: &S, cost: &mut C, settings: &Settings<'_>) -> Found<S> {
     let (limits, depth) = (Limits::of(settings.budget), settings.depth);
+    let batch = if settings.value.is_some() { BATCH } else { 1 };
     match settings.engine {
         Engine::Greedy => search::greedy(space, cost, &limits),
         Engine::Random => search::random(space, cost, &limits, depth, settings.seed),
         Engine::Beam => search::mb2fbs(space, cost, &limits, &Mb2fbs::beam(BEAM)),
-        Engine::Astar => search::astar(space, cost, &limits, depth, MEMORY),
+        Engine::Astar => search::astar(space, cost, &limits, &Astar { depth, memory: MEMORY, batch }),
         Engine::Mb2fbs => search::mb2fbs(space, cost, &limits, &Mb2fbs::uncontrolled(BEAM - 2, 2)),
         Engine::Mcts => search::mcts(space, cost, &limits, &Mcts::published(depth, settings.seed)),
     }

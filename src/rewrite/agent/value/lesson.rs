@@ -1,0 +1,226 @@
+//! What searches of one definition taught: the states that they expanded, and the best cost within so many
+//! moves of each.
+//!
+//! A lesson keeps its terms from search to search. A state that is met again is the same one, so what a later
+//! search finds below it counts for it as well.
+
+use super::encode::{Graph, graph};
+use super::network::Network;
+use super::train::{Settings, Task};
+use super::Valuing;
+use crate::cost::Costing;
+use crate::ir::Id;
+use crate::rewrite::agent::costs::TermCost;
+use crate::rewrite::agent::optimize::{self, Params, searched};
+use crate::rewrite::agent::space::{State, TermSpace};
+use crate::rewrite::egraph::pattern::Compiled;
+use crate::search::{Cost, Space};
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::cell::RefCell;
+
+/// What is learned from one definition.
+pub struct Lesson<'a> {
+    task: Task<'a>,
+    rules: &'a [Compiled<'a>],
+    settings: Settings,
+    params: Params,
+    space: TermSpace<'a>,
+    costs: FxHashMap<Id, f64>,
+    /// Terms that were expanded, in order; the root is the first.
+    expanded: IndexSet<Id, FxBuildHasher>,
+}
+
+/// How one search went.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Searched {
+    /// The least cost that was met.
+    pub best: f64,
+    /// States that were evaluated.
+    pub evaluations: usize,
+}
+
+impl<'a> Lesson<'a> {
+    /// Nothing is known yet. Nothing at all can be where the definition has no body, or prints.
+    pub fn new(task: Task<'a>, rules: &'a [Compiled<'a>], settings: &Settings) -> Option<Lesson<'a>> {
+        let body = task.def.term()?;
+        let from = (&task.program.terms, body);
+        let (params, space) = optimize::space(task.program, task.def, from, rules, settings.level, settings.depth)?;
+        let (costs, expanded) = Default::default();
+        Some(Lesson { task, rules, settings: settings.clone(), params, space, costs, expanded })
+    }
+
+    /// How many states were expanded.
+    pub fn len(&self) -> usize {
+        self.expanded.len()
+    }
+
+    /// How many terms are kept.
+    pub fn terms(&self) -> usize {
+        self.space.rewrites.borrow().terms.len()
+    }
+
+    /// Forgets all that was learned.
+    pub fn forget(&mut self) {
+        if let Some(new) = Lesson::new(self.task, self.rules, &self.settings) {
+            *self = new;
+        }
+    }
+
+    /// Searches, and keeps what was expanded. Chance begins at the seed.
+    pub fn search(&mut self, network: Option<&Network>, seed: u64) -> Searched {
+        let Settings { engine, budget, depth, level, model, .. } = self.settings;
+        let rules = self.rules;
+        let settings = optimize::Settings { engine, rules, level, model, budget, depth, seed, value: network };
+        let known = std::mem::take(&mut self.expanded);
+        let watched = Watched { space: &self.space, expanded: RefCell::new(known) };
+        let mut costing = Costing::new(self.task.program, model, &[]);
+        let mut cost = TermCost {
+            model,
+            costing: &mut costing,
+            def: self.task.def,
+            params: &self.params,
+            known: std::mem::take(&mut self.costs),
+            valuing: network.map(Valuing::new),
+        };
+        let found = searched(&watched, &mut Watching(&mut cost), &settings);
+        self.costs = cost.known;
+        self.expanded = watched.expanded.into_inner();
+        let best = found.best.map_or(f64::INFINITY, |(_, cost)| cost);
+        Searched { best, evaluations: found.tally.evaluations }
+    }
+
+    /// The least cost that was met within so many moves of each expanded state, from 0 on: what is learned.
+    /// `floor` is a cost that every term can be brought to, however many moves that takes; it counts for the
+    /// most moves.
+    pub fn least(&mut self, floor: Option<f64>) -> Vec<Vec<f64>> {
+        let steps = self.settings.steps;
+        let mut costing = Costing::new(self.task.program, self.settings.model, &[]);
+        let mut cost = TermCost {
+            model: self.settings.model,
+            costing: &mut costing,
+            def: self.task.def,
+            params: &self.params,
+            known: std::mem::take(&mut self.costs),
+            valuing: None,
+        };
+        let mut own = vec![];
+        let mut below: Vec<(f64, Vec<usize>)> = vec![];
+        for id in &self.expanded {
+            let moves = self.space.rewrites.borrow_mut().of(*id);
+            let (mut least, mut known) = (f64::INFINITY, vec![]);
+            for to in moves.iter().map(|m| m.to) {
+                match self.expanded.get_index_of(&to) {
+                    Some(k) => known.push(k),
+                    None => least = least.min(cost.one(&self.space, to)),
+                }
+            }
+            own.push(cost.one(&self.space, *id));
+            below.push((least, known));
+        }
+        self.costs = cost.known;
+        let mut all = vec![own.clone()];
+        for step in 1..=steps {
+            let last = &all[step - 1];
+            let least = |(k, (leaves, known)): (usize, &(f64, Vec<usize>))| {
+                let least = known.iter().map(|k| last[*k]).fold(own[k].min(*leaves), f64::min);
+                if step == steps { least.min(floor.unwrap_or(least)) } else { least }
+            };
+            all.push(below.iter().enumerate().map(least).collect());
+        }
+        (0..own.len()).map(|k| all.iter().map(|costs| costs[k]).collect()).collect()
+    }
+
+    /// The graph of an expanded state.
+    pub fn graph(&self, state: usize) -> Graph {
+        let terms = &self.space.rewrites.borrow().terms;
+        let parts = self.settings.model == crate::cost::Model::Knossos;
+        graph(terms, self.expanded[state], &|id| self.costs.get(&id).copied().filter(|_| parts))
+    }
+
+    /// How each expanded state but the root is made of one before it: which one, and by which move.
+    pub fn record(&self) -> Vec<u32> {
+        let mut ways: Vec<Option<(u32, u32)>> = vec![None; self.expanded.len()];
+        for (at, id) in self.expanded.iter().enumerate() {
+            for (by, rewrite) in self.space.rewrites.borrow_mut().of(*id).iter().enumerate() {
+                if let Some(to) = self.expanded.get_index_of(&rewrite.to).filter(|to| *to > at) {
+                    ways[to].get_or_insert((at as u32, by as u32));
+                }
+            }
+        }
+        ways.into_iter().flatten().flat_map(|(at, by)| [at, by]).collect()
+    }
+
+    /// Expands what a record says. Whether that was possible: the record may be of another program.
+    pub fn replay(&mut self, record: &[u32], searched: bool) -> bool {
+        self.forget();
+        if !searched {
+            return record.is_empty();
+        }
+        self.expanded.insert(self.space.root);
+        let mut rewrites = self.space.rewrites.borrow_mut();
+        rewrites.of(self.space.root);
+        record.chunks(2).all(|way| {
+            let [at, by] = way else { return false };
+            let Some(from) = self.expanded.get_index(*at as usize) else { return false };
+            let Some(rewrite) = rewrites.of(*from).get(*by as usize).copied() else { return false };
+            rewrites.of(rewrite.to);
+            self.expanded.insert(rewrite.to)
+        })
+    }
+}
+
+/// A space that remembers which states were expanded.
+struct Watched<'s, 'a> {
+    space: &'s TermSpace<'a>,
+    expanded: RefCell<IndexSet<Id, FxBuildHasher>>,
+}
+
+impl Space for Watched<'_, '_> {
+    type State = State;
+    type Move = u32;
+
+    fn root(&self) -> State {
+        self.space.root()
+    }
+
+    fn moves(&self, at: &State) -> Vec<u32> {
+        let moves = self.space.moves(at);
+        if !moves.is_empty() {
+            self.expanded.borrow_mut().insert(at.id);
+        }
+        moves
+    }
+
+    fn apply(&self, at: &State, by: &u32) -> State {
+        self.space.apply(at, by)
+    }
+
+    fn terminal(&self, at: &State) -> bool {
+        self.space.terminal(at)
+    }
+
+    fn depth(&self, at: &State) -> usize {
+        self.space.depth(at)
+    }
+
+    fn key(&self, at: &State, level: usize) -> u64 {
+        self.space.key(at, level)
+    }
+
+    fn solution(&self, at: &State) -> bool {
+        self.space.solution(at)
+    }
+}
+
+struct Watching<'c, 'a, 'b>(&'c mut TermCost<'a, 'b>);
+
+impl Cost<Watched<'_, '_>> for Watching<'_, '_, '_> {
+    fn costs(&mut self, space: &Watched<'_, '_>, states: &[State]) -> Vec<f64> {
+        self.0.costs(space.space, states)
+    }
+
+    fn values(&mut self, space: &Watched<'_, '_>, states: &[State]) -> Vec<f64> {
+        self.0.values(space.space, states)
+    }
+}
