@@ -9,6 +9,7 @@ use crate::ir::{Program, Ty, print};
 use crate::pipeline::{self, Outcome, Row};
 use crate::report;
 use crate::rewrite::agent;
+use crate::rewrite::agent::value::{Network, weights};
 use crate::rules;
 use crate::run;
 use clap::{Args, ValueEnum, value_parser};
@@ -53,6 +54,9 @@ pub struct Optimize {
     /// Where the chance of `random` and `mcts` begins
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// The network that says what a search may expect: a file of weights, `shipped`, or `none`
+    #[arg(long, value_name = "FILE", default_value = "none")]
+    value: PathBuf,
     /// Choose among what was found until it is proved that no choice is cheaper, where that is in reach
     #[arg(long)]
     exact: bool,
@@ -188,6 +192,7 @@ impl Optimize {
         let terminal = world.terminal;
         let progress = move |text: &str| show(terminal, text);
         let watch = run::Watch::new(world.interrupt, self.max_seconds, self.max_memory);
+        let network = self.network()?;
         let options = pipeline::Options {
             defs: self.defs.clone(),
             cost: self.cost.model(),
@@ -199,7 +204,7 @@ impl Optimize {
             budget: self.budget as usize,
             depth: self.depth as usize,
             seed: self.seed,
-            value: None,
+            value: network.as_ref(),
             derive: self.derives(),
             exact: self.exact,
             threads: self.threads.unwrap_or(0).into(),
@@ -233,6 +238,15 @@ impl Optimize {
                 let fired = if self.verbose { fired(&outcome.rows) } else { vec![] };
                 table(&outcome.rows).iter().chain(&fired).try_for_each(|line| world.say(line))
             }
+        }
+    }
+
+    /// What the search is guided by.
+    fn network(&self) -> Result<Option<Network>> {
+        match self.value.to_str() {
+            Some("none") => Ok(None),
+            Some("shipped") => Network::shipped().map(Some),
+            _ => weights::read(&self.value).map(Some),
         }
     }
 

@@ -50,6 +50,17 @@ impl<'a> Lesson<'a> {
         Some(Lesson { task, rules, settings: settings.clone(), params, space, costs, expanded })
     }
 
+    /// What the definition costs as it is.
+    pub fn input(&mut self) -> f64 {
+        let mut costing = Costing::new(self.task.program, self.settings.model, &[]);
+        let (known, valuing) = (std::mem::take(&mut self.costs), None);
+        let (model, def, params) = (self.settings.model, self.task.def, &self.params);
+        let mut cost = TermCost { model, costing: &mut costing, def, params, known, valuing };
+        let input = cost.one(&self.space, self.space.root);
+        self.costs = cost.known;
+        input
+    }
+
     /// How many states were expanded.
     pub fn len(&self) -> usize {
         self.expanded.len()
@@ -138,7 +149,8 @@ impl<'a> Lesson<'a> {
         graph(terms, self.expanded[state], &|id| self.costs.get(&id).copied().filter(|_| parts))
     }
 
-    /// How each expanded state but the root is made of one before it: which one, and by which move.
+    /// How each expanded state but the root is made of one before it: which one, and by which move; and at the
+    /// end whether any was expanded.
     pub fn record(&self) -> Vec<u32> {
         let mut ways: Vec<Option<(u32, u32)>> = vec![None; self.expanded.len()];
         for (at, id) in self.expanded.iter().enumerate() {
@@ -148,19 +160,21 @@ impl<'a> Lesson<'a> {
                 }
             }
         }
-        ways.into_iter().flatten().flat_map(|(at, by)| [at, by]).collect()
+        let steps = ways.into_iter().flatten().flat_map(|(at, by)| [at, by]);
+        steps.chain([u32::from(!self.expanded.is_empty())]).collect()
     }
 
     /// Expands what a record says. Whether that was possible: the record may be of another program.
-    pub fn replay(&mut self, record: &[u32], searched: bool) -> bool {
+    pub fn replay(&mut self, record: &[u32]) -> bool {
         self.forget();
-        if !searched {
-            return record.is_empty();
+        let [steps @ .., searched] = record else { return false };
+        if *searched == 0 {
+            return steps.is_empty();
         }
         self.expanded.insert(self.space.root);
         let mut rewrites = self.space.rewrites.borrow_mut();
         rewrites.of(self.space.root);
-        record.chunks(2).all(|way| {
+        steps.chunks(2).all(|way| {
             let [at, by] = way else { return false };
             let Some(from) = self.expanded.get_index(*at as usize) else { return false };
             let Some(rewrite) = rewrites.of(*from).get(*by as usize).copied() else { return false };

@@ -7,6 +7,7 @@
 //! `torch`). It must not know how a search makes use of what is predicted.
 
 pub mod batch;
+mod checkpoint;
 pub mod encode;
 mod lesson;
 pub mod network;

@@ -10,16 +10,20 @@ use super::batch::Batch;
 use super::encode::Graph;
 use super::lesson::Lesson;
 use super::network::Network;
-use crate::cost::Model;
+use crate::cost::{Costing, Model};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Program};
-use crate::rewrite::agent::Engine;
+use crate::rewrite::agent::{Engine, optimize};
 use crate::rewrite::egraph::pattern::Compiled;
+use crate::rewrite::inline::recursive;
 use crate::rules::Level;
 use ndarray::Array2;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Changes weights so that predictions get better.
 pub trait Fit {
@@ -33,6 +37,48 @@ pub trait Fit {
     fn restore(&mut self, network: &Network, state: (u32, Vec<Array2<f32>>));
 }
 
+impl Fit for Box<dyn Fit> {
+    fn step(&mut self, batch: &Batch, rates: &Array2<f32>) -> f32 {
+        self.as_mut().step(batch, rates)
+    }
+
+    fn network(&self) -> Network {
+        self.as_ref().network()
+    }
+
+    fn state(&self) -> (u32, Vec<Array2<f32>>) {
+        self.as_ref().state()
+    }
+
+    fn restore(&mut self, network: &Network, state: (u32, Vec<Array2<f32>>)) {
+        self.as_mut().restore(network, state);
+    }
+}
+
+/// What makes gradients, beginning with a network; `rate` is how far a step goes at most.
+///
+/// # Errors
+/// This build has none.
+#[cfg(feature = "torch")]
+pub fn fit(network: &Network, rate: f64) -> Result<Box<dyn Fit>> {
+    Ok(Box::new(super::torch::Torch::new(network, rate)))
+}
+
+/// What makes gradients, beginning with a network; `rate` is how far a step goes at most.
+///
+/// # Errors
+/// This build has none.
+#[cfg(not(feature = "torch"))]
+pub fn fit(_: &Network, _: f64) -> Result<Box<dyn Fit>> {
+    Err(Diagnostic::user("training needs libtorch, and this build of daedal is without")
+        .note("run `scripts/get-libtorch.sh`, then `cargo build --release --features torch`"))
+}
+
+/// How far a step goes where nobody says it: the wider a network, the less.
+pub fn rate(width: usize) -> f64 {
+    0.064 / width as f64
+}
+
 /// A definition to learn from.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
@@ -40,6 +86,12 @@ pub struct Task<'a> {
     pub program: &'a Program,
     /// The definition.
     pub def: &'a Def,
+}
+
+/// The definitions of a program that a search can begin with: those with a body, which do not call themselves.
+pub fn searchable(program: &Program) -> impl Iterator<Item = &Def> {
+    let recursive = recursive(program);
+    program.defs.values().filter(move |def| def.term().is_some() && !recursive.contains(&def.fun))
 }
 
 /// How to train.
@@ -89,7 +141,7 @@ impl Settings {
 }
 
 /// How an epoch went.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EpochReport {
     /// Its number, from 1.
     pub epoch: usize,
@@ -105,6 +157,8 @@ pub struct EpochReport {
     pub loss: f64,
     /// The mean loss on states that are never learned from, after the epoch.
     pub unseen: f64,
+    /// The least cost that a search with the network met after the epoch, for each held-out task.
+    pub held_out: Vec<f64>,
 }
 
 /// Terms that are kept in all, at most: a lesson that has more than its share begins anew.
@@ -118,11 +172,14 @@ const SOME: f64 = 0.1;
 pub struct Trainer<'a, F: Fit> {
     pub(super) settings: Settings,
     pub(super) lessons: Vec<Lesson<'a>>,
+    pub(super) tasks: Vec<Task<'a>>,
+    pub(super) held_out: Vec<Task<'a>>,
+    pub(super) rules: &'a [Compiled<'a>],
     pub(super) best: Vec<f64>,
-    pub(super) epochs: usize,
+    pub(super) reports: Vec<EpochReport>,
     pub(super) fit: F,
     pub(super) network: Network,
-    floors: Vec<Option<f64>>,
+    pub(super) floors: Vec<Option<f64>>,
 }
 
 impl<'a, F: Fit> Trainer<'a, F> {
@@ -153,8 +210,14 @@ impl<'a, F: Fit> Trainer<'a, F> {
             })?;
             lessons.push(lesson);
         }
-        let (best, floors) = (vec![f64::INFINITY; lessons.len()], vec![None; lessons.len()]);
-        Ok(Trainer { settings, lessons, best, epochs: 0, fit, network, floors })
+        let best = lessons.iter_mut().map(Lesson::input).collect();
+        let (tasks, floors, held_out, reports) = (tasks.to_vec(), vec![None; lessons.len()], vec![], vec![]);
+        Ok(Trainer { settings, lessons, tasks, held_out, rules, best, reports, fit, network, floors })
+    }
+
+    /// Definitions that are searched after every epoch, and not learned from.
+    pub fn set_held_out(&mut self, tasks: &[Task<'a>]) {
+        self.held_out = tasks.to_vec();
     }
 
     /// Costs that every term of a task can be brought to, however many moves that takes, where they are known:
@@ -168,15 +231,27 @@ impl<'a, F: Fit> Trainer<'a, F> {
         &self.network
     }
 
-    /// Epochs that were made.
-    pub fn epochs(&self) -> usize {
-        self.epochs
+    /// How the epochs went that were made.
+    pub fn reports(&self) -> &[EpochReport] {
+        &self.reports
+    }
+
+    /// The least costs that searches with a network meet, with the limits of the training.
+    pub fn searched(&self, tasks: &[Task<'a>], network: Option<&Network>) -> Vec<f64> {
+        let Settings { engine, budget, depth, level, model, seed, .. } = self.settings;
+        let settings = optimize::Settings { engine, rules: self.rules, level, model, budget, depth, seed, value: network };
+        let one = |task: &Task<'_>| {
+            let from = (&task.program.terms, task.def.term()?);
+            let mut costing = Costing::new(task.program, model, &[]);
+            Some(optimize::optimize(task.program, task.def, from, &mut costing, &settings)?.cost)
+        };
+        tasks.par_iter().map(|task| one(task).unwrap_or(f64::INFINITY)).collect()
     }
 
     /// Searches, and learns from it.
     pub fn epoch(&mut self) -> EpochReport {
-        self.epochs += 1;
-        let mut rng = StdRng::seed_from_u64(self.settings.seed ^ (self.epochs as u64) << 32);
+        let epoch = self.reports.len() + 1;
+        let mut rng = StdRng::seed_from_u64(self.settings.seed ^ (epoch as u64) << 32);
         let mut chosen: Vec<usize> = (0..self.lessons.len()).collect();
         if chosen.len() > self.settings.programs {
             chosen.shuffle(&mut rng);
@@ -193,7 +268,7 @@ impl<'a, F: Fit> Trainer<'a, F> {
             }
             let known = lesson.len();
             // The first network has learned nothing: there is no need to ask it.
-            let network = (self.epochs > 1).then_some(&self.network);
+            let network = (epoch > 1).then_some(&self.network);
             let found = lesson.search(network, rng.random());
             states.extend((known..lesson.len()).map(|state| (k, state)));
             self.best[k] = self.best[k].min(found.best);
@@ -204,8 +279,11 @@ impl<'a, F: Fit> Trainer<'a, F> {
         let loss = self.learn(&learned, &mut rng);
         self.network = self.fit.network();
         let unseen = self.loss(&held_back);
-        let (epoch, best, states) = (self.epochs, self.best.clone(), learned.len());
-        EpochReport { epoch, costs, best, evaluations, states, loss, unseen }
+        let (best, states) = (self.best.clone(), learned.len());
+        let held_out = self.searched(&self.held_out, Some(&self.network));
+        let report = EpochReport { epoch, costs, best, evaluations, states, loss, unseen, held_out };
+        self.reports.push(report.clone());
+        report
     }
 
     /// States to learn from, and some that are only looked at: new ones, and as many old ones as there is room
@@ -215,7 +293,7 @@ impl<'a, F: Fit> Trainer<'a, F> {
         let most = self.settings.states.min(all);
         new.shuffle(rng);
         new.truncate((most / 2).max(most.saturating_sub(all - new.len())));
-        let mut chosen: std::collections::BTreeSet<(usize, usize)> = new.into_iter().collect();
+        let mut chosen: BTreeSet<(usize, usize)> = new.into_iter().collect();
         while chosen.len() < most {
             // Any state of all lessons.
             let mut at = rng.random_range(0..all);
