@@ -280,7 +280,8 @@ fn a_perfect_forecast_leads_straight() {
     for seed in 0..40 {
         let grid = Grid { seed, size: 9, expanded: RefCell::default() };
         let least = grid.cost((0, 0)) - grid.fall((0, 0));
-        let found = astar(&grid, &mut Perfect, &Limits::of(100_000), &Astar { depth: 99, memory: usize::MAX, batch: 1 });
+        let found =
+            astar(&grid, &mut Perfect, &Limits::of(100_000), &Astar { depth: 99, memory: usize::MAX, batch: 1 });
         let ((x, y), cost) = found.best.unwrap();
         assert_eq!(cost, least);
         // Until the best state is met, only states on ways to it are expanded: each has two children at most.

@@ -68,11 +68,7 @@ fn different_terms_are_predicted_differently() {
         ("Float", "(mul x 2.0)", "(mul x 3.0)"),
         ("Float", "(mul x 0.0)", "(mul x 1.0)"),
         ("Float", "(let (a (exp x)) (let (b (log x)) (sub a a)))", "(let (a (exp x)) (let (b (log x)) (sub a b)))"),
-        (
-            "(Tuple Float Float Float Float Float Float)",
-            "(tuple y y y y (exp x) y)",
-            "(tuple y y y y y (exp x))",
-        ),
+        ("(Tuple Float Float Float Float Float Float)", "(tuple y y y y (exp x) y)", "(tuple y y y y y (exp x))"),
     ];
     let network = network(Setting::small(), 1);
     for (ty, left, right) in pairs {
@@ -102,7 +98,8 @@ fn a_batch_predicts_what_its_graphs_do() {
 /// The forward pass written as the equations stand, node by node, in double precision.
 fn by_the_equations(n: &Network, g: &Graph) -> Vec<f64> {
     let d = n.setting.width;
-    let row = |tensor: usize, row: usize| -> Vec<f64> { n.tensors[tensor].row(row).iter().map(|v| f64::from(*v)).collect() };
+    let row =
+        |tensor: usize, row: usize| -> Vec<f64> { n.tensors[tensor].row(row).iter().map(|v| f64::from(*v)).collect() };
     let times = |x: &[f64], tensor: usize, first: usize| -> Vec<f64> {
         let columns = n.tensors[tensor].ncols();
         (0..columns).map(|c| (0..x.len()).map(|r| x[r] * f64::from(n.tensors[tensor][[first + r, c]])).sum()).collect()
@@ -310,8 +307,14 @@ fn a_search_with_a_network_does_not_depend_on_threads() {
     let network = network(Setting::small(), 7);
     let search = |threads, engine| {
         let engine = Engine::Agent(engine);
-        let options =
-            Options { cost: Model::Knossos, engine, budget: 400, threads, value: Some(&network), ..Options::standard() };
+        let options = Options {
+            cost: Model::Knossos,
+            engine,
+            budget: 400,
+            threads,
+            value: Some(&network),
+            ..Options::standard()
+        };
         let outcome = optimize(&program, &options).unwrap();
         let costs: Vec<(f64, f64)> = outcome.rows.iter().map(|r| (r.cost_before, r.cost_after)).collect();
         (daedal::ir::print::program(&outcome.program), costs)

@@ -155,7 +155,14 @@ impl Value {
             Searcher::Mcts => Engine::Mcts,
         };
         let (budget, depth) = (self.budget as usize, self.depth as usize);
-        Settings { engine, budget, depth, steps: depth.min(Setting::small().steps), seed: self.seed, ..Settings::standard() }
+        Settings {
+            engine,
+            budget,
+            depth,
+            steps: depth.min(Setting::small().steps),
+            seed: self.seed,
+            ..Settings::standard()
+        }
     }
 
     fn tasks<'a>(&self, programs: &'a [Program]) -> Result<Vec<Task<'a>>> {

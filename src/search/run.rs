@@ -100,15 +100,15 @@ impl<'a, S: Space, C: Cost<S>> Run<'a, S, C> {
     /// The evaluated state that one move leads to.
     pub fn follow(&mut self, node: &Node<S>, by: S::Move) -> Option<Node<S>> {
         let state = self.space.apply(&node.state, &by);
-        let next = self.evaluate(vec![Made { state, trail: Some(Rc::new(Trail { by, before: node.trail.clone() })) }]).pop();
+        let next =
+            self.evaluate(vec![Made { state, trail: Some(Rc::new(Trail { by, before: node.trail.clone() })) }]).pop();
         next.iter().for_each(|n| self.note(n));
         next
     }
 
     /// Evaluates states together; fewer where the limit is reached.
     pub fn evaluate(&mut self, made: Vec<Made<S>>) -> Vec<Node<S>> {
-        let (states, trails): (Vec<_>, Vec<_>) =
-            made.into_iter().take(self.left()).map(|m| (m.state, m.trail)).unzip();
+        let (states, trails): (Vec<_>, Vec<_>) = made.into_iter().take(self.left()).map(|m| (m.state, m.trail)).unzip();
         if states.is_empty() {
             return vec![];
         }

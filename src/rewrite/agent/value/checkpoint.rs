@@ -37,8 +37,8 @@ impl<F: Fit> Trainer<'_, F> {
         let (fitted, moments) = self.fit.state();
         let (best, reports) = (self.best.clone(), self.reports.clone());
         let about = About { training: VERSION, of: self.identity(), width, propagations, steps, fitted, best, reports };
-        let about = serde_json::to_string(&about)
-            .map_err(|e| Diagnostic::bug(format!("a training cannot be written: {e}")))?;
+        let about =
+            serde_json::to_string(&about).map_err(|e| Diagnostic::bug(format!("a training cannot be written: {e}")))?;
         let named = |what: &str, tensors: &[Array2<f32>]| -> Vec<(String, Part)> {
             tensors.iter().enumerate().map(|(k, t)| (format!("{what} {k}"), Part::floats(t))).collect()
         };

@@ -96,7 +96,13 @@ impl Build<'_> {
             if head.binds(k, kids.len()) > 0 {
                 let tys: SmallVec<[_; 4]> = kids.iter().map(|k| terms.ty(*k)).collect();
                 for (slot, ty) in head.bound_tys(&tys).into_iter().enumerate() {
-                    bound.push(self.add(vocabulary::kind(Head::Var(0, ty)), element(ty), ty.axes(), slot as f64, None)?);
+                    bound.push(self.add(
+                        vocabulary::kind(Head::Var(0, ty)),
+                        element(ty),
+                        ty.axes(),
+                        slot as f64,
+                        None,
+                    )?);
                 }
                 scope.extend(&bound);
             }

@@ -4,18 +4,21 @@
 //! A lesson keeps its terms from search to search. A state that is met again is the same one, so what a later
 //! search finds below it counts for it as well.
 
+use super::Valuing;
 use super::encode::{Graph, graph};
 use super::network::Network;
 use super::train::{Settings, Task};
-use super::Valuing;
 use crate::cost::Costing;
 use crate::ir::Id;
+use crate::rewrite::agent::Engine;
 use crate::rewrite::agent::costs::TermCost;
 use crate::rewrite::agent::optimize::{self, Params, searched};
 use crate::rewrite::agent::space::{State, TermSpace};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::search::{Cost, Space};
 use indexmap::IndexSet;
+use rand::RngExt;
+use rand::rngs::StdRng;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::cell::RefCell;
 
@@ -30,6 +33,9 @@ pub struct Lesson<'a> {
     /// Terms that were expanded, in order; the root is the first.
     expanded: IndexSet<Id, FxBuildHasher>,
 }
+
+/// Moves of one random walk.
+const WALK: usize = 8;
 
 /// How one search went.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -47,7 +53,7 @@ impl<'a> Lesson<'a> {
         let from = (&task.program.terms, body);
         let (params, space) = optimize::space(task.program, task.def, from, rules, settings.level, settings.depth)?;
         let (costs, expanded) = Default::default();
-        Some(Lesson { task, rules, settings: settings.clone(), params, space, costs, expanded })
+        Some(Lesson { task, rules, settings: *settings, params, space, costs, expanded })
     }
 
     /// What the definition costs as it is.
@@ -80,8 +86,40 @@ impl<'a> Lesson<'a> {
 
     /// Searches, and keeps what was expanded. Chance begins at the seed.
     pub fn search(&mut self, network: Option<&Network>, seed: u64) -> Searched {
-        let Settings { engine, budget, depth, level, model, .. } = self.settings;
-        let rules = self.rules;
+        let Settings { engine, budget, depth, .. } = self.settings;
+        self.searched(engine, (budget, depth), network, seed)
+    }
+
+    /// Walks at random from the definition, from the cheapest state, and from any, and keeps what was met: a
+    /// search goes only where it expects something, and would never learn that there is more elsewhere.
+    pub fn explore(&mut self, rng: &mut StdRng) -> usize {
+        let root = self.space.root;
+        let mut evaluations = 0;
+        let walks = (self.settings.walks / WALK).max(usize::from(self.settings.walks > 0));
+        for k in 0..walks {
+            let known = self.expanded.len();
+            let cheap = |id: &&Id| self.costs.get(*id).copied().unwrap_or(f64::INFINITY);
+            let from = match k % 3 {
+                0 => Some(root),
+                1 => self.expanded.iter().min_by(|a, b| cheap(a).total_cmp(&cheap(b))).copied(),
+                _ if known > 0 => self.expanded.get_index(rng.random_range(0..known)).copied(),
+                _ => None,
+            };
+            self.space.root = from.unwrap_or(root);
+            evaluations += self.searched(Engine::Random, (WALK + 1, WALK), None, rng.random()).evaluations;
+        }
+        self.space.root = root;
+        evaluations
+    }
+
+    fn searched(
+        &mut self,
+        engine: Engine,
+        (budget, depth): (usize, usize),
+        network: Option<&Network>,
+        seed: u64,
+    ) -> Searched {
+        let (rules, Settings { level, model, .. }) = (self.rules, self.settings);
         let settings = optimize::Settings { engine, rules, level, model, budget, depth, seed, value: network };
         let known = std::mem::take(&mut self.expanded);
         let watched = Watched { space: &self.space, expanded: RefCell::new(known) };

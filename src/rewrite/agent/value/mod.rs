@@ -42,8 +42,12 @@ impl<'a> Valuing<'a> {
         Valuing { network, known: FxHashMap::default() }
     }
 
-    /// By how much the cost of each state is expected to fall within the moves that are left, in the unit
-    /// of the costs. `cost` knows what subterms cost on their own, where the model does.
+    /// By how much the cost of each state is expected to fall from there on, in the unit of the costs: the mean
+    /// of what is predicted for 1, 2, … moves, up to those that are left. `cost` knows what subterms cost on
+    /// their own, where the model does.
+    ///
+    /// The paper takes the prediction for all moves that are left. It is nearly the same for all states from
+    /// which the best one can be reached in time, so it does not say which of them is nearer; the mean does.
     pub fn values(
         &mut self,
         terms: &Terms,
@@ -56,7 +60,8 @@ impl<'a> Valuing<'a> {
         let one = |(state, cost): (&State, &f64)| {
             let left = depth.saturating_sub(state.depth).min(self.network.setting.steps);
             let rates = self.known.get(&state.id).map_or(&[] as &[f32], |r| r);
-            left.checked_sub(1).and_then(|k| rates.get(k)).map_or(0.0, |rate| fall(*cost, *rate, left))
+            let falls = rates.iter().take(left).enumerate().map(|(k, rate)| fall(*cost, *rate, k + 1));
+            falls.sum::<f64>() / left.max(1) as f64
         };
         states.iter().zip(costs).map(one).collect()
     }

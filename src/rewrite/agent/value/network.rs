@@ -32,12 +32,12 @@ pub struct Setting {
 impl Setting {
     /// A small network, of the size of the shipped one.
     pub fn small() -> Setting {
-        Setting { width: 64, propagations: 10, steps: 30 }
+        Setting { width: 64, propagations: 10, steps: 10 }
     }
 
     /// The network of the paper (Tables 1 and 2).
     pub fn published() -> Setting {
-        Setting { width: 200, ..Setting::small() }
+        Setting { width: 200, propagations: 10, steps: 30 }
     }
 
     /// The tensors of such a network: name, rows and columns. Vectors are one row.

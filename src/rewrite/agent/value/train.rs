@@ -9,7 +9,7 @@
 use super::batch::Batch;
 use super::encode::Graph;
 use super::lesson::Lesson;
-use super::network::Network;
+use super::network::{Network, Setting};
 use crate::cost::{Costing, Model};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Program};
@@ -95,12 +95,14 @@ pub fn searchable(program: &Program) -> impl Iterator<Item = &Def> {
 }
 
 /// How to train.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// The search that makes experience.
     pub engine: Engine,
     /// States that a search evaluates at most.
     pub budget: usize,
+    /// States that random walks from known ones evaluate at most, after each search.
+    pub walks: usize,
     /// Moves that a search makes at most.
     pub depth: usize,
     /// Moves that the network tells apart: those of its setting.
@@ -127,8 +129,9 @@ impl Settings {
         Settings {
             engine: Engine::Astar,
             budget: 1000,
+            walks: 200,
             depth: 30,
-            steps: 30,
+            steps: Setting::small().steps,
             level: Level::Real,
             model: Model::Knossos,
             seed: 0,
@@ -147,7 +150,7 @@ pub struct EpochReport {
     pub epoch: usize,
     /// The least cost that its search met, for each task that was searched.
     pub costs: Vec<(usize, f64)>,
-    /// The least cost of each task that any search met.
+    /// The least cost of each task that is known.
     pub best: Vec<f64>,
     /// States that were evaluated.
     pub evaluations: usize,
@@ -239,7 +242,8 @@ impl<'a, F: Fit> Trainer<'a, F> {
     /// The least costs that searches with a network meet, with the limits of the training.
     pub fn searched(&self, tasks: &[Task<'a>], network: Option<&Network>) -> Vec<f64> {
         let Settings { engine, budget, depth, level, model, seed, .. } = self.settings;
-        let settings = optimize::Settings { engine, rules: self.rules, level, model, budget, depth, seed, value: network };
+        let settings =
+            optimize::Settings { engine, rules: self.rules, level, model, budget, depth, seed, value: network };
         let one = |task: &Task<'_>| {
             let from = (&task.program.terms, task.def.term()?);
             let mut costing = Costing::new(task.program, model, &[]);
@@ -270,10 +274,10 @@ impl<'a, F: Fit> Trainer<'a, F> {
             // The first network has learned nothing: there is no need to ask it.
             let network = (epoch > 1).then_some(&self.network);
             let found = lesson.search(network, rng.random());
-            states.extend((known..lesson.len()).map(|state| (k, state)));
             self.best[k] = self.best[k].min(found.best);
             costs.push((k, found.best));
-            evaluations += found.evaluations;
+            evaluations += found.evaluations + lesson.explore(&mut rng);
+            states.extend((known..lesson.len()).map(|state| (k, state)));
         }
         let (learned, held_back) = self.experience(states, &mut rng);
         let loss = self.learn(&learned, &mut rng);
@@ -309,7 +313,10 @@ impl<'a, F: Fit> Trainer<'a, F> {
         let mut least: Option<(usize, Vec<Vec<f64>>)> = None;
         for (k, state) in chosen {
             if least.as_ref().is_none_or(|(of, _)| *of != k) {
-                least = Some((k, self.lessons[k].least(self.floors[k])));
+                let all = self.lessons[k].least(self.floors[k]);
+                // What is one move away from a state that was expanded is known as well.
+                self.best[k] = all.iter().map(|costs| costs[1]).fold(self.best[k], f64::min);
+                least = Some((k, all));
             }
             let Some((_, costs)) = &least else { continue };
             let graph = self.lessons[k].graph(state);

@@ -22,8 +22,28 @@ pub static KINDS: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 
 const FIXED: [&str; 22] = [
-    "constant", "variable", "parameter", "call", "let", "if", "assert", "tuple", "get", "cast", "build", "sum",
-    "index", "size", "fold", "scan", "constVec", "deltaVec", "vector", "scatter", "print", "text",
+    "constant",
+    "variable",
+    "parameter",
+    "call",
+    "let",
+    "if",
+    "assert",
+    "tuple",
+    "get",
+    "cast",
+    "build",
+    "sum",
+    "index",
+    "size",
+    "fold",
+    "scan",
+    "constVec",
+    "deltaVec",
+    "vector",
+    "scatter",
+    "print",
+    "text",
 ];
 
 /// The kind of a head; calls are told apart from parameters by who asks.
