@@ -82,7 +82,7 @@ fn a_resumed_training_is_the_uninterrupted_one() {
     let settings = Settings { budget: 200, depth: 6, steps: 4, states: 50, ..Settings::standard() };
     let new = || {
         let fit = Torch::new(&Network::new(setting, 1), 2e-3);
-        Trainer::new(&tasks, &rules, settings.clone(), fit).unwrap()
+        Trainer::new(&tasks, &rules, settings, fit).unwrap()
     };
     let mut whole = new();
     whole.epoch();
