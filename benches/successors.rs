@@ -12,6 +12,7 @@ use daedal::cost::{Costing, Model};
 use daedal::diag::Source;
 use daedal::ir::{Def, Program};
 use daedal::pipeline::prepare;
+use daedal::rewrite::agent::costs::Known;
 use daedal::rewrite::agent::optimize::Settings;
 use daedal::rewrite::agent::{Agent, Bind, Engine};
 use daedal::rewrite::egraph::pattern::Compiled;
@@ -59,11 +60,12 @@ fn walk(program: &Program, def: &Def, rules: &[Compiled<'_>], bind: Bind, most: 
         budget: most.1,
         depth: 1000,
         seed: 0,
+        value: None,
     };
     let kept = recursive(program);
     let agent = Agent::new(program, &kept, def, (&program.terms, def.term()?), &settings)?;
     let mut costing = Costing::new(program, Model::Knossos, &[]);
-    let (space, mut cost) = (agent.space(), agent.cost(&mut costing));
+    let (space, mut cost) = (agent.space(), agent.cost(&mut costing, None, Known::default()));
     let from = seconds();
     let mut out = Walked { successors: 0, distinct: 1, seconds: 0.0 };
     let mut seen: HashSet<u64> = [space.key(&space.root(), 0)].into();

@@ -77,7 +77,11 @@ fn filled(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>> {
+/// The bytes of a file.
+///
+/// # Errors
+/// The file cannot be read, or is too large.
+pub fn bytes(path: &Path) -> Result<Vec<u8>> {
     let bad = |e: io::Error| Diagnostic::user(format!("`{}` cannot be read: {}", path.display(), reason(&e)));
     let file = fs::File::open(path).map_err(bad)?;
     let known = file.metadata().map_err(bad)?.len();

@@ -50,6 +50,8 @@ pub struct Options<'a> {
     pub only: Vec<String>,
     /// Where chance begins.
     pub seed: u64,
+    /// The network that says what a search may expect of terms.
+    pub value: Option<&'a agent::value::Network>,
     /// Whether to derive every result, step by step.
     pub derive: bool,
     /// Whether extraction goes on until it is proved that no choice is cheaper, where that is in reach.
@@ -110,6 +112,7 @@ impl Options<'_> {
             phased: false,
             only: vec![],
             seed: 0,
+            value: None,
             derive: false,
             exact: false,
             threads: 0,
@@ -380,13 +383,24 @@ impl Walk<'_> {
     /// Searches from a term to which the steps `before` lead.
     fn search(&self, from: (&Terms, Id), before: &[Step], engine: agent::Engine, budget: usize) -> Option<Search> {
         let Walk { program, def, kept, rules, options } = self;
-        let Options { float: level, cost: model, depth, seed, bind, phased, .. } = **options;
+        let Options { float: level, cost: model, depth, seed, bind, phased, value, .. } = **options;
         let bindings = std::array::from_fn(|k| names(&options.only, agent::bindings::NAMES[k], agent::bindings::GROUP));
-        let settings =
-            agent::optimize::Settings { engine, rules, bind, bindings, phased, level, model, budget, depth, seed };
+        let settings = agent::optimize::Settings {
+            engine,
+            rules,
+            bind,
+            bindings,
+            phased,
+            level,
+            model,
+            budget,
+            depth,
+            seed,
+            value,
+        };
         let mut costing = Costing::new(program, model, &options.sizes);
         let agent = Agent::new(program, kept, def, from, &settings)?;
-        let mut best = agent.search(&mut costing)?;
+        let mut best = agent.search(&mut costing, &settings)?;
         if !options.derive {
             return Some(Search { found: found(best), derived: None });
         }
@@ -404,7 +418,7 @@ impl Walk<'_> {
                     let step = refused.step?;
                     if tries < MAX_REFUSED {
                         agent.refuse(&best.steps[step]);
-                        best = agent.search(&mut costing)?;
+                        best = agent.search(&mut costing, &settings)?;
                         count = best.steps.len();
                     } else {
                         // At last the cheapest term before the step that is refused.

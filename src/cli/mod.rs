@@ -15,6 +15,7 @@ mod replay;
 mod rules;
 mod run;
 mod story;
+mod train;
 
 use crate::diag::{Diagnostic, Result};
 use crate::run::Interrupt;
@@ -47,6 +48,7 @@ enum Command {
     Grad(grad::Grad),
     Emit(emit::Emit),
     Rules(rules::Rules),
+    Train(train::Train),
     Bench(bench::Bench),
 }
 
@@ -80,6 +82,7 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
         Command::Grad(c) => c.run(world),
         Command::Emit(c) => c.run(world),
         Command::Rules(c) => c.run(world),
+        Command::Train(c) => c.run(world),
         Command::Bench(c) => c.run(world),
     }
 }

@@ -9,6 +9,7 @@ use crate::ir::{Program, Ty, print};
 use crate::pipeline::{self, Outcome, Row};
 use crate::report;
 use crate::rewrite::agent;
+use crate::rewrite::agent::value::{Network, weights};
 use crate::rules;
 use crate::run;
 use clap::{Args, ValueEnum, value_parser};
@@ -62,6 +63,9 @@ pub struct Optimize {
     /// Where the chance of `random` and `mcts` begins
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// The network that says what a search may expect: a file of weights, `shipped`, or `none`
+    #[arg(long, value_name = "FILE", default_value = "none")]
+    value: PathBuf,
     /// Choose among what was found until it is proved that no choice is cheaper, where that is in reach
     #[arg(long)]
     exact: bool,
@@ -130,8 +134,9 @@ impl Engine {
     }
 }
 
+/// What becomes of bindings, by name.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Bindings {
+pub enum Bindings {
     /// Lets stand where they cost least
     Placed,
     /// Lets and calls are moved by rewrites, one at a time
@@ -139,7 +144,8 @@ enum Bindings {
 }
 
 impl Bindings {
-    fn bind(self) -> agent::Bind {
+    /// What is meant.
+    pub fn bind(self) -> agent::Bind {
         match self {
             Bindings::Placed => agent::Bind::Placed,
             Bindings::Searched => agent::Bind::Searched,
@@ -210,6 +216,7 @@ impl Optimize {
         let terminal = world.terminal;
         let progress = move |text: &str| show(terminal, text);
         let watch = run::Watch::new(world.interrupt, self.max_seconds, self.max_memory);
+        let network = self.network()?;
         let options = pipeline::Options {
             defs: self.defs.clone(),
             cost: self.cost.model(),
@@ -224,6 +231,7 @@ impl Optimize {
             phased: self.phased,
             only: self.only.clone(),
             seed: self.seed,
+            value: network.as_ref(),
             derive: self.derives(),
             exact: self.exact,
             threads: self.threads.unwrap_or(0).into(),
@@ -257,6 +265,15 @@ impl Optimize {
                 let fired = if self.verbose { fired(&outcome.rows) } else { vec![] };
                 table(&outcome.rows).iter().chain(&fired).try_for_each(|line| world.say(line))
             }
+        }
+    }
+
+    /// What the search is guided by.
+    fn network(&self) -> Result<Option<Network>> {
+        match self.value.to_str() {
+            Some("none") => Ok(None),
+            Some("shipped") => Network::shipped().map(Some),
+            _ => weights::read(&self.value).map(Some),
         }
     }
 

@@ -7,7 +7,7 @@ mod plot;
 
 pub use html::page;
 pub use marks::{Kind, Mark, marks};
-pub use plot::{Series, lines};
+pub use plot::{Series, above, lines};
 
 /// One definition's way from the input to the output.
 #[derive(Clone, Debug, Default)]

@@ -42,6 +42,19 @@ pub fn lines(series: &[Series], across: &str, up: &str) -> Result<String> {
     Ok(svg)
 }
 
+/// One drawing with all the plots, one below the other.
+pub fn above(plots: &[String]) -> String {
+    let (width, height) = SIZE;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{}\">\n",
+        height as usize * plots.len()
+    );
+    for (k, plot) in plots.iter().enumerate() {
+        out += &format!("<g transform=\"translate(0 {})\">\n{plot}</g>\n", height as usize * k);
+    }
+    out + "</svg>\n"
+}
+
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 

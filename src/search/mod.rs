@@ -12,7 +12,7 @@ mod run;
 pub mod synthetic;
 mod walk;
 
-pub use astar::astar;
+pub use astar::{Astar, astar};
 pub use mb2fbs::{Mb2fbs, Priority, mb2fbs};
 pub use mcts::{Mcts, mcts};
 pub use walk::{greedy, random};

@@ -32,6 +32,12 @@ impl<S: Space> Clone for Node<S> {
     }
 }
 
+/// A state that is not evaluated yet.
+pub struct Made<S: Space> {
+    state: S::State,
+    trail: Way<S>,
+}
+
 /// The state of a search.
 pub struct Run<'a, S: Space, C: Cost<S>> {
     /// The space.
@@ -48,7 +54,7 @@ impl<'a, S: Space, C: Cost<S>> Run<'a, S, C> {
     /// Begins; the root is evaluated, where the limits allow one evaluation.
     pub fn begin(space: &'a S, cost: &'a mut C, limits: &'a Limits<'a>) -> (Run<'a, S, C>, Option<Node<S>>) {
         let mut run = Run { space, cost, limits, tally: Tally::default(), best: None, curve: vec![] };
-        let root = run.evaluated(vec![(space.root(), None)]).pop();
+        let root = run.evaluate(vec![Made { state: space.root(), trail: None }]).pop();
         root.iter().for_each(|n| run.note(n));
         (run, root)
     }
@@ -67,28 +73,42 @@ impl<'a, S: Space, C: Cost<S>> Run<'a, S, C> {
 
     /// The evaluated children of a node, none of which counts as a solution yet.
     pub fn children(&mut self, node: &Node<S>) -> Vec<Node<S>> {
-        self.tally.expansions += 1;
-        let moves = self.space.moves(&node.state);
-        let left = self.limits.evaluations.saturating_sub(self.tally.evaluations);
-        let children = moves.into_iter().take(left).map(|by| {
-            let state = self.space.apply(&node.state, &by);
-            (state, Some(Rc::new(Trail { by, before: node.trail.clone() })))
+        let left = self.left();
+        let mut taken = 0;
+        let children = self.children_where(node, |_| {
+            taken += 1;
+            taken <= left
         });
-        let children = children.collect();
-        self.evaluated(children)
+        self.evaluate(children)
+    }
+
+    /// The children of a node that are wanted, not evaluated yet.
+    pub fn children_where(&mut self, node: &Node<S>, mut wanted: impl FnMut(&S::State) -> bool) -> Vec<Made<S>> {
+        self.tally.expansions += 1;
+        let child = |by: S::Move| {
+            let state = self.space.apply(&node.state, &by);
+            let trail = |by| Some(Rc::new(Trail { by, before: node.trail.clone() }));
+            wanted(&state).then(|| Made { state, trail: trail(by) })
+        };
+        self.space.moves(&node.state).into_iter().filter_map(child).collect()
+    }
+
+    fn left(&self) -> usize {
+        self.limits.evaluations.saturating_sub(self.tally.evaluations)
     }
 
     /// The evaluated state that one move leads to.
     pub fn follow(&mut self, node: &Node<S>, by: S::Move) -> Option<Node<S>> {
         let state = self.space.apply(&node.state, &by);
-        let next = self.evaluated(vec![(state, Some(Rc::new(Trail { by, before: node.trail.clone() })))]).pop();
+        let next =
+            self.evaluate(vec![Made { state, trail: Some(Rc::new(Trail { by, before: node.trail.clone() })) }]).pop();
         next.iter().for_each(|n| self.note(n));
         next
     }
 
-    fn evaluated(&mut self, made: Vec<(S::State, Way<S>)>) -> Vec<Node<S>> {
-        let left = self.limits.evaluations.saturating_sub(self.tally.evaluations);
-        let (states, trails): (Vec<_>, Vec<_>) = made.into_iter().take(left).unzip();
+    /// Evaluates states together; fewer where the limit is reached.
+    pub fn evaluate(&mut self, made: Vec<Made<S>>) -> Vec<Node<S>> {
+        let (states, trails): (Vec<_>, Vec<_>) = made.into_iter().take(self.left()).map(|m| (m.state, m.trail)).unzip();
         if states.is_empty() {
             return vec![];
         }

@@ -16,6 +16,8 @@ pub const GROUP: &str = "bindings";
 /// Which of the moves are made, by number.
 pub type Bindings = [bool; NAMES.len()];
 
+/// All of them.
+pub const ALL: Bindings = [true; NAMES.len()];
 /// Only what does not bind: operations on literals are carried out.
 pub const NONE: Bindings = [true, false, false, false, false, false, false, false];
 

@@ -4,12 +4,33 @@
 
 use super::optimize::Params;
 use super::placed::placed;
-use super::rewrites::Rewrites;
 use super::space::{State, TermSpace};
+use super::value::Valuing;
 use crate::cost::{Costing, Model, Shape, assumed_trips, combine, elements};
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
 use crate::search::Cost;
 use rustc_hash::FxHashMap;
+
+/// Costs that were found already.
+#[derive(Default)]
+pub struct Known {
+    /// Those of whole terms.
+    whole: FxHashMap<Id, f64>,
+    /// Under the published model those of subterms on their own, with the lets and calls they have.
+    parts: FxHashMap<Id, f64>,
+}
+
+impl Known {
+    /// The cost of a state that was costed.
+    pub fn state(&self, id: Id) -> Option<f64> {
+        self.whole.get(&id).or_else(|| self.parts.get(&id)).copied()
+    }
+
+    /// The cost of a subterm on its own, where the model knows one.
+    pub fn part(&self, id: Id) -> Option<f64> {
+        self.parts.get(&id).copied()
+    }
+}
 
 /// Costs terms over parameters that calls stand for.
 pub struct TermCost<'a, 'b> {
@@ -24,37 +45,62 @@ pub struct TermCost<'a, 'b> {
     /// Whether states have no lets, and cost what they do with the best ones.
     pub placed: bool,
     /// Costs by term.
-    pub known: FxHashMap<Id, f64>,
+    pub known: Known,
+    /// What is expected of terms, where there is a network that says it.
+    pub valuing: Option<Valuing<'a>>,
 }
 
 impl Cost<TermSpace<'_>> for TermCost<'_, '_> {
     fn costs(&mut self, space: &TermSpace<'_>, states: &[State]) -> Vec<f64> {
-        let mut rewrites = space.rewrites.borrow_mut();
-        let one = |s: &State| match self.model {
-            _ if self.placed => self.placed(&mut rewrites, s.id),
-            Model::Knossos => self.local(&rewrites.terms, s.id),
-            Model::Analytic => {
-                let body = self.params.restored(&mut rewrites.terms, s.id);
-                self.costing.term(body, self.def, &rewrites.terms)
-            }
-        };
-        states.iter().map(one).collect()
+        states.iter().map(|s| self.one(space, s.id)).collect()
+    }
+
+    fn values(&mut self, space: &TermSpace<'_>, states: &[State]) -> Vec<f64> {
+        if self.valuing.is_none() {
+            return vec![0.0; states.len()];
+        }
+        let costs = self.costs(space, states);
+        let terms = &space.rewrites.borrow().terms;
+        states.iter().for_each(|s| self.split(terms, s.id));
+        let known = &self.known;
+        let Some(valuing) = &mut self.valuing else { return vec![0.0; states.len()] };
+        valuing.values(terms, states, &costs, space.depth, &|id| known.part(id))
     }
 }
 
 impl TermCost<'_, '_> {
-    fn placed(&mut self, rewrites: &mut Rewrites<'_>, id: Id) -> f64 {
-        if let Some(known) = self.known.get(&id) {
+    /// The cost of one term.
+    pub fn one(&mut self, space: &TermSpace<'_>, id: Id) -> f64 {
+        let mut rewrites = space.rewrites.borrow_mut();
+        if !self.placed && self.model == Model::Knossos {
+            return self.local(&rewrites.terms, id);
+        }
+        if let Some(known) = self.known.whole.get(&id) {
             return *known;
         }
-        let (terms, body) = placed(rewrites, self.params, self.def, id, self.model);
-        let cost = self.costing.term(body, self.def, &terms);
-        self.known.insert(id, cost);
+        let cost = match self.placed {
+            true => {
+                let (terms, body) = placed(&mut rewrites, self.params, self.def, id, self.model);
+                self.costing.term(body, self.def, &terms)
+            }
+            false => {
+                let body = self.params.restored(&mut rewrites.terms, id);
+                self.costing.term(body, self.def, &rewrites.terms)
+            }
+        };
+        self.known.whole.insert(id, cost);
         cost
     }
 
+    /// Finds the costs of a term's parts, where the model knows them.
+    pub fn split(&mut self, terms: &Terms, id: Id) {
+        if self.model == Model::Knossos {
+            self.local(terms, id);
+        }
+    }
+
     fn local(&mut self, terms: &Terms, id: Id) -> f64 {
-        if let Some(known) = self.known.get(&id) {
+        if let Some(known) = self.known.parts.get(&id) {
             return *known;
         }
         let (head, kids) = (terms.head(id), terms.kids(id));
@@ -64,7 +110,7 @@ impl TermCost<'_, '_> {
             _ => self.own(terms, head, id),
         };
         let cost = own + combine(head, &costs, self.trips(terms, head, kids));
-        self.known.insert(id, cost);
+        self.known.parts.insert(id, cost);
         cost
     }
 

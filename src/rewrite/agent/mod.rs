@@ -13,5 +13,6 @@ pub mod optimize;
 mod placed;
 pub mod rewrites;
 pub mod space;
+pub mod value;
 
 pub use optimize::{Agent, Bind, Engine};

@@ -1,16 +1,17 @@
 //! One definition through a search over its terms: the best term that was met.
 
 use super::bindings::{self, Bindings};
-use super::costs::TermCost;
+use super::costs::{Known, TermCost};
 use super::oracle::Oracle;
 use super::rewrites::{Described, Moves, Rewrites};
 use super::space::TermSpace;
+use super::value::{Network, Valuing};
 use crate::cost::{Costing, Model};
 use crate::ir::{Def, Fun, Head, Id, Program, Signature, Terms, Ty};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::inline::flatten;
 use crate::rules::Level;
-use crate::search::{self, Cost, Found, Limits, Mb2fbs, Mcts, Space, Tally};
+use crate::search::{self, Astar, Cost, Found, Limits, Mb2fbs, Mcts, Space, Tally};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
@@ -51,6 +52,7 @@ pub enum Bind {
 }
 
 /// How to search.
+#[derive(Clone, Copy)]
 pub struct Settings<'a> {
     /// The search.
     pub engine: Engine,
@@ -72,6 +74,8 @@ pub struct Settings<'a> {
     pub depth: usize,
     /// Where chance begins.
     pub seed: u64,
+    /// Says what may be expected of terms; nothing is, where there is none.
+    pub value: Option<&'a Network>,
 }
 
 /// The best term, and the way to it.
@@ -178,7 +182,8 @@ pub struct Agent<'a> {
     space: TermSpace<'a>,
     params: Params,
     def: &'a Def,
-    settings: &'a Settings<'a>,
+    bind: Bind,
+    model: Model,
 }
 
 impl<'a> Agent<'a> {
@@ -186,10 +191,10 @@ impl<'a> Agent<'a> {
     /// prints: what is printed, and in which order, no rule keeps; nor where it is too large without calls.
     pub fn new(
         program: &'a Program,
-        kept: &'a FxHashSet<Fun>,
+        kept: &FxHashSet<Fun>,
         def: &'a Def,
         start: (&Terms, Id),
-        settings: &'a Settings<'a>,
+        settings: &Settings<'a>,
     ) -> Option<Agent<'a>> {
         let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let flat = flatten(program, kept, start.0, start.1, &tys)?;
@@ -206,10 +211,10 @@ impl<'a> Agent<'a> {
         let params = Params::of(def);
         let root = params.closed(&mut terms, body);
         let oracle = Oracle::new(def, &params.funs, settings.level);
-        let moves = Moves { program, kept, rules: settings.rules, bindings };
+        let moves = Moves { program, kept: kept.clone(), rules: settings.rules, bindings };
         let rewrites = RefCell::new(Rewrites::new(terms, oracle, moves));
         let space = TermSpace { rewrites, root, depth: settings.depth, phased: settings.phased };
-        Some(Agent { space, params, def, settings })
+        Some(Agent { space, params, def, bind: settings.bind, model: settings.model })
     }
 
     /// The states and moves.
@@ -217,19 +222,30 @@ impl<'a> Agent<'a> {
         &self.space
     }
 
-    /// What states cost.
-    pub fn cost<'s, 'b>(&'s self, costing: &'s mut Costing<'b>) -> TermCost<'s, 'b> {
-        let placed = self.settings.bind == Bind::Placed;
-        let (model, def, params) = (self.settings.model, self.def, &self.params);
-        TermCost { model, costing, def, params, placed, known: FxHashMap::default() }
+    /// The states and moves, to be begun elsewhere.
+    pub fn space_mut(&mut self) -> &mut TermSpace<'a> {
+        &mut self.space
     }
 
-    /// Searches for the best term.
-    pub fn search(&self, costing: &mut Costing<'_>) -> Option<Best> {
-        let (placed, model) = (self.settings.bind == Bind::Placed, self.settings.model);
+    /// What states cost, and what a network expects of them.
+    pub fn cost<'s, 'b>(
+        &'s self,
+        costing: &'s mut Costing<'b>,
+        value: Option<&'s Network>,
+        known: Known,
+    ) -> TermCost<'s, 'b> {
+        let placed = self.bind == Bind::Placed;
+        let (model, def, params, valuing) = (self.model, self.def, &self.params, value.map(Valuing::new));
+        TermCost { model, costing, def, params, placed, known, valuing }
+    }
+
+    /// Searches for the best term. The settings may differ from those of the space in what is no matter of
+    /// it: the search, its budget, chance, and the network.
+    pub fn search(&self, costing: &mut Costing<'_>, settings: &Settings<'_>) -> Option<Best> {
+        let (placed, model) = (self.bind == Bind::Placed, self.model);
         let (def, params) = (self.def, &self.params);
-        let mut cost = self.cost(costing);
-        let Found { best, moves, tally, curve } = searched(&self.space, &mut cost, self.settings);
+        let mut cost = self.cost(costing, settings.value, Known::default());
+        let Found { best, moves, tally, curve } = searched(&self.space, &mut cost, settings);
         let (state, cost_of_best) = best?;
         let mut best = Best {
             terms: Terms::default(),
@@ -289,13 +305,18 @@ const MEMORY: usize = 1_000_000;
 /// States of a beam.
 const BEAM: usize = 32;
 
-fn searched<'a>(space: &TermSpace<'a>, cost: &mut TermCost<'_, '_>, settings: &Settings<'_>) -> Found<TermSpace<'a>> {
+/// States that a network evaluates together at least (Knossos, Table 1).
+const BATCH: usize = 16;
+
+/// Searches a space of terms by the engine of the settings.
+pub(super) fn searched<S: Space, C: Cost<S>>(space: &S, cost: &mut C, settings: &Settings<'_>) -> Found<S> {
     let (limits, depth) = (Limits::of(settings.budget), settings.depth);
+    let batch = if settings.value.is_some() { BATCH } else { 1 };
     match settings.engine {
         Engine::Greedy => search::greedy(space, cost, &limits),
         Engine::Random => search::random(space, cost, &limits, depth, settings.seed),
         Engine::Beam => search::mb2fbs(space, cost, &limits, &Mb2fbs::beam(BEAM)),
-        Engine::Astar => search::astar(space, cost, &limits, depth, MEMORY),
+        Engine::Astar => search::astar(space, cost, &limits, &Astar { depth, memory: MEMORY, batch }),
         Engine::Mb2fbs => search::mb2fbs(space, cost, &limits, &Mb2fbs::uncontrolled(BEAM - 2, 2)),
         Engine::Mcts => search::mcts(space, cost, &limits, &Mcts::published(depth, settings.seed)),
     }

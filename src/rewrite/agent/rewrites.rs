@@ -47,7 +47,7 @@ pub struct Moves<'a> {
     /// The program whose functions calls may be replaced by.
     pub program: &'a Program,
     /// Functions whose calls stay.
-    pub kept: &'a FxHashSet<Fun>,
+    pub kept: FxHashSet<Fun>,
     /// The rules.
     pub rules: &'a [Compiled<'a>],
     /// The moves that bind and unbind, by number.

@@ -7,7 +7,7 @@ use crate::diag::{Diagnostic, Result, Source};
 use crate::ir::{Def, Program};
 use crate::pipeline::{self, Options, prepare};
 use crate::rewrite::agent::optimize::Settings;
-use crate::rewrite::agent::{Agent, Bind, Engine};
+use crate::rewrite::agent::{Agent, Bind, Engine, bindings};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::inline::recursive;
 use crate::rules::{Level, Library};
@@ -249,18 +249,19 @@ fn made(task: &Task<'_>, way: &Way, rules: &[Compiled<'_>], (budget, depth, _): 
                 engine,
                 rules,
                 bind: way.bind,
-                bindings: [true; 8],
+                bindings: bindings::ALL,
                 phased: way.phased,
                 level: Level::Real,
                 model: Model::Knossos,
                 budget,
                 depth,
                 seed,
+                value: None,
             };
             let kept = recursive(task.program);
             let start = task.def.term().map(|body| (&task.program.terms, body));
             let agent = start.and_then(|start| Agent::new(task.program, &kept, task.def, start, &settings));
-            let best = agent.and_then(|agent| agent.search(&mut costing));
+            let best = agent.and_then(|agent| agent.search(&mut costing, &settings));
             best.map_or((before, 0, vec![]), |best| (best.cost, best.tally.evaluations, best.curve))
         }
         engine => {
