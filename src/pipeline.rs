@@ -382,8 +382,20 @@ impl Walk<'_> {
         let Walk { program, def, kept, rules, options } = self;
         let Options { float: level, cost: model, depth, seed, bind, phased, .. } = **options;
         let bindings = std::array::from_fn(|k| names(&options.only, agent::bindings::NAMES[k], agent::bindings::GROUP));
-        let settings =
-            agent::optimize::Settings { engine, rules, bind, bindings, phased, level, model, budget, depth, seed };
+        let stop = || (options.stop)(SEARCH_SHARE).is_some();
+        let settings = agent::optimize::Settings {
+            engine,
+            rules,
+            bind,
+            bindings,
+            phased,
+            level,
+            model,
+            budget,
+            depth,
+            seed,
+            stop: &stop,
+        };
         let mut costing = Costing::new(program, model, &options.sizes);
         let agent = Agent::new(program, kept, def, from, &settings)?;
         let mut best = agent.search(&mut costing)?;

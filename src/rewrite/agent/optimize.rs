@@ -72,6 +72,8 @@ pub struct Settings<'a> {
     pub depth: usize,
     /// Where chance begins.
     pub seed: u64,
+    /// Whether the search is to end with the best so far.
+    pub stop: &'a dyn Fn() -> bool,
 }
 
 /// The best term, and the way to it.
@@ -290,7 +292,7 @@ const MEMORY: usize = 1_000_000;
 const BEAM: usize = 32;
 
 fn searched<'a>(space: &TermSpace<'a>, cost: &mut TermCost<'_, '_>, settings: &Settings<'_>) -> Found<TermSpace<'a>> {
-    let (limits, depth) = (Limits::of(settings.budget), settings.depth);
+    let (limits, depth) = (Limits { evaluations: settings.budget, stop: settings.stop }, settings.depth);
     match settings.engine {
         Engine::Greedy => search::greedy(space, cost, &limits),
         Engine::Random => search::random(space, cost, &limits, depth, settings.seed),
