@@ -1,9 +1,10 @@
 //! The optimizer at length: random programs, and extraction beside the cheapest choice.
 //!
 //! `cargo bench --bench optimize -- random 100000` optimizes so many random programs, half of them at
-//! each number level, and checks that each means the same, and costs no more by a second opinion from
-//! its text; a third word is the first seed. `-- extraction PLACES BRANCHES` prints for each definition of the corpus what extraction
-//! finds by default, what the exact search finds with that effort, and whether that is proved.
+//! each number level, and checks that each means the same, costs no more by a second opinion from its
+//! text, and has a derivation that replays; a third word is the first seed. `-- extraction PLACES
+//! BRANCHES` prints for each definition of the corpus what extraction finds by default, what the exact
+//! search finds with that effort, and whether that is proved.
 //!
 //! Exit code 1 where a program is wrong.
 #![allow(clippy::unwrap_used, reason = "a benchmark that meets what it does not expect should stop there")]
@@ -14,7 +15,7 @@ mod common;
 use common::corpus;
 use common::egraphs::{quality, saturated};
 use common::generate::Knobs;
-use common::random::checked;
+use common::random::Trial;
 use daedal::pipeline::prepare;
 use daedal::rewrite::egraph::exact::Effort;
 use daedal::rules::{Level, Library};
@@ -51,13 +52,18 @@ fn random(count: u64, first: u64) -> bool {
     for float in [Level::Exact, Level::Real] {
         let rules = prepare(&library, float).unwrap();
         let knobs = Knobs { budget: 24, dyadic: float == Level::Real, failing: true, renamed: false };
-        let (mut cheaper, mut failed) = (0, 0);
+        let trial = Trial { library: &library, rules: &rules, float, knobs, derive: true };
+        let (mut cheaper, mut derived, mut given_up, mut failed) = (0, 0, 0, 0);
         let seeds: Vec<u64> = (first..first + count / 2).collect();
         for part in seeds.chunks(5000) {
-            let results: Vec<_> = part.par_iter().map(|seed| checked(*seed, &rules, float, &knobs)).collect();
+            let results: Vec<_> = part.par_iter().map(|seed| trial.check(*seed)).collect();
             for result in &results {
                 match result {
-                    Ok(yes) => cheaper += usize::from(*yes),
+                    Ok(checked) => {
+                        cheaper += usize::from(checked.cheaper);
+                        derived += usize::from(checked.steps > 0);
+                        given_up += checked.given_up;
+                    }
                     Err(what) => {
                         failed += 1;
                         println!("{what}\n");
@@ -70,7 +76,11 @@ fn random(count: u64, first: u64) -> bool {
                 from.elapsed().as_secs_f64()
             );
         }
-        println!("{float}: {} programs, {cheaper} cheaper, {failed} failed", seeds.len());
+        println!(
+            "{float}: {} programs, {cheaper} cheaper, {derived} with steps that replay, {given_up} results not used \
+             for want of a proof, {failed} failed",
+            seeds.len()
+        );
         good &= failed == 0;
     }
     good

@@ -1,7 +1,12 @@
-//! Daedal makes array programs fast: text, typed terms, equality saturation, loop nests, C++.
+//! Daedal makes array programs fast: text, typed terms, derivatives, rewriting, loop nests, C++.
 //!
 //! ```text
-//! text ─ir─▶ forms ─types─▶ typed terms ─rewrite─▶ typed terms ─lower─▶ nest ─codegen─▶ C++ ─run─▶ numbers
+//!                            ad           rules, cost, search
+//!                            ▲ │                  │
+//!                            │ ▼                  ▼
+//! text ─ir─▶ forms ─types─▶ typed terms ─────rewrite─────▶ typed terms ─nest─▶ loops ─codegen─▶ C++ ─run─▶ numbers
+//!                                                 │
+//!                                                 └──▶ derivation ─derive─▶ checked, or refused
 //! ```
 //!
 //! Layers in order; each names only those above it. See `docs/architecture.md`.

@@ -53,6 +53,17 @@ fn reproduced(c: &Counterexample) -> (String, String) {
     (run("lhs"), run("rhs"))
 }
 
+/// Protects: an instance that would run for hours is skipped, and the others still count.
+#[test]
+fn loops_without_end_are_given_up() {
+    let text = "(rule \"count\" ((n : Integer)) (mul 1000000000000 (max n 0))
+        (sumbuild (mul 1000000000000 (max n 0)) (lam (i : Integer) 1)) :level exact)";
+    let mut library = Library::default();
+    library.extend(&Source::new("long.rules", text)).unwrap();
+    let verdict = check(&library.rules[0], &Effort { instances: 2000, ..Effort::standard(1) });
+    assert!(verdict.counterexample.is_none() && verdict.exercised());
+}
+
 /// Protects: each of the wrong rules is found wrong by a small case, and the printed program shows it.
 #[test]
 fn wrong_rules_are_found_with_small_counterexamples() {

@@ -4,6 +4,7 @@
 //! calls is in `runtime/ks.hpp`. The text keeps the bits of the interpreter under the flags of the
 //! toolchain.
 
+use super::lanes;
 use super::names::{Names, identifier};
 use crate::ir::{Lit, Op, Scalar};
 use crate::nest::{Arg, Buf, Expr, Func, Loop, Nest, Slot, Stmt, Var};
@@ -42,7 +43,7 @@ pub fn entry_name(k: usize) -> String {
     format!("ks_entry_{k}")
 }
 
-fn cpp_ty(s: Scalar) -> &'static str {
+pub(super) fn cpp_ty(s: Scalar) -> &'static str {
     match s {
         Scalar::F64 => "double",
         Scalar::F32 => "float",
@@ -122,7 +123,7 @@ fn entry(nest: &Nest) -> String {
 }
 
 /// The identifiers of a function's variables and buffers.
-struct Named {
+pub(super) struct Named {
     vars: Vec<String>,
     bufs: Vec<String>,
 }
@@ -133,24 +134,26 @@ impl Named {
             names.give(&format!("out{k}"));
         }
         names.give("whole");
+        names.give("lane");
         let bufs = f.bufs.iter().map(|b| names.give(&b.name)).collect();
         let vars = f.vars.iter().map(|v| names.give(&v.name)).collect();
         Named { vars, bufs }
     }
 
-    fn var(&self, v: Var) -> &str {
+    pub(super) fn var(&self, v: Var) -> &str {
         &self.vars[v.0 as usize]
     }
 
-    fn buf(&self, b: Buf) -> &str {
+    pub(super) fn buf(&self, b: Buf) -> &str {
         &self.bufs[b.0 as usize]
     }
 }
 
-struct Writer<'a> {
-    f: &'a Func,
+/// Writes the body of a function.
+pub(super) struct Writer<'a> {
+    pub(super) f: &'a Func,
     nest: &'a Nest,
-    names: Named,
+    pub(super) names: Named,
 }
 
 impl<'a> Writer<'a> {
@@ -179,13 +182,13 @@ impl<'a> Writer<'a> {
         out
     }
 
-    fn block(&self, out: &mut String, stmts: &[Stmt], depth: usize) {
+    pub(super) fn block(&self, out: &mut String, stmts: &[Stmt], depth: usize) {
         for s in stmts {
             self.stmt(out, s, depth);
         }
     }
 
-    fn stmt(&self, out: &mut String, s: &Stmt, depth: usize) {
+    pub(super) fn stmt(&self, out: &mut String, s: &Stmt, depth: usize) {
         let pad = "  ".repeat(depth);
         let ty = |v: &Var| cpp_ty(self.f.vars[v.0 as usize].ty);
         let _ = match s {
@@ -227,8 +230,11 @@ impl<'a> Writer<'a> {
 
     fn for_loop(&self, out: &mut String, l: &Loop, depth: usize) {
         let pad = "  ".repeat(depth);
+        if l.lanes && lanes::write(self, out, l, depth) {
+            return;
+        }
         let (v, n) = (self.names.var(l.var), self.expr(&l.extent));
-        if l.independent {
+        if l.is_flat() {
             let _ = writeln!(out, "#pragma GCC ivdep");
         }
         let _ = writeln!(out, "{pad}for (int64_t {v} = 0; {v} < {n}; ++{v}) {{");
@@ -274,34 +280,33 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn list(&self, each: &[Expr]) -> String {
+    pub(super) fn list(&self, each: &[Expr]) -> String {
         each.iter().map(|e| self.expr(e)).collect::<Vec<_>>().join(", ")
     }
 
-    fn ty(&self, e: &Expr) -> Scalar {
-        match e {
-            Expr::Lit(l) => l.ty().as_scalar().unwrap_or(Scalar::I64),
-            Expr::Var(v) => self.f.vars[v.0 as usize].ty,
-            Expr::Load(b, _) => self.f.bufs[b.0 as usize].ty,
-            Expr::Op(_, s, _) | Expr::Cast(s, _) => *s,
-            Expr::Cond(parts) => self.ty(&parts[1]),
-        }
+    /// Text that stands as an operand of any operator.
+    pub(super) fn expr(&self, e: &Expr) -> String {
+        self.expr_with(e, &|_| None)
     }
 
-    /// Text that stands as an operand of any operator.
-    fn expr(&self, e: &Expr) -> String {
+    /// As [`Writer::expr`], where some parts have another text.
+    pub(super) fn expr_with(&self, e: &Expr, other: &dyn Fn(&Expr) -> Option<String>) -> String {
+        if let Some(text) = other(e) {
+            return text;
+        }
+        let part = |e: &Expr| self.expr_with(e, other);
         match e {
             Expr::Lit(l) => literal(*l),
             Expr::Var(v) => self.names.var(*v).to_string(),
-            Expr::Load(b, at) => format!("{}[{}]", self.names.buf(*b), self.expr(at)),
-            Expr::Op(op, ty, args) => self.op(*op, *ty, args),
-            Expr::Cast(s, e) => format!("ks::cast<{}>({})", cpp_ty(*s), self.expr(e)),
-            Expr::Cond(p) => format!("({} ? {} : {})", self.expr(&p[0]), self.expr(&p[1]), self.expr(&p[2])),
+            Expr::Load(b, at) => format!("{}[{}]", self.names.buf(*b), part(at)),
+            Expr::Op(op, ty, args) => self.op(*op, *ty, args, args.iter().map(part).collect()),
+            Expr::Cast(s, e) => format!("ks::cast<{}>({})", cpp_ty(*s), part(e)),
+            Expr::Cond(p) => format!("({} ? {} : {})", part(&p[0]), part(&p[1]), part(&p[2])),
         }
     }
 
-    fn op(&self, op: Op, ty: Scalar, args: &[Expr]) -> String {
-        let args_text: Vec<String> = args.iter().map(|a| self.expr(a)).collect();
+    /// An operation on arguments with these texts.
+    pub(super) fn op(&self, op: Op, ty: Scalar, args: &[Expr], text: Vec<String>) -> String {
         // Arithmetic of these types needs no conversion back, and the text stays readable.
         let plain = match op {
             _ if !matches!(ty, Scalar::F64 | Scalar::F32 | Scalar::I64) => None,
@@ -311,10 +316,10 @@ impl<'a> Writer<'a> {
             Op::Div if ty.is_float() => Some("/"),
             _ => None,
         };
-        if let (Some(sign), [a, b]) = (plain, args_text.as_slice()) {
+        if let (Some(sign), [a, b]) = (plain, text.as_slice()) {
             return format!("({a} {sign} {b})");
         }
-        let single = args.iter().any(|a| self.ty(a) == Scalar::F32);
+        let single = args.iter().any(|a| self.f.ty(a) == Scalar::F32);
         let template = op.row().cpp;
         let mut out = String::new();
         let mut rest = template;
@@ -324,7 +329,7 @@ impl<'a> Writer<'a> {
             match key {
                 "T" => out.push_str(cpp_ty(ty)),
                 "f" => out.push_str(if single { "f" } else { "" }),
-                k => out.push_str(k.parse().ok().and_then(|k: usize| args_text.get(k)).map_or("", String::as_str)),
+                k => out.push_str(k.parse().ok().and_then(|k: usize| text.get(k)).map_or("", String::as_str)),
             }
             rest = tail;
         }

@@ -3,6 +3,7 @@
 //! This layer must not know of terms, compilers or processes.
 
 mod cpp;
+mod lanes;
 mod names;
 
 pub use cpp::{cpp, entry_name, unit};

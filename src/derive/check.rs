@@ -12,7 +12,7 @@
 use super::axioms::Axiom;
 use super::flat::{Scope, Site, bound, certain, lowered, to_body};
 use super::matching::{instance, matched};
-use super::prove::Prover;
+use super::prove::{Asked, Prover};
 use super::text::Naming;
 use super::unfold::{Binding, Unfolded, unfold};
 use super::{Place, Step};
@@ -82,12 +82,12 @@ impl<'a> Checker<'a> {
     /// What can be proved of the present program.
     pub fn proving<R>(&mut self, f: impl FnOnce(&mut Prover<'_>) -> R) -> R {
         self.learn();
-        f(&mut self.prover(&FxHashSet::default(), false))
+        f(&mut self.prover(&FxHashSet::default(), Asked::Total))
     }
 
-    fn prover<'p>(&'p mut self, local: &'p FxHashSet<(Id, Scope)>, real: bool) -> Prover<'p> {
+    fn prover<'p>(&'p mut self, local: &'p FxHashSet<(Id, Scope)>, asked: Asked) -> Prover<'p> {
         let (memo, bounds) = Default::default();
-        Prover { terms: &mut self.terms, def: self.def, known: &self.known, local, real, memo, bounds }
+        Prover { terms: &mut self.terms, def: self.def, known: &self.known, local, asked, memo, bounds }
     }
 
     /// Checks one step and takes it.
@@ -178,20 +178,20 @@ impl<'a> Checker<'a> {
     }
 
     fn forward(&mut self, step: &Step, old: Id, scope: &Scope) -> Result<Id, Refused> {
-        self.rewritten(&step.by, old, scope)
+        self.rewritten(&step.by, old, scope, Asked::Defined)
     }
 
     /// The term that is brought back, after everything about it was checked.
     fn backward(&mut self, step: &Step, left: Id, old: Id, scope: &Scope) -> Result<Id, Refused> {
-        let right = self.rewritten(&step.by, left, scope)?;
+        let right = self.rewritten(&step.by, left, scope, Asked::Kept)?;
         if right != old {
             return Err(format!("from right to left `{}` does not lead here from the term given", step.by));
         }
         self.learn();
         let mut local = FxHashSet::default();
         self.evaluated(old, &mut scope.clone(), scope.len(), &mut local);
-        let real = self.level == Level::Real;
-        if self.prover(&local, real).safe(left, scope) {
+        let asked = if self.level == Level::Real { Asked::Kept } else { Asked::Total };
+        if self.prover(&local, asked).safe(left, scope) {
             Ok(left)
         } else {
             Err(format!("what `{}` brings back could fail where the program did not", step.by))
@@ -200,7 +200,7 @@ impl<'a> Checker<'a> {
 
     /// The parts that are evaluated whenever a term at a place is.
     fn evaluated(&mut self, id: Id, scope: &mut Scope, base: usize, out: &mut FxHashSet<(Id, Scope)>) {
-        if matches!(self.terms.head(id), Head::Var(..) | Head::Const(_)) || !out.insert((id, scope.clone())) {
+        if matches!(self.terms.head(id), Head::Const(_)) || !out.insert((id, scope.clone())) {
             return;
         }
         let runs = |e: &Option<Id>| e.and_then(|e| self.terms.as_lit(e)).and_then(Lit::as_int).is_some_and(|n| n >= 1);
@@ -224,11 +224,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What a rule or an axiom makes of a term.
-    fn rewritten(&mut self, by: &str, left: Id, scope: &Scope) -> Result<Id, Refused> {
+    /// What a rule or an axiom makes of a term; `defined` is what its condition of that name asks.
+    fn rewritten(&mut self, by: &str, left: Id, scope: &Scope, defined: Asked) -> Result<Id, Refused> {
         if let Some((_, axiom)) = Axiom::TABLE.iter().find(|(name, _)| *name == by) {
             let local = FxHashSet::default();
-            let new = axiom.apply(&mut self.prover(&local, false), left, scope);
+            let new = axiom.apply(&mut self.prover(&local, Asked::Total), left, scope);
             return new.ok_or_else(|| format!("`{by}` does not apply here"));
         }
         let Some(rule) = self.rules.get(by).copied() else {
@@ -243,7 +243,7 @@ impl<'a> Checker<'a> {
         for (condition, metas) in &rule.when {
             let values: Vec<Id> = metas.iter().filter_map(|m| found.metas.get(m).copied()).collect();
             let plain = metas.iter().all(|m| matches!(m, Meta::Plain(_))) && values.len() == metas.len();
-            if !plain || !self.holds(rule, *condition, &values, scope) {
+            if !plain || !self.holds(rule, *condition, &values, scope, defined) {
                 let name = Condition::TABLE.iter().find(|(_, c, _)| c == condition).map_or("", |(n, _, _)| n);
                 return Err(format!("the condition `{name}` of `{by}` is not proved here"));
             }
@@ -251,14 +251,14 @@ impl<'a> Checker<'a> {
         instance(rule, &mut self.terms, found).ok_or_else(|| format!("the right side of `{by}` has no types here"))
     }
 
-    fn holds(&mut self, rule: &Rule, condition: Condition, values: &[Id], scope: &Scope) -> bool {
+    fn holds(&mut self, rule: &Rule, condition: Condition, values: &[Id], scope: &Scope, defined: Asked) -> bool {
         let (id, local) = (values[0], FxHashSet::default());
         if matches!(condition, Condition::Total | Condition::Defined) {
             self.learn();
         }
         // Bounds are over the reals; bits are known of literals and integers only.
         let exact = rule.level == Level::Real || self.terms.as_lit(id).is_some() || !self.terms.ty(id).is_linear();
-        let mut p = self.prover(&local, condition == Condition::Defined);
+        let mut p = self.prover(&local, if condition == Condition::Defined { defined } else { Asked::Total });
         match condition {
             Condition::Nonzero => exact && p.range(id, scope).nonzero,
             Condition::Positive => {
@@ -366,7 +366,7 @@ impl<'a> Checker<'a> {
         for Binding { value, body, scope } in unfolded.lets {
             let mut local = FxHashSet::default();
             self.evaluated(body, &mut scope.clone(), scope.len(), &mut local);
-            if !self.prover(&local, false).safe(value, &scope) {
+            if !self.prover(&local, Asked::Total).safe(value, &scope) {
                 return Err("a let of the result evaluates early what might fail".into());
             }
         }

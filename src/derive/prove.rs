@@ -33,6 +33,18 @@ fn hull(a: Bounds, b: Bounds) -> Bounds {
     Bounds { lo: a.lo.min(b.lo), hi: a.hi.max(b.hi), nonzero: a.nonzero && b.nonzero }
 }
 
+/// What is asked of a term.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// That it cannot fail where the program does not.
+    Total,
+    /// That it also has a value over the reals, wherever the program has one.
+    Kept,
+    /// That it has a value over the reals, whatever the program has: where the term goes away, the
+    /// program must not gain a value by that.
+    Defined,
+}
+
 /// What a proof may rest on.
 pub struct Prover<'a> {
     /// The arena.
@@ -43,8 +55,8 @@ pub struct Prover<'a> {
     pub known: &'a FxHashSet<Site>,
     /// Parts that have a value here, with the scope they stand in.
     pub local: &'a FxHashSet<(Id, Scope)>,
-    /// Whether a value over the reals is asked for, too.
-    pub real: bool,
+    /// What is to be proved.
+    pub asked: Asked,
     /// What was found out already.
     pub memo: FxHashMap<(Id, Scope), bool>,
     /// Bounds that were found already.
@@ -54,7 +66,7 @@ pub struct Prover<'a> {
 impl Prover<'_> {
     /// Whether evaluation of the term cannot fail where the input has a value.
     pub fn safe(&mut self, id: Id, scope: &Scope) -> bool {
-        if matches!(self.terms.head(id), Head::Var(..) | Head::Const(_)) {
+        if matches!(self.terms.head(id), Head::Const(_)) {
             return true;
         }
         let key = (id, scope.clone());
@@ -62,15 +74,16 @@ impl Prover<'_> {
             return *known;
         }
         let given = self.local.contains(&key) || site(self.terms, id, scope).is_some_and(|s| self.known.contains(&s));
-        let out = given || deep(|| self.parts_safe(id, scope));
+        let out = given && self.asked != Asked::Defined || deep(|| self.parts_safe(id, scope, given));
         self.memo.insert(key, out);
         out
     }
 
-    fn parts_safe(&mut self, id: Id, scope: &Scope) -> bool {
+    /// The same from the node and its children; `given` says that the node itself did not fail.
+    fn parts_safe(&mut self, id: Id, scope: &Scope, given: bool) -> bool {
         let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
-        let total = self.node_total(head, &kids, scope);
-        if !total || self.real && !self.node_defined(head, &kids, scope) {
+        let total = given || self.node_total(head, &kids, scope);
+        if !total || self.asked != Asked::Total && !self.node_defined(head, &kids, scope) {
             return false;
         }
         // Of a choice that is made already only one arm is evaluated.
@@ -201,6 +214,8 @@ impl Prover<'_> {
     fn node_defined(&mut self, head: Head, kids: &[Id], scope: &Scope) -> bool {
         let mut r = |k: usize| self.range(kids[k], scope);
         match head {
+            // The state of a fold starts from what may be infinite, and so may the elements be.
+            Head::Var(_, ty) => ty.as_scalar().is_some_and(|s| !s.is_float()),
             Head::Op(op) => match op {
                 Op::Div | Op::Mod => r(1).nonzero,
                 Op::Log => r(0).lo > 0.0 || (r(0).lo >= 0.0 && r(0).nonzero),

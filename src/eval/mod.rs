@@ -31,7 +31,9 @@ pub struct Interpreter<'a> {
     printed: RefCell<String>,
     /// The greatest finite magnitude of any float that a scalar operation gave.
     magnitude: Cell<f64>,
-    /// How many more terms may be evaluated.
+    /// How many terms a run may evaluate.
+    allowed: u64,
+    /// How many more the present one may.
     work: Cell<u64>,
 }
 
@@ -43,34 +45,19 @@ impl<'a> Interpreter<'a> {
         for def in program.defs.values() {
             let Some(body) = def.term() else { continue };
             for id in program.terms.reachable(body) {
-                let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
-                if !terms.ty(id).has_tensor() {
-                    continue;
-                }
-                let dims = match head {
-                    Head::Reduce(Monoid::Add, d) => {
-                        let dims = shape::shape(&mut terms, kids[d]);
-                        shape::lower(&mut terms, &dims, d)
-                    }
-                    Head::Sum => {
-                        let rank = terms.ty(kids[0]).as_tensor().map_or(0, |(r, _)| r);
-                        Some(shape::shape(&mut terms, kids[0])[rank..].to_vec())
-                    }
-                    _ => None,
-                };
-                if let Some(dims) = dims.filter(|d| !d.is_empty()) {
+                if let Some(dims) = shape::empty_sum(&mut terms, id) {
                     empty.insert(id, dims);
                 }
             }
         }
         let (calls, printed, magnitude) = Default::default();
-        Interpreter { program, terms, empty, calls, printed, magnitude, work: Cell::new(u64::MAX) }
+        Interpreter { program, terms, empty, calls, printed, magnitude, allowed: u64::MAX, work: Cell::new(u64::MAX) }
     }
 
-    /// Evaluates at most so many terms in all, those of every round of a loop counted; then it ends with
-    /// a limit.
+    /// Evaluates at most so many terms in a run, those of every round of a loop counted; then it ends
+    /// with a limit.
     pub fn with_work(self, terms: u64) -> Interpreter<'a> {
-        Interpreter { work: Cell::new(terms), ..self }
+        Interpreter { allowed: terms, ..self }
     }
 
     /// The value of a definition at arguments.
@@ -79,6 +66,7 @@ impl<'a> Interpreter<'a> {
     /// The failures of the language, with the places of the failing expression.
     pub fn run(&self, def: &Def, args: &[Value]) -> Result<Value> {
         self.calls.set(0);
+        self.work.set(self.allowed);
         self.call(def, args.to_vec(), None).map_err(|d| d.within(&self.program.source))
     }
 

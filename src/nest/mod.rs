@@ -12,8 +12,12 @@
 //!
 //! This layer must not know of C++ or of how values arrive.
 
+mod dead;
+pub mod lanes;
 mod lower;
 mod print;
+mod share;
+mod split;
 mod verify;
 
 pub use lower::lower;
@@ -98,8 +102,10 @@ pub struct Loop {
     pub body: Vec<Stmt>,
     /// Whether an iteration takes memory, which is given back at its end.
     pub takes: bool,
-    /// Whether no iteration reads what another writes.
-    pub independent: bool,
+    /// Whether no iteration reads or writes what another writes.
+    pub parallel: bool,
+    /// Whether [`lanes::LANES`] iterations run at once; only where [`lanes::classify`] says how.
+    pub lanes: bool,
 }
 
 /// A parameter or a declared result.
@@ -202,10 +208,50 @@ pub struct Nest {
     pub ret: Ty,
 }
 
+/// Makes a function faster: the same numbers, computed once and several at a time.
+fn improve(func: &mut Func) {
+    share::share(func);
+    split::split(func);
+    dead::remove(func);
+    lanes::choose(func);
+}
+
+impl Func {
+    /// The scalar type of an expression.
+    pub fn ty(&self, e: &Expr) -> Scalar {
+        match e {
+            Expr::Lit(l) => l.ty().as_scalar().unwrap_or(Scalar::I64),
+            Expr::Var(v) => self.vars[v.0 as usize].ty,
+            Expr::Load(b, _) => self.bufs[b.0 as usize].ty,
+            Expr::Op(_, s, _) | Expr::Cast(s, _) => *s,
+            Expr::Cond(parts) => self.ty(&parts[1]),
+        }
+    }
+}
+
 impl Expr {
     /// A 64-bit integer.
     pub fn int(v: i64) -> Expr {
         Expr::Lit(Lit::int(v))
+    }
+
+    /// An operation, done at once on integers where that is plain.
+    pub fn folded(op: Op, ty: Scalar, args: Vec<Expr>) -> Expr {
+        let one = |e: &Expr, v: i64| *e == Expr::int(v);
+        match (op, args.as_slice()) {
+            (Op::Add, [a, b]) if one(a, 0) => return b.clone(),
+            (Op::Mul, [a, b]) if one(a, 1) => return b.clone(),
+            (Op::Add | Op::Sub, [a, b]) if one(b, 0) => return a.clone(),
+            (Op::Mul, [a, b]) if one(b, 1) => return a.clone(),
+            (Op::Mul, [a, b]) if one(a, 0) || one(b, 0) => return Expr::int(0),
+            (_, [Expr::Lit(a), Expr::Lit(b)]) if a.as_int().is_some() && b.as_int().is_some() => {
+                if let Ok(l) = op.eval(&[*a, *b]) {
+                    return Expr::Lit(l);
+                }
+            }
+            _ => {}
+        }
+        Expr::Op(op, ty, args)
     }
 
     /// The value of an integer literal.

@@ -82,7 +82,8 @@ impl Func {
             Stmt::Mark(m) => writeln!(f, "mark {m}"),
             Stmt::Reset(m) => writeln!(f, "reset {m}"),
             Stmt::For(l) => {
-                writeln!(f, "for {} < {}", self.var(l.var), self.expr(&l.extent))?;
+                let lanes = if l.lanes { " in lanes" } else { "" };
+                writeln!(f, "for {} < {}{lanes}", self.var(l.var), self.expr(&l.extent))?;
                 self.block(f, &l.body, depth + 1)
             }
             Stmt::If(c, a, b) => {

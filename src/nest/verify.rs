@@ -2,7 +2,7 @@
 //!
 //! It shares no code with lowering.
 
-use super::{Arg, Expr, Func, Nest, Slot, Stmt};
+use super::{Arg, Expr, Func, Nest, Slot, Stmt, lanes};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::Scalar;
 
@@ -101,6 +101,9 @@ impl Scope<'_> {
                 self.same(c, Scalar::Bool)
             }
             Stmt::For(l) => {
+                if l.lanes && lanes::classify(self.func, l).is_none() {
+                    return self.wrong("has a loop in lanes that cannot be in lanes");
+                }
                 self.same(&l.extent, Scalar::I64)?;
                 let from = self.log.len();
                 self.declare(l.var);

@@ -6,6 +6,7 @@
 
 use super::egraph::Graph;
 use super::egraph::language::{ENode, Label};
+use super::egraph::params::parameters;
 use super::egraph::pattern::{Compiled, compile};
 use super::egraph::saturate::{Limits, extents, graph, saturate};
 use crate::diag::{Result, Source, Span};
@@ -272,16 +273,7 @@ fn program(terms: &Terms, params: &[Ty], bodies: &[(&str, Id)]) -> Program {
 
 /// A let-free term over parameters becomes a class.
 fn import(g: &mut Graph, terms: &Terms, id: Id, params: &[Ty]) -> egg::Id {
-    let mut classes = vec![];
-    for (k, ty) in params.iter().enumerate() {
-        let param = g.add(ENode::leaf(Label::Param(k as u32, *ty)));
-        let dims = (0..ty.axes()).map(|axis| Some(g.add(ENode::new(Head::Size(axis), [param])))).collect();
-        let mut fact = g[param].data.clone();
-        fact.dims = dims;
-        g.set_analysis_data(param, fact);
-        classes.push(param);
-    }
-    g.rebuild();
+    let classes = parameters(g, params.iter().map(|ty| (*ty, [].as_slice())), &[]);
     class(g, terms, id, &classes, &mut vec![])
 }
 

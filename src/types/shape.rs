@@ -1,6 +1,6 @@
 //! The sizes of a tensor as terms, without making the tensor where that can be helped.
 
-use crate::ir::{Head, Id, Op, Terms, deep};
+use crate::ir::{Head, Id, Monoid, Op, Terms, deep};
 
 /// One term for each axis of `id`'s type, nested tensors included, in `id`'s own context.
 /// Every term is right wherever `id` has a value, but for axes inside an empty tensor.
@@ -84,4 +84,25 @@ fn around(terms: &mut Terms, value: Id, size: Id) -> Id {
         Some(out) => out,
         None => terms.put(Head::Let, [value, size]),
     }
+}
+
+/// The sizes of a sum's elements, where those are tensors and their sizes do not depend on the loop:
+/// the shape of a sum of nothing. None of what is no sum, or has numbers as elements.
+pub fn empty_sum(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
+    if !terms.ty(id).has_tensor() {
+        return None;
+    }
+    let kids = terms.kids(id).to_vec();
+    let dims = match terms.head(id) {
+        Head::Reduce(Monoid::Add, d) => {
+            let dims = shape(terms, kids[d]);
+            lower(terms, &dims, d)?
+        }
+        Head::Sum => {
+            let rank = terms.ty(kids[0]).as_tensor().map_or(0, |(r, _)| r);
+            shape(terms, kids[0])[rank..].to_vec()
+        }
+        _ => return None,
+    };
+    (!dims.is_empty()).then_some(dims)
 }

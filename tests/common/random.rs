@@ -1,13 +1,17 @@
-//! One random program through the optimizer: what it means before and after, and what it costs.
+//! One random program through the optimizer: what it means before and after, what it costs, and whether
+//! its derivation replays.
 
 use super::generate::{self, Knobs};
 use super::{agree, arguments, knossos, read};
 use daedal::cost::Model;
+use daedal::derive::record::{self, Header};
+use daedal::derive::replay::replay;
+use daedal::diag::Source;
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Def, Program, print};
-use daedal::pipeline::{Options, optimize_with};
+use daedal::pipeline::{Options, Outcome, optimize_with};
 use daedal::rewrite::egraph::pattern::Compiled;
-use daedal::rules::Level;
+use daedal::rules::{Level, Library};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn finite(v: &Value) -> bool {
@@ -82,28 +86,83 @@ pub fn recosted(before: &Program, after: &Program, rows: &[daedal::pipeline::Row
     Ok(())
 }
 
-/// Optimizes the random program of a seed and checks meaning, and under the published model cost;
-/// whether it got cheaper. What replays derivations belongs here too.
+/// How random programs are optimized and checked.
+pub struct Trial<'a> {
+    /// All rules, which a derivation names.
+    pub library: &'a Library,
+    /// Those of the level.
+    pub rules: &'a [Compiled<'a>],
+    /// The level.
+    pub float: Level,
+    /// What programs look like.
+    pub knobs: Knobs,
+    /// Whether results are derived, and the derivations replayed.
+    pub derive: bool,
+}
+
+/// What became of a program.
+#[derive(Clone, Copy, Default)]
+pub struct Checked {
+    /// A definition got cheaper.
+    pub cheaper: bool,
+    /// Steps of all derivations.
+    pub steps: usize,
+    /// Definitions of which a cheaper result was not used because no proof was found.
+    pub given_up: usize,
+}
+
+impl Trial<'_> {
+    /// Optimizes the random program of a seed and checks meaning, under the published model cost, and
+    /// derivations where they are asked for.
+    ///
+    /// # Errors
+    /// What is wrong, with the program.
+    pub fn check(&self, seed: u64) -> Result<Checked, String> {
+        let (float, made) = (self.float, generate::program(seed, &self.knobs));
+        let before = read("random.ks", &made.text).map_err(|d| d.to_string())?;
+        let cost = if seed.is_multiple_of(2) { Model::Knossos } else { Model::Analytic };
+        let options = Options { cost, float, max_nodes: 600, threads: 1, derive: self.derive, ..Options::standard() };
+        let of = |e: &str| format!("seed {seed} ({cost:?}, {float}): {e}\n{}", made.text);
+        let after = catch_unwind(AssertUnwindSafe(|| optimize_with(&before, self.rules, &options)))
+            .map_err(|_| of("the optimizer panics"))?
+            .map_err(|d| of(&d.to_string()))?;
+        let main = before.named("main")[0].clone();
+        let args = arguments(&main, &made.args).map_err(|e| of(&e))?;
+        let told = |e: String| of(&format!("{e}\n{}\nargs {:?}", print::program(&after.program), made.args));
+        compare(&before, &after.program, "main", &args, float).map_err(told)?;
+        if cost == Model::Knossos {
+            recosted(&before, &after.program, &after.rows).map_err(told)?;
+        }
+        let steps = if self.derive { replayed(&before, &after, self.library, float).map_err(told)? } else { 0 };
+        let cheaper = after.rows.iter().any(|r| r.cost_after < r.cost_before);
+        Ok(Checked { cheaper, steps, given_up: after.derivations.iter().filter(|d| !d.given_up.is_empty()).count() })
+    }
+}
+
+/// The record of an outcome, as text.
+pub fn record_text(program: &Program, outcome: &Outcome, library: &Library, level: Level) -> String {
+    let header = Header {
+        program: record::hash(&program.source.text),
+        level,
+        cost_model: "knossos".into(),
+        rules: record::hash_rules(library),
+        rule_files: vec![],
+    };
+    let all: Vec<_> = outcome.derivations.iter().map(|d| d.derivation.clone()).collect();
+    record::write(&header, &all)
+}
+
+/// Writes the derivations of an outcome, reads them and replays them; the number of steps.
 ///
 /// # Errors
-/// What is wrong, with the program.
-pub fn checked(seed: u64, rules: &[Compiled<'_>], float: Level, knobs: &Knobs) -> Result<bool, String> {
-    let made = generate::program(seed, knobs);
-    let before = read("random.ks", &made.text).map_err(|d| d.to_string())?;
-    let cost = if seed.is_multiple_of(2) { Model::Knossos } else { Model::Analytic };
-    let options = Options { cost, float, max_nodes: 600, threads: 1, ..Options::standard() };
-    let after = catch_unwind(AssertUnwindSafe(|| optimize_with(&before, rules, &options)))
-        .map_err(|_| format!("seed {seed} ({cost:?}, {float}): the optimizer panics\n{}", made.text))?
-        .map_err(|d| format!("seed {seed} ({cost:?}, {float}): {d}\n{}", made.text))?;
-    let main = before.named("main")[0].clone();
-    let args = arguments(&main, &made.args).map_err(|e| format!("seed {seed}: {e}"))?;
-    let told = |e: String| {
-        let after = print::program(&after.program);
-        format!("seed {seed} ({cost:?}, {float}): {e}\n{}\n{after}\nargs {:?}", made.text, made.args)
-    };
-    compare(&before, &after.program, "main", &args, float).map_err(told)?;
-    if cost == Model::Knossos {
-        recosted(&before, &after.program, &after.rows).map_err(told)?;
+/// A step that is refused, or a result that no derivation leads to.
+pub fn replayed(program: &Program, outcome: &Outcome, library: &Library, level: Level) -> Result<usize, String> {
+    let text = record_text(program, outcome, library, level);
+    let of = |d: String| format!("{d}\n{text}");
+    let record = record::read(&Source::new("steps.jsonl", text.clone())).map_err(|d| of(d.to_string()))?;
+    let verdicts = replay(program, &record, library, "steps.jsonl").map_err(|d| of(d.to_string()))?;
+    if verdicts.len() != outcome.rows.len() {
+        return Err(of(format!("{} of {} definitions are derived", verdicts.len(), outcome.rows.len())));
     }
-    Ok(after.rows.iter().any(|r| r.cost_after < r.cost_before))
+    Ok(verdicts.iter().map(|v| v.steps).sum())
 }

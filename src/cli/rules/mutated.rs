@@ -2,6 +2,7 @@
 
 use super::proved::{Proof, proof};
 use crate::cli::World;
+use crate::cli::optimize::show;
 use crate::diag::{Diagnostic, Result};
 use crate::rules::Library;
 use crate::rules::check::mutate::{Mutant, mutants};
@@ -9,6 +10,7 @@ use crate::rules::check::{Effort, check};
 use crate::run::solver::installed;
 use rayon::prelude::*;
 use serde_json::json;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What became of a mutant.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,14 @@ const LEAST: usize = 95;
 pub fn mutated(library: &Library, effort: &Effort, as_json: bool, world: &mut World<'_>) -> Result<()> {
     let all: Vec<Mutant> = library.rules.iter().flat_map(mutants).collect();
     let solver = installed();
-    let fates: Vec<Fate> = all.par_iter().map(|m| fate(m, effort, solver)).collect();
+    let (done, terminal) = (AtomicUsize::new(0), world.terminal);
+    let judged = |m: &Mutant| {
+        let fate = fate(m, effort, solver);
+        show(terminal, &format!("{} of {} mutants", done.fetch_add(1, Ordering::Relaxed) + 1, all.len()));
+        fate
+    };
+    let fates: Vec<Fate> = all.par_iter().map(judged).collect();
+    show(terminal, "");
     let count = |fate: Fate| fates.iter().filter(|f| **f == fate).count();
     let (killed, missed, left) = (count(Fate::Killed), count(Fate::Missed), count(Fate::True));
     let (same, proved) = (count(Fate::Same), count(Fate::Proved));

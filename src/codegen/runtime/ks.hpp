@@ -164,6 +164,58 @@ static inline int32_t guard(Call* call, void (*start)(const uint64_t*, uint64_t*
   }
 }
 
+// Vectors: a number for each of the iterations that run at once. What is true is -1, what is false 0.
+constexpr int lanes = 8;
+typedef double Floats __attribute__((vector_size(lanes * sizeof(double))));
+typedef int64_t Ints __attribute__((vector_size(lanes * sizeof(int64_t))));
+#define KS_INLINE static inline __attribute__((always_inline))
+
+template <class V, class F> KS_INLINE V each(F f) {
+  V out;
+  for (int k = 0; k < lanes; ++k) out[k] = f(k);
+  return out;
+}
+
+KS_INLINE Floats all(double x) { return Floats{x, x, x, x, x, x, x, x}; }
+KS_INLINE Ints all(int64_t x) { return Ints{x, x, x, x, x, x, x, x}; }
+KS_INLINE Ints all(bool x) { return all(-(int64_t)x); }
+KS_INLINE Ints ramp(int64_t first, int64_t step) {
+  return all(first) + Ints{0, 1, 2, 3, 4, 5, 6, 7} * all(step);
+}
+KS_INLINE bool every(Ints ok) {
+  int64_t out = -1;
+  for (int k = 0; k < lanes; ++k) out &= ok[k];
+  return out != 0;
+}
+
+template <class T> struct VectorOf { typedef Ints type; };
+template <> struct VectorOf<double> { typedef Floats type; };
+
+template <class T> KS_INLINE typename VectorOf<T>::type get(const T* from) {
+  typename VectorOf<T>::type out;
+  memcpy(&out, from, sizeof out);
+  return out;
+}
+template <class T> KS_INLINE typename VectorOf<T>::type gather(const T* from, int64_t step) {
+  return typename VectorOf<T>::type{from[0],        from[step],     from[2 * step], from[3 * step],
+                                    from[4 * step], from[5 * step], from[6 * step], from[7 * step]};
+}
+template <class T> KS_INLINE typename VectorOf<T>::type gather(const T* from, Ints at) {
+  return typename VectorOf<T>::type{from[at[0]], from[at[1]], from[at[2]], from[at[3]],
+                                    from[at[4]], from[at[5]], from[at[6]], from[at[7]]};
+}
+template <class T, class V> KS_INLINE void put(T* to, V value) {
+  if constexpr (sizeof(T) == sizeof(int64_t)) memcpy(to, &value, sizeof value);
+  else for (int k = 0; k < lanes; ++k) to[k] = value[k] != 0;
+}
+template <class T, class V> KS_INLINE void scatter(T* to, Ints at, V value) {
+  for (int k = 0; k < lanes; ++k)
+    if constexpr (sizeof(T) == sizeof(V)) to[at[k]][k] = value[k];
+    else if constexpr (std::is_same_v<T, bool>) to[at[k]] = value[k] != 0;
+    else to[at[k]] = value[k];
+}
+#undef KS_INLINE
+
 }  // namespace ks
 
 // Reserves address space, of which only what is written becomes memory.

@@ -110,10 +110,10 @@ impl Lower<'_> {
         Ok(vars)
     }
 
-    fn close_loops(&mut self, vars: &[Var], dims: &[Expr], independent: bool) {
+    fn close_loops(&mut self, vars: &[Var], dims: &[Expr], parallel: bool) {
         self.f.env.truncate(self.f.env.len() - vars.len());
         for (v, n) in vars.iter().zip(dims).rev() {
-            self.close_loop(*v, n.clone(), independent);
+            self.close_loop(*v, n.clone(), parallel);
         }
     }
 

@@ -66,8 +66,10 @@ struct Frame {
     env: Vec<Slot>,
     vars: Vec<Info>,
     bufs: Vec<Info>,
-    /// Extents of loop variables.
+    /// Extents of loop variables, given that the loop runs.
     extents: FxHashMap<Var, Expr>,
+    /// The same as the loops have them.
+    loops: FxHashMap<Var, Expr>,
     /// Variables that are not negative.
     sizes: FxHashSet<Var>,
     /// The integer constants' values, for proofs.
@@ -129,8 +131,9 @@ impl<'a> Lower<'a> {
             let message = format!("the function has more than {MAX_NODES} nodes when its calls are inlined");
             return Err(Diagnostic::limit(message).at(def.span, "this function"));
         }
-        let entry = self.function(def, false)?;
-        let funcs = self.funcs.into_iter().flatten().collect();
+        let mut entry = self.function(def, false)?;
+        let mut funcs: Vec<Func> = self.funcs.into_iter().flatten().collect();
+        funcs.iter_mut().chain([&mut entry]).for_each(super::improve);
         Ok(Nest { entry, funcs, sites: self.sites, params: sig.params.clone(), ret: sig.ret })
     }
 
@@ -181,14 +184,14 @@ impl<'a> Lower<'a> {
         let var = self.fresh(name, Scalar::I64);
         let most = self.positive(extent);
         self.f.extents.insert(var, most);
+        self.f.loops.insert(var, extent.clone());
         Ok(var)
     }
 
-    fn close_loop(&mut self, var: Var, extent: Expr, independent: bool) {
+    fn close_loop(&mut self, var: Var, extent: Expr, parallel: bool) {
         let block = self.close_block();
-        let flat = |s: &Stmt| !matches!(s, Stmt::For(_) | Stmt::Alloc(..) | Stmt::Call(..) | Stmt::If(..));
-        let independent = independent && !block.takes && block.stmts.iter().all(flat);
-        self.push(Stmt::For(Box::new(Loop { var, extent, body: block.stmts, takes: block.takes, independent })));
+        let (body, takes) = (block.stmts, block.takes);
+        self.push(Stmt::For(Box::new(Loop { var, extent, body, takes, parallel, lanes: false })));
     }
 
     /// Remembers the top of the arena; `release` gives back what was taken since.
@@ -271,7 +274,7 @@ impl<'a> Lower<'a> {
             total -= if cut { weight(&a) } else { 0 };
             out.push(if cut { self.atom(a, "t") } else { a });
         }
-        fold(op, ty, out)
+        Expr::folded(op, ty, out)
     }
 
     // Failures.
@@ -315,31 +318,12 @@ fn weight(e: &Expr) -> usize {
     1 + e.kids().iter().map(weight).sum::<usize>()
 }
 
-/// An operation, done at once on integers where that is plain.
-fn fold(op: Op, ty: Scalar, args: Vec<Expr>) -> Expr {
-    let one = |e: &Expr, v: i64| *e == Expr::int(v);
-    match (op, args.as_slice()) {
-        (Op::Add, [a, b]) if one(a, 0) => return b.clone(),
-        (Op::Mul, [a, b]) if one(a, 1) => return b.clone(),
-        (Op::Add | Op::Sub, [a, b]) if one(b, 0) => return a.clone(),
-        (Op::Mul, [a, b]) if one(b, 1) => return a.clone(),
-        (Op::Mul, [a, b]) if one(a, 0) || one(b, 0) => return Expr::int(0),
-        (_, [Expr::Lit(a), Expr::Lit(b)]) if a.as_int().is_some() && b.as_int().is_some() => {
-            if let Ok(l) = op.eval(&[*a, *b]) {
-                return Expr::Lit(l);
-            }
-        }
-        _ => {}
-    }
-    Expr::Op(op, ty, args)
-}
-
 fn int_op(op: Op, a: Expr, b: Expr) -> Expr {
-    fold(op, Scalar::I64, vec![a, b])
+    Expr::folded(op, Scalar::I64, vec![a, b])
 }
 
 fn compare(op: Op, a: Expr, b: Expr) -> Expr {
-    fold(op, Scalar::Bool, vec![a, b])
+    Expr::folded(op, Scalar::Bool, vec![a, b])
 }
 
 /// Whether text occurs in a type.

@@ -49,8 +49,7 @@ impl Lower<'_> {
                 }
                 match self.f.values.get(v) {
                     Some(value) => self.linear(value, fuel).or_else(|| self.f.sizes.contains(v).then(base)?),
-                    None if self.f.sizes.contains(v) => base(),
-                    None => None,
+                    None => base(),
                 }
             }
             Expr::Op(Op::Add, Scalar::I64, args) => self.linear(&args[0], fuel)?.plus(&self.linear(&args[1], fuel)?, 1),
@@ -74,7 +73,8 @@ impl Lower<'_> {
         for _ in 0..12 {
             let worst = form.each.iter().find(|(v, c)| **c < 0 && self.f.extents.contains_key(v));
             let Some((v, c)) = worst.map(|(v, c)| (*v, *c)) else {
-                return form.rest >= 0 && form.each.values().all(|c| *c > 0);
+                let known = |v: &Var| self.f.extents.contains_key(v) || self.f.sizes.contains(v);
+                return form.rest >= 0 && form.each.iter().all(|(v, c)| *c > 0 && known(v));
             };
             let Some(mut last) = self.f.extents.get(&v).and_then(|e| self.linear(e, 12)) else { return false };
             last.rest -= 1;
@@ -94,7 +94,7 @@ impl Lower<'_> {
             return false;
         }
         if let Expr::Var(v) = index
-            && self.f.extents.get(v).is_some_and(|e| e == size)
+            && (self.f.extents.get(v).is_some_and(|e| e == size) || self.f.loops.get(v) == Some(size))
         {
             return true;
         }

@@ -5,6 +5,7 @@ use super::{Expr, Failing, Lower, Slot, compare, weight};
 use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Op, Scalar, deep};
 use crate::nest::Stmt;
+use rustc_hash::FxHashSet;
 
 impl Lower<'_> {
     /// What the source calls a binder's variable.
@@ -149,8 +150,75 @@ impl Lower<'_> {
         let value = self.value(self.terms.kids(id)[0])?;
         let name = self.name(id, 0);
         let value = self.name_val(value, &name);
+        let value = if self.is_reread_row(id, &value) { self.row(&value, &name)? } else { value };
         self.f.env.push(Slot::Val(value));
         Ok(())
+    }
+
+    /// A row of its own memory: loops that run several rows at once read neighbours then.
+    fn row(&mut self, v: &Val, name: &str) -> Result<Val> {
+        let own = self.alloc(&self.shape_of(v), name)?;
+        self.copy(v, &own, Mode::Store)?;
+        Ok(own)
+    }
+
+    /// Whether a let binds a row of a larger tensor of floats, which loops in loops over as many elements read.
+    fn is_reread_row(&self, id: Id, v: &Val) -> bool {
+        let Val::Tensor(dims, elem) = v else { return false };
+        let (Val::Place(b, from), [size]) = (&**elem, dims.as_slice()) else { return false };
+        let in_loops = self.f.blocks.len() > 2;
+        let part = *from != Expr::int(0) && self.f.bufs[b.0 as usize].ty == Scalar::F64;
+        in_loops && part && self.rereads(self.terms.kids(id)[1], 0, size, 0, &mut FxHashSet::default())
+    }
+
+    /// Whether a term reads variable `var` in a loop that is in one of `size` rounds. `loops`: how many such loops
+    /// are open, with all in them.
+    fn rereads(&self, id: Id, var: u32, size: &Expr, loops: usize, seen: &mut FxHashSet<(Id, u32, usize)>) -> bool {
+        if !seen.insert((id, var, loops)) {
+            return false;
+        }
+        let (kids, head) = (self.terms.kids(id), self.terms.head(id));
+        match head {
+            Head::Var(i, _) => i == var && loops >= 2,
+            Head::Let => {
+                deep(|| self.rereads(kids[0], var, size, loops, seen))
+                    || deep(|| self.rereads(kids[1], var + 1, size, loops, seen))
+            }
+            Head::Build(d) | Head::Reduce(_, d) => {
+                let again = loops > 0 || kids[..d].iter().any(|k| self.outer_size(*k, var).as_ref() == Some(size));
+                deep(|| self.rereads(kids[d], var + d as u32, size, if again { loops + 1 } else { 0 }, seen))
+            }
+            // Other loops are not looked into.
+            Head::Fold | Head::Scan | Head::Arg(_) | Head::Scatter(_) => false,
+            _ => kids.iter().any(|k| deep(|| self.rereads(*k, var, size, loops, seen))),
+        }
+    }
+
+    /// The size that a term names, where that stands outside of a let whose variable is `var`.
+    fn outer_size(&self, id: Id, var: u32) -> Option<Expr> {
+        let outer = |id: Id| match self.terms.head(id) {
+            Head::Var(i, _) if i > var => {
+                let at = self.f.env.len().checked_sub((i - var) as usize)?;
+                if let Slot::Val(v) = &self.f.env[at] { Some(v) } else { None }
+            }
+            _ => None,
+        };
+        match (self.terms.head(id), self.terms.kids(id)) {
+            (Head::Size(k), [t]) => {
+                let (mut v, mut axis) = (outer(*t)?, k);
+                while let Val::Tensor(dims, elem) = v {
+                    match dims.get(axis) {
+                        Some(n) => return Some(n.clone()),
+                        None => (v, axis) = (&**elem, axis - dims.len()),
+                    }
+                }
+                None
+            }
+            _ => match outer(id)? {
+                Val::Expr(e) => Some(e.clone()),
+                _ => None,
+            },
+        }
     }
 
     fn if_scalar(&mut self, kids: &[Id]) -> Result<Expr> {

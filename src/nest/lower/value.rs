@@ -138,6 +138,8 @@ impl Lower<'_> {
         };
         let value = match mode {
             Mode::Store => value,
+            // A sum that starts from 0.0 is never -0.0, so that nothing changes.
+            Mode::Add if matches!(&value, Expr::Lit(Lit::F64(b)) if f64::from_bits(*b) == 0.0) => return Ok(()),
             Mode::Add => {
                 let ty = self.expr_ty(&old);
                 self.apply(Op::Add, ty, vec![old, value])

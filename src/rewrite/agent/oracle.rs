@@ -5,6 +5,7 @@
 use crate::ir::{Def, Fun, Head, Id, Terms, deep};
 use crate::rewrite::egraph::Graph;
 use crate::rewrite::egraph::language::{ENode, Label};
+use crate::rewrite::egraph::params::parameters;
 use crate::rewrite::egraph::saturate::{extents, graph, holds};
 use crate::rules::{Condition, Level};
 use rustc_hash::FxHashMap;
@@ -35,26 +36,8 @@ impl Oracle {
     /// For terms over the parameters of a definition, for which `params` stand.
     pub fn new(def: &Def, params: &[Fun], level: Level) -> Oracle {
         let mut g = graph(level);
-        let mut named: FxHashMap<&str, egg::Id> = FxHashMap::default();
-        let mut classes = FxHashMap::default();
-        for (k, (p, fun)) in def.params.iter().zip(params).enumerate() {
-            let id = g.add(ENode::leaf(Label::Param(k as u32, p.ty)));
-            classes.insert(*fun, id);
-            let mut dims = vec![];
-            for axis in 0..p.ty.axes() {
-                let size = g.add(ENode::new(Head::Size(axis), [id]));
-                if let Some(name) = p.sizes.get(axis).map(String::as_str) {
-                    let first = *named.entry(name).or_insert(size);
-                    g.union(first, size);
-                }
-                dims.push(Some(size));
-            }
-            g.rebuild();
-            let mut fact = g[id].data.clone();
-            fact.dims = dims;
-            g.set_analysis_data(id, fact);
-        }
-        g.rebuild();
+        let like = def.params.iter().map(|p| (p.ty, p.sizes.as_slice()));
+        let classes = params.iter().copied().zip(parameters(&mut g, like, &[])).collect();
         Oracle { g, params: classes, known: FxHashMap::default() }
     }
 

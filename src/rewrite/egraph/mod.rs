@@ -8,6 +8,7 @@ pub mod trace;
 pub mod analysis;
 pub mod facts;
 pub mod types;
+pub mod params;
 pub mod pattern;
 pub mod apply;
 pub mod sizes;

@@ -3,7 +3,8 @@
 use super::Graph;
 use super::exact::Effort;
 use super::journal::Journal;
-use super::language::{ENode, Label};
+use super::language::ENode;
+use super::params::parameters;
 use super::pattern::Compiled;
 use super::saturate::{Limits, Report, extents, graph, saturate};
 use super::trial::Trials;
@@ -118,32 +119,8 @@ struct Import<'a> {
 
 impl<'a> Import<'a> {
     fn new(g: &'a mut Graph, def: &Def, settings: &Settings<'_>, flat: &'a Flat) -> Import<'a> {
-        let mut named: FxHashMap<&str, egg::Id> = FxHashMap::default();
-        let mut params = vec![];
-        for (k, p) in def.params.iter().enumerate() {
-            let id = g.add(ENode::leaf(Label::Param(k as u32, p.ty)));
-            params.push(id);
-            let mut dims = vec![];
-            for axis in 0..p.ty.axes() {
-                let size = g.add(ENode::new(Head::Size(axis), [id]));
-                let name = p.sizes.get(axis).map(String::as_str);
-                if let Some(known) = name.and_then(|n| settings.sizes.iter().find(|(m, _)| m == n)) {
-                    let mut fact = g[size].data.clone();
-                    fact.estimate = known.1 as f64;
-                    g.set_analysis_data(size, fact);
-                }
-                if let Some(first) = name.and_then(|n| named.get(n)) {
-                    g.union(*first, size);
-                }
-                name.map(|n| named.entry(n).or_insert(size));
-                dims.push(Some(size));
-            }
-            g.rebuild();
-            let mut fact = g[id].data.clone();
-            fact.dims = dims;
-            g.set_analysis_data(id, fact);
-        }
-        g.rebuild();
+        let like = def.params.iter().map(|p| (p.ty, p.sizes.as_slice()));
+        let params = parameters(g, like, settings.sizes);
         let (scope, extents, memo, strict) = Default::default();
         Import { g, flat, terms: flat.terms.clone(), params, scope, extents, memo, frames: 0, strict }
     }

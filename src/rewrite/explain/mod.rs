@@ -7,6 +7,7 @@ pub mod closure;
 pub mod linear;
 pub mod moves;
 pub mod running;
+pub mod shorten;
 pub mod terms;
 
 use crate::cost::Model;
@@ -36,6 +37,13 @@ pub struct Task<'a> {
     pub model: Model,
 }
 
+impl<'a> Task<'a> {
+    /// A checker that has taken no step yet.
+    fn checker(&self) -> Result<Checker<'a>, String> {
+        Checker::new(self.program, self.def, self.kept, self.rules, self.level)
+    }
+}
+
 /// A result with the steps that lead to it.
 pub struct Derived {
     /// The result.
@@ -63,7 +71,7 @@ const MAX_RESULTS: usize = 3;
 pub fn derived(task: &Task<'_>, journal: &mut Journal) -> Option<Derived> {
     let n = task.def.params.len();
     let mut seen = FxHashSet::default();
-    let first = Checker::new(task.program, task.def, task.kept, task.rules, task.level).ok()?;
+    let first = task.checker().ok()?;
     let mut terms = first.terms.clone();
     let start = crate::derive::flat::to_body(&mut terms, first.now, n, 0);
     let start = terms::concrete(&mut journal.trace, &terms, start, n);
@@ -83,21 +91,11 @@ pub fn derived(task: &Task<'_>, journal: &mut Journal) -> Option<Derived> {
         let goal = terms::concrete(&mut journal.trace, &candidate.flat.0, candidate.flat.1, n);
         terms::axioms(&mut journal.trace, task.def, goal, &mut seen);
         match steps_to(task, &mut journal.trace, (start, goal), candidate, &mut taken) {
-            Ok(Steps { candidate, steps, programs, changes, terms }) => {
-                return Some(Derived { candidate, steps, terms, programs, changes, given_up });
-            }
+            Ok(derived) => return Some(Derived { given_up, ..derived }),
             Err(why) => given_up.push(why),
         }
     }
     None
-}
-
-struct Steps {
-    candidate: Candidate,
-    steps: Vec<Step>,
-    programs: Vec<Id>,
-    changes: Vec<(String, String)>,
-    terms: Terms,
 }
 
 fn steps_to(
@@ -106,7 +104,7 @@ fn steps_to(
     (start, goal): (Tid, Tid),
     candidate: &Candidate,
     taken: &mut usize,
-) -> Result<Steps, String> {
+) -> Result<Derived, String> {
     let equations: Vec<Equation> = trace.equations.clone();
     // An equation whose use is refused goes last, where another way may come before it; refused
     // again it is left out.
@@ -118,10 +116,12 @@ fn steps_to(
         if closure.find(start) != closure.find(goal) {
             return Err(format!("no proof is left: {last}"));
         }
-        let mut checker = Checker::new(task.program, task.def, task.kept, task.rules, task.level)?;
+        let mut checker = task.checker()?;
+        let input = checker.now;
         let mut linear = Linear::new(trace, &equations, &closure, &mut checker);
         let done = linear.run(start, goal);
         let steps = std::mem::take(&mut linear.steps);
+        let programs: Vec<Id> = std::iter::once(input).chain(std::mem::take(&mut linear.programs)).collect();
         *taken += steps.len();
         match done {
             Ok(()) => {
@@ -130,7 +130,7 @@ fn steps_to(
                     // What the search thought certain may be less so for the checker.
                     candidate.shared = running::proved(&mut checker, task.def, task.model);
                 }
-                return again(task, steps, candidate);
+                return finished(task, steps, &programs, candidate);
             }
             Err(Failed::Hopeless(why)) => return Err(why),
             Err(Failed::Equation(_, why)) if *taken > MAX_TAKEN => {
@@ -148,12 +148,23 @@ fn steps_to(
     Err(format!("too many equations were refused: {last}"))
 }
 
-/// Takes the steps again from the beginning, as a replay does.
-fn again(task: &Task<'_>, steps: Vec<Step>, candidate: Candidate) -> Result<Steps, String> {
-    let mut checker = Checker::new(task.program, task.def, task.kept, task.rules, task.level)?;
+/// Leaves out steps that undo each other, and takes the others again from the beginning, as a replay
+/// does. `programs` stand before the first step and after each.
+fn finished(task: &Task<'_>, steps: Vec<Step>, programs: &[Id], candidate: Candidate) -> Result<Derived, String> {
+    let mut good = |steps: &[Step]| again(task, steps, &candidate).is_ok();
+    let steps = shorten::shorten(steps, programs, &mut good);
+    let (terms, programs, changes) = again(task, &steps, &candidate)?;
+    Ok(Derived { candidate, steps, terms, programs, changes, given_up: vec![] })
+}
+
+/// The programs in their arena, and the texts of what each step changes.
+type Again = (Terms, Vec<Id>, Vec<(String, String)>);
+
+fn again(task: &Task<'_>, steps: &[Step], candidate: &Candidate) -> Result<Again, String> {
+    let mut checker = task.checker()?;
     let mut programs = vec![checker.now];
     let mut changes = vec![];
-    for step in &steps {
+    for step in steps {
         let before = checker.shown(&step.at[0]);
         checker.step(step)?;
         let text = |t: Option<String>| t.unwrap_or_else(|| "…".into());
@@ -161,5 +172,5 @@ fn again(task: &Task<'_>, steps: Vec<Step>, candidate: Candidate) -> Result<Step
         programs.push(checker.now);
     }
     checker.shared(&candidate.shared.0, candidate.shared.1)?;
-    Ok(Steps { candidate, steps, programs, changes, terms: checker.terms })
+    Ok((checker.terms, programs, changes))
 }

@@ -4,7 +4,7 @@
 //! they are. A rule rewrites a part of a state, which stands where it is used, perhaps often: the state
 //! with a hole there has holes at all the places.
 
-use super::{Derived, Task, again, running};
+use super::{Derived, Task, finished, running};
 use crate::derive::axioms::Axiom;
 use crate::derive::check::Checker;
 use crate::derive::flat::as_parameter;
@@ -43,13 +43,15 @@ const MAX_PLACES: usize = 2000;
 /// # Errors
 /// What the checker refuses.
 pub fn derived(task: &Task<'_>, before: &[Step], best: &Best, count: usize) -> Result<Derived, Refused> {
-    let mut checker = Checker::new(task.program, task.def, task.kept, task.rules, task.level)?;
+    let mut checker = task.checker()?;
+    let mut programs = vec![checker.now];
     for step in before {
         checker.step(step)?;
+        programs.push(checker.now);
     }
     let mut steps = before.to_vec();
     let start = flat(task, &mut checker, &best.terms, best.start)?;
-    settled(&mut checker, start, &mut steps)?;
+    settled(&mut checker, start, &mut steps, &mut programs)?;
     for (k, made) in best.steps.iter().take(count).enumerate() {
         let to = flat(task, &mut checker, &best.terms, made.to)?;
         if to == checker.now {
@@ -65,6 +67,7 @@ pub fn derived(task: &Task<'_>, before: &[Step], best: &Best, count: usize) -> R
             return Err(refused(format!("`{}` leads elsewhere in the derivation", made.name)));
         }
         steps.push(step);
+        programs.push(to);
     }
     let whole = count >= best.steps.len();
     let shared = match whole && checker.shared(&best.terms, best.id).is_ok() {
@@ -73,10 +76,7 @@ pub fn derived(task: &Task<'_>, before: &[Step], best: &Best, count: usize) -> R
         false => running::proved(&mut checker, task.def, task.model),
     };
     let candidate = Candidate { flat: (checker.terms.clone(), checker.now), shared, cost: best.cost };
-    let done = again(task, steps, candidate)?;
-    let given_up = vec![];
-    let (candidate, steps, terms) = (done.candidate, done.steps, done.terms);
-    Ok(Derived { candidate, steps, terms, programs: done.programs, changes: done.changes, given_up })
+    Ok(finished(task, steps, &programs, candidate)?)
 }
 
 /// A state as the checker sees it.
@@ -86,8 +86,9 @@ fn flat(task: &Task<'_>, checker: &mut Checker<'_>, terms: &Terms, id: Id) -> Re
     unfolded.map(|u| u.id).ok_or_else(|| "without lets and calls it is too large".to_string())
 }
 
-/// Takes the parts of tuples and the sizes that are known, until the program is `to`.
-fn settled(checker: &mut Checker<'_>, to: Id, steps: &mut Vec<Step>) -> Result<(), String> {
+/// Takes the parts of tuples and the sizes that are known, until the program is `to`; adds the steps, and
+/// the programs after them.
+fn settled(checker: &mut Checker<'_>, to: Id, steps: &mut Vec<Step>, programs: &mut Vec<Id>) -> Result<(), String> {
     for _ in 0..MAX_SETTLED {
         if checker.now == to {
             return Ok(());
@@ -98,6 +99,7 @@ fn settled(checker: &mut Checker<'_>, to: Id, steps: &mut Vec<Step>) -> Result<(
         let step = Step { by: axiom.name().to_string(), at: vec![path], place: Place::Everywhere, to: None, cost: 0.0 };
         checker.step(&step)?;
         steps.push(step);
+        programs.push(checker.now);
     }
     Err("too many sizes are known".into())
 }

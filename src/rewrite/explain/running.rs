@@ -3,7 +3,7 @@
 use crate::cost::Model;
 use crate::derive::check::Checker;
 use crate::derive::flat::{Scope, bound, to_body};
-use crate::derive::prove::Prover;
+use crate::derive::prove::{Asked, Prover};
 use crate::ir::{Def, Id, Terms, Ty, deep};
 use crate::rewrite::egraph::elaborate::elaborate;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,7 +13,7 @@ pub fn shared(terms: &Terms, flat: Id, def: &Def, model: Model) -> (Terms, Id) {
     let mut own = Terms::default();
     let flat = own.import(terms, flat);
     let (known, local, memo, bounds) = Default::default();
-    let mut prover = Prover { terms: &mut own, def, known: &known, local: &local, real: false, memo, bounds };
+    let mut prover = Prover { terms: &mut own, def, known: &known, local: &local, asked: Asked::Total, memo, bounds };
     let (total, body) = totals(&mut prover, flat);
     let id = with_lets(&mut own, body, def, &total, model);
     (own, id)

@@ -98,12 +98,16 @@ pub fn same_bits(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// An instance that takes more evaluations is skipped: a wrong rule may run a loop for ever.
+const WORK: u64 = 200_000;
+
 impl<'a> Trial<'a> {
     /// Prepares an instance.
     pub fn new(judge: &'a Judge, rule: &'a Rule, instance: &'a Instance) -> Trial<'a> {
         let roots: Vec<Id> = instance.defs.iter().filter_map(|d| d.term()).collect();
         let prepared = Prepared::new(&instance.program.terms, &roots);
-        Trial { rule, instance, interpreter: Interpreter::new(&instance.program), prepared, judge }
+        let interpreter = Interpreter::new(&instance.program).with_work(WORK);
+        Trial { rule, instance, interpreter, prepared, judge }
     }
 
     /// Judges at values; `without` leaves out the conditions of a bit set.

@@ -63,22 +63,7 @@ impl Prepared {
         let all: Vec<Id> = roots.iter().flat_map(|r| terms.reachable(*r)).collect();
         let (mut terms, mut empty) = (terms.clone(), FxHashMap::default());
         for id in all {
-            if !terms.ty(id).has_tensor() {
-                continue;
-            }
-            let kids = terms.kids(id).to_vec();
-            let dims = match terms.head(id) {
-                Head::Reduce(Monoid::Add, d) => {
-                    let dims = shape::shape(&mut terms, kids[d]);
-                    shape::lower(&mut terms, &dims, d)
-                }
-                Head::Sum => {
-                    let rank = terms.ty(kids[0]).as_tensor().map_or(0, |(r, _)| r);
-                    Some(shape::shape(&mut terms, kids[0])[rank..].to_vec())
-                }
-                _ => None,
-            };
-            if let Some(dims) = dims.filter(|d| !d.is_empty()) {
+            if let Some(dims) = shape::empty_sum(&mut terms, id) {
                 empty.insert(id, dims);
             }
         }

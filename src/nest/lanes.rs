@@ -1,0 +1,456 @@
+//! Which parallel loops run several iterations at once, one in each lane, and what each variable is then.
+//!
+//! Every lane does what its iteration does, in the order of its iteration, so results have the same bits.
+//! Where a check fails in one lane only, the iterations are done again one after another, which finds the
+//! failure that comes first. Code generation asks [`classify`]; [`choose`] weighs costs, and knows no machine
+//! but by their ratios.
+
+use super::{Buf, Expr, Func, Loop, Stmt, Var};
+use crate::ir::{Op, Scalar};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Iterations that run at once: as many 64-bit numbers as the widest vectors hold.
+pub const LANES: usize = 8;
+
+/// Strides of more nodes are not worth their text.
+const MAX_STRIDE: usize = 12;
+
+/// How the values of an expression differ from lane to lane.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Class {
+    /// Not at all.
+    Uniform,
+    /// An integer that grows by this from each lane to the next.
+    Affine(Expr),
+    /// In any way.
+    Varying,
+}
+
+/// What is known of the body of a loop in lanes.
+#[derive(Clone, Debug, Default)]
+pub struct Lanes {
+    /// All variables that are not uniform.
+    vars: FxHashMap<Var, Class>,
+    /// Buffers of which each lane has its own.
+    private: FxHashSet<Buf>,
+    /// Variables that are set more than once: what is made of them is no stride.
+    mutable: FxHashSet<Var>,
+    /// Whether a check can fail in some lanes only.
+    pub checks: bool,
+    /// Whether iterations may be done twice: they write nothing that they read.
+    pub repeatable: bool,
+}
+
+/// What stands in the body of a loop.
+#[derive(Default)]
+struct Inside {
+    declared: FxHashSet<Var>,
+    mutable: FxHashSet<Var>,
+    taken: FxHashSet<Buf>,
+    set: FxHashSet<Var>,
+    loaded: FxHashSet<Buf>,
+    stored: FxHashSet<Buf>,
+}
+
+impl Inside {
+    fn expr(&mut self, e: &Expr) {
+        if let Expr::Load(b, _) = e {
+            self.loaded.insert(*b);
+        }
+        e.kids().iter().for_each(|k| self.expr(k));
+    }
+
+    fn block(&mut self, stmts: &[Stmt]) {
+        for s in stmts {
+            match s {
+                Stmt::Let(v, e) | Stmt::Mut(v, e) => {
+                    self.declared.insert(*v);
+                    if matches!(s, Stmt::Mut(..)) {
+                        self.mutable.insert(*v);
+                    }
+                    self.expr(e);
+                }
+                Stmt::Set(v, e) => {
+                    self.set.insert(*v);
+                    self.expr(e);
+                }
+                Stmt::Alloc(b, dims) => {
+                    self.taken.insert(*b);
+                    dims.iter().for_each(|e| self.expr(e));
+                }
+                Stmt::Store(b, at, e) => {
+                    self.stored.insert(*b);
+                    self.expr(at);
+                    self.expr(e);
+                }
+                Stmt::Check(ok, _, values) => {
+                    self.expr(ok);
+                    values.iter().for_each(|e| self.expr(e));
+                }
+                Stmt::For(l) => {
+                    self.declared.insert(l.var);
+                    self.expr(&l.extent);
+                    self.block(&l.body);
+                }
+                Stmt::If(c, a, b) => {
+                    self.expr(c);
+                    self.block(a);
+                    self.block(b);
+                }
+                Stmt::Mark(_) | Stmt::Reset(_) | Stmt::Call(..) => {}
+            }
+        }
+    }
+}
+
+/// Whether lanes hold values of a type.
+pub fn fits(ty: Scalar) -> bool {
+    matches!(ty, Scalar::F64 | Scalar::I64 | Scalar::Bool)
+}
+
+/// What the body of a loop is in lanes; nothing where it cannot run so.
+pub fn classify(func: &Func, l: &Loop) -> Option<Lanes> {
+    if !l.parallel {
+        return None;
+    }
+    let mut inside = Inside::default();
+    inside.block(&l.body);
+    if !inside.set.is_subset(&inside.declared) {
+        return None;
+    }
+    let shared = |b: &&Buf| !inside.taken.contains(b);
+    let repeatable = !inside.stored.iter().filter(shared).any(|b| inside.loaded.contains(b));
+    let mut written = inside.stored.iter().chain(&inside.taken);
+    if !written.all(|b| fits(func.bufs[b.0 as usize].ty)) {
+        return None;
+    }
+    let (private, mutable) = (inside.taken, inside.mutable);
+    let mut lanes = Lanes { private, mutable, repeatable, ..Lanes::default() };
+    lanes.vars.insert(l.var, Class::Affine(Expr::int(1)));
+    while lanes.block(func, &l.body, false)? {}
+    if lanes.checks && !repeatable { None } else { Some(lanes) }
+}
+
+impl Lanes {
+    /// Whether each lane has a buffer of its own.
+    pub fn is_private(&self, b: Buf) -> bool {
+        self.private.contains(&b)
+    }
+
+    /// The class of an expression.
+    pub fn class(&self, e: &Expr) -> Class {
+        match e {
+            Expr::Lit(_) => Class::Uniform,
+            Expr::Var(v) => self.vars.get(v).cloned().unwrap_or(Class::Uniform),
+            Expr::Load(b, at) if self.is_private(*b) || self.class(at) != Class::Uniform => Class::Varying,
+            Expr::Op(op @ (Op::Add | Op::Sub | Op::Mul), Scalar::I64, args) => self.affine(*op, &args[0], &args[1]),
+            _ if e.kids().iter().all(|k| self.is_uniform(k)) => Class::Uniform,
+            _ => Class::Varying,
+        }
+    }
+
+    /// Whether an expression has one value in all lanes.
+    pub fn is_uniform(&self, e: &Expr) -> bool {
+        self.class(e) == Class::Uniform
+    }
+
+    fn affine(&self, op: Op, a: &Expr, b: &Expr) -> Class {
+        use Class::{Affine, Uniform, Varying};
+        let stride = |op, s: Expr, t: Expr| Expr::folded(op, Scalar::I64, vec![s, t]);
+        let out = match (op, self.class(a), self.class(b)) {
+            (_, Uniform, Uniform) => return Uniform,
+            (Op::Add | Op::Sub, Affine(s), Uniform) | (Op::Add, Uniform, Affine(s)) => s,
+            (Op::Sub, Uniform, Affine(s)) => stride(Op::Sub, Expr::int(0), s),
+            (Op::Add | Op::Sub, Affine(s), Affine(t)) => stride(op, s, t),
+            (Op::Mul, Affine(s), Uniform) => stride(Op::Mul, s, b.clone()),
+            (Op::Mul, Uniform, Affine(s)) => stride(Op::Mul, s, a.clone()),
+            _ => return Varying,
+        };
+        if self.steady(&out) && weight(&out) <= MAX_STRIDE { Affine(out) } else { Varying }
+    }
+
+    /// Whether an expression has the same value as long as its variables are in scope.
+    fn steady(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Load(..) => false,
+            Expr::Var(v) => !self.mutable.contains(v),
+            _ => e.kids().iter().all(|k| self.steady(k)),
+        }
+    }
+
+    fn raise(&mut self, v: Var, to: Class) -> bool {
+        let old = self.vars.get(&v).unwrap_or(&Class::Uniform);
+        let new = match (old, to) {
+            (_, Class::Uniform) | (Class::Varying, _) => return false,
+            (Class::Affine(s), Class::Affine(t)) if *s == t => return false,
+            (Class::Uniform, to) => to,
+            _ => Class::Varying,
+        };
+        self.vars.insert(v, new);
+        true
+    }
+
+    /// Raises classes as far as statements demand; says whether any rose. `apart`: lanes run these statements
+    /// one after another, because not all of them run all of them.
+    fn block(&mut self, func: &Func, stmts: &[Stmt], apart: bool) -> Option<bool> {
+        let mut rose = false;
+        for s in stmts {
+            rose |= self.stmt(func, s, apart)?;
+        }
+        Some(rose)
+    }
+
+    fn stmt(&mut self, func: &Func, s: &Stmt, apart: bool) -> Option<bool> {
+        let whole = |class: Class| if class == Class::Uniform && !apart { class } else { Class::Varying };
+        let rose = match s {
+            Stmt::Let(v, e) => {
+                let class = self.class(e);
+                self.raise(*v, if apart { Class::Varying } else { class })
+            }
+            Stmt::Mut(v, e) | Stmt::Set(v, e) => {
+                let class = whole(self.class(e));
+                self.raise(*v, class)
+            }
+            Stmt::Alloc(_, dims) => return (!apart && dims.iter().all(|n| self.is_uniform(n))).then_some(false),
+            Stmt::Store(b, at, _) => return (self.is_private(*b) || !self.is_uniform(at)).then_some(false),
+            Stmt::Check(ok, _, values) => {
+                let known = values.iter().all(|v| self.class(v) != Class::Varying);
+                let varies = apart || !known || !self.is_uniform(ok);
+                let before = self.checks;
+                self.checks |= varies;
+                before != self.checks
+            }
+            Stmt::For(l) => {
+                let class = whole(self.class(&l.extent));
+                let apart = class != Class::Uniform;
+                let rose = self.raise(l.var, class);
+                self.block(func, &l.body, apart)? | rose
+            }
+            Stmt::If(c, a, b) => {
+                let apart = apart || !self.is_uniform(c);
+                self.block(func, a, apart)? | self.block(func, b, apart)?
+            }
+            Stmt::Mark(_) | Stmt::Reset(_) => return (!apart).then_some(false),
+            Stmt::Call(..) => return None,
+        };
+        match s {
+            Stmt::Let(v, _) | Stmt::Mut(v, _) if !apart && !self.is_uniform(&Expr::Var(*v)) => {
+                fits(func.vars[v.0 as usize].ty).then_some(rose)
+            }
+            _ => Some(rose),
+        }
+    }
+}
+
+fn weight(e: &Expr) -> usize {
+    1 + e.kids().iter().map(weight).sum::<usize>()
+}
+
+/// Whether nothing in an expression fails or is out of bounds where its value is not wanted.
+pub fn is_safe(e: &Expr) -> bool {
+    let whole = matches!(e, Expr::Load(..)) || matches!(e, Expr::Op(Op::Div | Op::Mod, ty, _) if ty.is_int());
+    !whole && e.kids().iter().all(is_safe)
+}
+
+/// Whether statements can run in all lanes, with the changes kept in some: they only set variables.
+pub fn is_masked(stmts: &[Stmt]) -> bool {
+    stmts.iter().all(|s| matches!(s, Stmt::Set(_, e) if is_safe(e)))
+}
+
+/// Whether an operation is one of vectors.
+pub fn is_direct(func: &Func, op: Op, ty: Scalar, args: &[Expr]) -> bool {
+    let number = |s: Scalar| matches!(s, Scalar::F64 | Scalar::I64);
+    let arg = args.first().map_or(ty, |a| func.ty(a));
+    match op {
+        Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Min | Op::Max => number(ty),
+        Op::Div => ty == Scalar::F64,
+        Op::Lt | Op::Gt | Op::Lte | Op::Gte | Op::Eq | Op::Ne => fits(arg),
+        Op::And | Op::Or | Op::Not | Op::ToFloat | Op::BoolToFloat => true,
+        Op::Select => fits(ty),
+        _ => false,
+    }
+}
+
+/// Runs loops in lanes where that is cheaper.
+pub fn choose(func: &mut Func) {
+    let mut body = std::mem::take(&mut func.body);
+    Costs { func }.block(&mut body);
+    func.body = body;
+}
+
+/// How often loops run whose extents are not known.
+const TRIPS: f64 = 16.0;
+/// What reading one element for each lane from different places costs, in loads.
+const GATHER: f64 = 10.0;
+/// What waiting for the last addition costs, in additions.
+const LATENCY: f64 = 3.0;
+/// Lanes have to save so much: estimates are coarse, and the text doubles.
+const MARGIN: f64 = 0.75;
+
+struct Costs<'a> {
+    func: &'a Func,
+}
+
+fn trips(l: &Loop) -> f64 {
+    l.extent.as_int().map_or(TRIPS, |n| n.max(0) as f64)
+}
+
+fn mentions(e: &Expr, v: Var) -> bool {
+    *e == Expr::Var(v) || e.kids().iter().any(|k| mentions(k, v))
+}
+
+/// The time of an operation in one lane.
+fn op_cost(op: Op, ty: Scalar) -> f64 {
+    use crate::ir::op::Class;
+    match op.row().class {
+        _ if matches!(op, Op::Div | Op::Mod) => 6.0,
+        Class::Cheap | Class::Multiply if ty == Scalar::I64 => 0.25,
+        Class::Cheap | Class::Multiply => 1.0,
+        Class::Divide => 6.0,
+        Class::Transcendental => 20.0,
+    }
+}
+
+impl Costs<'_> {
+    /// What a block costs as it is, once the loops in it are chosen.
+    fn block(&self, stmts: &mut [Stmt]) -> f64 {
+        stmts.iter_mut().map(|s| self.stmt(s)).sum()
+    }
+
+    fn stmt(&self, s: &mut Stmt) -> f64 {
+        match s {
+            Stmt::For(l) => self.choose(l),
+            Stmt::If(c, a, b) => self.expr(c) + 1.0 + self.block(a).max(self.block(b)),
+            Stmt::Let(_, e) | Stmt::Mut(_, e) => self.expr(e),
+            Stmt::Set(v, e) => self.expr(e) + if mentions(e, *v) { LATENCY } else { 0.0 },
+            Stmt::Store(_, at, e) => self.expr(at) + self.expr(e) + 1.0,
+            Stmt::Check(ok, ..) => self.expr(ok) + 1.0,
+            Stmt::Alloc(..) | Stmt::Mark(_) | Stmt::Reset(_) => 1.0,
+            Stmt::Call(..) => 100.0,
+        }
+    }
+
+    fn expr(&self, e: &Expr) -> f64 {
+        let kids: f64 = e.kids().iter().map(|k| self.expr(k)).sum();
+        kids + match e {
+            Expr::Lit(_) | Expr::Var(_) => 0.0,
+            Expr::Load(..) | Expr::Cast(..) | Expr::Cond(_) => 1.0,
+            Expr::Op(op, ty, _) => op_cost(*op, *ty),
+        }
+    }
+
+    /// Chooses for a loop and all in it; gives what it costs then.
+    fn choose(&self, l: &mut Loop) -> f64 {
+        let each = self.block(&mut l.body) + 1.0;
+        let lanes = classify(self.func, l);
+        let plain = match &lanes {
+            // The compiler makes vectors of these itself.
+            Some(lanes) if l.is_flat() && !l.body.iter().any(|s| matches!(s, Stmt::Check(..))) => {
+                return trips(l) * each.min(self.lane_block(lanes, &l.body, false) / LANES as f64 + 1.0);
+            }
+            _ => trips(l) * each + 4.0,
+        };
+        let Some(lanes) = lanes else { return plain };
+        let wide = trips(l) * self.lane_block(&lanes, &l.body, false) / LANES as f64 + 8.0;
+        let margin = if in_lanes(&l.body) { 1.0 } else { MARGIN };
+        if wide > margin * plain || !has_sequence(&l.body) {
+            return plain;
+        }
+        clear(&mut l.body);
+        l.lanes = true;
+        wide
+    }
+
+    /// What a block costs for all lanes together.
+    fn lane_block(&self, lanes: &Lanes, stmts: &[Stmt], apart: bool) -> f64 {
+        stmts.iter().map(|s| self.lane_stmt(lanes, s, apart)).sum()
+    }
+
+    fn lane_stmt(&self, lanes: &Lanes, s: &Stmt, apart: bool) -> f64 {
+        let one = |e: &Expr| {
+            if apart { LANES as f64 * (self.expr(e) + 1.0) } else { self.lane_expr(lanes, e) }
+        };
+        match s {
+            Stmt::For(l) => {
+                let apart = apart || !lanes.is_uniform(&l.extent);
+                trips(l) * (self.lane_block(lanes, &l.body, apart) + 1.0)
+            }
+            Stmt::If(c, a, b) => {
+                let apart = apart || !lanes.is_uniform(c) && !(is_masked(a) && is_masked(b));
+                one(c) + 1.0 + self.lane_block(lanes, a, apart).max(self.lane_block(lanes, b, apart))
+            }
+            Stmt::Let(_, e) | Stmt::Mut(_, e) => one(e),
+            Stmt::Set(v, e) => one(e) + if mentions(e, *v) { LATENCY } else { 0.0 },
+            Stmt::Store(b, at, e) => {
+                let near =
+                    lanes.is_private(*b) && lanes.is_uniform(at) || lanes.class(at) == Class::Affine(Expr::int(1));
+                one(e) + self.expr(at) + if near { 1.0 } else { GATHER }
+            }
+            Stmt::Check(ok, ..) => one(ok) + 1.0,
+            Stmt::Alloc(..) | Stmt::Mark(_) | Stmt::Reset(_) => 1.0,
+            Stmt::Call(..) => f64::INFINITY,
+        }
+    }
+
+    fn lane_expr(&self, lanes: &Lanes, e: &Expr) -> f64 {
+        if lanes.class(e) != Class::Varying {
+            return self.expr(e);
+        }
+        let kids = || e.kids().iter().map(|k| self.lane_expr(lanes, k)).sum::<f64>();
+        match e {
+            Expr::Lit(_) | Expr::Var(_) => 0.0,
+            Expr::Load(b, at) => {
+                let near =
+                    lanes.is_private(*b) && lanes.is_uniform(at) || lanes.class(at) == Class::Affine(Expr::int(1));
+                kids() + if near { 1.0 } else { GATHER }
+            }
+            Expr::Op(op, ty, args) if is_direct(self.func, *op, *ty, args) => kids() + op_cost(*op, *ty),
+            Expr::Cond(parts) if is_safe(&parts[1]) && is_safe(&parts[2]) => kids() + 1.0,
+            Expr::Op(op, ty, _) => kids() + LANES as f64 * (op_cost(*op, *ty) + 1.0),
+            Expr::Cast(..) | Expr::Cond(_) => LANES as f64 * (self.expr(e) + 1.0),
+        }
+    }
+}
+
+impl Loop {
+    /// Whether compilers see at once that iterations may change places.
+    pub fn is_flat(&self) -> bool {
+        let flat = |s: &Stmt| !matches!(s, Stmt::For(_) | Stmt::Alloc(..) | Stmt::Call(..) | Stmt::If(..));
+        self.parallel && !self.takes && self.body.iter().all(flat)
+    }
+}
+
+/// Whether statements have an order that a compiler does not change: loops that carry values, or checks.
+fn has_sequence(stmts: &[Stmt]) -> bool {
+    stmts.iter().any(|s| match s {
+        Stmt::For(l) => !l.parallel || has_sequence(&l.body),
+        Stmt::If(_, a, b) => has_sequence(a) || has_sequence(b),
+        Stmt::Check(..) => true,
+        _ => false,
+    })
+}
+
+/// Whether a loop in a block runs in lanes.
+fn in_lanes(stmts: &[Stmt]) -> bool {
+    stmts.iter().any(|s| match s {
+        Stmt::For(l) => l.lanes || in_lanes(&l.body),
+        Stmt::If(_, a, b) => in_lanes(a) || in_lanes(b),
+        _ => false,
+    })
+}
+
+fn clear(stmts: &mut [Stmt]) {
+    for s in stmts {
+        match s {
+            Stmt::For(l) => {
+                l.lanes = false;
+                clear(&mut l.body);
+            }
+            Stmt::If(_, a, b) => {
+                clear(a);
+                clear(b);
+            }
+            _ => {}
+        }
+    }
+}
