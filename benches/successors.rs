@@ -8,6 +8,7 @@
 //! Bounds: 100,000 successors a second with bindings searched, 4 GB. Exit code 1 where one is not kept.
 #![allow(clippy::unwrap_used, reason = "a benchmark that meets what it does not expect should stop there")]
 
+use daedal::ad;
 use daedal::cost::{Costing, Model};
 use daedal::diag::Source;
 use daedal::ir::{Def, Program};
@@ -61,6 +62,7 @@ fn walk(program: &Program, def: &Def, rules: &[Compiled<'_>], bind: Bind, most: 
         depth: 1000,
         seed: 0,
         value: None,
+        stop: &|| false,
     };
     let kept = recursive(program);
     let agent = Agent::new(program, &kept, def, (&program.terms, def.term()?), &settings)?;
@@ -92,7 +94,10 @@ fn main() -> ExitCode {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let programs: Vec<Program> = PROGRAMS
         .iter()
-        .map(|name| types::program(&Source::new(*name, std::fs::read_to_string(root.join(name)).unwrap())).unwrap())
+        .map(|name| {
+            let source = Source::new(*name, std::fs::read_to_string(root.join(name)).unwrap());
+            ad::complete(&types::program(&source).unwrap()).unwrap()
+        })
         .collect();
     println!(
         "{:20} {:>10} {:>10} {:>12} {:>14}",
@@ -103,7 +108,7 @@ fn main() -> ExitCode {
         for def in program.defs.values().filter(|d| d.term().is_some() && !d.params.is_empty()) {
             let Some(w) = walk(program, def, &rules, Bind::Searched, (usize::MAX, 200_000)) else { continue };
             let placed = walk(program, def, &rules, Bind::Placed, (usize::MAX, 5_000));
-            let placed = placed.map_or(0.0, |w| w.successors as f64 / w.seconds);
+            let placed = placed.map_or(0.0, |w| w.successors as f64 / w.seconds.max(1e-6));
             let rate = w.successors as f64 / w.seconds;
             println!("{:20} {:>10} {:>10} {rate:>12.0} {placed:>14.0}", def.name(), w.successors, w.distinct);
             (made, spent) = (made + w.successors, spent + w.seconds);

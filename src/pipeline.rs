@@ -385,6 +385,7 @@ impl Walk<'_> {
         let Walk { program, def, kept, rules, options } = self;
         let Options { float: level, cost: model, depth, seed, bind, phased, value, .. } = **options;
         let bindings = std::array::from_fn(|k| names(&options.only, agent::bindings::NAMES[k], agent::bindings::GROUP));
+        let stop = || (options.stop)(SEARCH_SHARE).is_some();
         let settings = agent::optimize::Settings {
             engine,
             rules,
@@ -397,6 +398,7 @@ impl Walk<'_> {
             depth,
             seed,
             value,
+            stop: &stop,
         };
         let mut costing = Costing::new(program, model, &options.sizes);
         let agent = Agent::new(program, kept, def, from, &settings)?;

@@ -51,23 +51,23 @@ fn an_interrupted_bench_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("results");
     let run = || {
-        let args = ["knossos", "a", "--budget", "100", "--seeds", "2", "--json", "--output", folder.to_str().unwrap()];
+        let args = ["knossos", "f", "--budget", "20", "--seeds", "2", "--json", "--output", folder.to_str().unwrap()];
         let out = bench(&args);
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
         json["rows"].clone()
     };
     let whole = run();
-    assert_eq!(whole.as_array().unwrap().len(), 8);
-    assert!(std::fs::read_to_string(folder.join("knossos-a.svg")).unwrap().starts_with("<svg"));
+    assert_eq!(whole.as_array().unwrap().len(), 24);
+    assert!(std::fs::read_to_string(folder.join("knossos-f.svg")).unwrap().starts_with("<svg"));
     let path = folder.join("knossos.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(text.lines().count(), 8 * (4 + 2 * 2));
+    assert_eq!(text.lines().count(), 24 * (2 + 2 * 2));
     // Killed while it wrote a line.
     std::fs::write(&path, &text[..text.len() / 2]).unwrap();
     assert_eq!(run(), whole);
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), text.lines().count());
     std::fs::write(&path, "{}\n").unwrap();
-    let out = bench(&["knossos", "a", "--output", folder.to_str().unwrap()]);
+    let out = bench(&["knossos", "f", "--output", folder.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&out.stderr).contains("knossos.jsonl:1: expected a run of this bench"));
 }

@@ -46,6 +46,20 @@ fn a_search_ends_at_its_limits() {
     }
 }
 
+/// Protects: so do searches of terms, whose own limit is a number.
+#[test]
+fn a_search_of_terms_ends_at_its_limits() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out.ks");
+    let from = Instant::now();
+    let limits = ["--engine", "astar", "--budget", "1000000000", "--max-seconds", "2"];
+    let o = optimize(&out, &limits).output().unwrap();
+    let stderr = String::from_utf8_lossy(&o.stderr);
+    assert!(o.status.success() && stderr.contains("stopped by time"), "{stderr}");
+    assert!(from.elapsed() < Duration::from_secs(60), "{:?}", from.elapsed());
+    assert!(rows(&String::from_utf8_lossy(&o.stdout), &out).iter().any(|r| r["stopped"] == "time"));
+}
+
 /// Protects: an interrupt gives the best so far, complete and with exit code 0.
 #[cfg(unix)]
 #[test]

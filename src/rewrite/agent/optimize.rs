@@ -76,6 +76,8 @@ pub struct Settings<'a> {
     pub seed: u64,
     /// Says what may be expected of terms; nothing is, where there is none.
     pub value: Option<&'a Network>,
+    /// Whether the search is to end with the best so far.
+    pub stop: &'a dyn Fn() -> bool,
 }
 
 /// The best term, and the way to it.
@@ -310,7 +312,7 @@ const BATCH: usize = 16;
 
 /// Searches a space of terms by the engine of the settings.
 pub(super) fn searched<S: Space, C: Cost<S>>(space: &S, cost: &mut C, settings: &Settings<'_>) -> Found<S> {
-    let (limits, depth) = (Limits::of(settings.budget), settings.depth);
+    let (limits, depth) = (Limits { evaluations: settings.budget, stop: settings.stop }, settings.depth);
     let batch = if settings.value.is_some() { BATCH } else { 1 };
     match settings.engine {
         Engine::Greedy => search::greedy(space, cost, &limits),

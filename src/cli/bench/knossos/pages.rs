@@ -120,8 +120,6 @@ impl Page<'_> {
             "ratio to the least, geometric mean".to_string(),
             self.ways.iter().map(|w| format!("{:.3}", ratio(w))).collect(),
         ));
-        let spent = |w: &Way| self.tasks.iter().flat_map(|t| self.of(t, w)).map(|r| r.seconds).sum::<f64>();
-        out.push(("seconds in all".to_string(), self.ways.iter().map(|w| format!("{:.1}", spent(w))).collect()));
         out
     }
 

@@ -257,6 +257,7 @@ fn made(task: &Task<'_>, way: &Way, rules: &[Compiled<'_>], (budget, depth, _): 
                 depth,
                 seed,
                 value: None,
+                stop: &|| false,
             };
             let kept = recursive(task.program);
             let start = task.def.term().map(|body| (&task.program.terms, body));

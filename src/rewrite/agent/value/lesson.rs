@@ -218,7 +218,20 @@ pub(super) fn of<'a>(
 ) -> optimize::Settings<'a> {
     let Settings { engine, budget, depth, level, model, seed, bind, .. } = *settings;
     let (bindings, phased) = (bindings::ALL, false);
-    optimize::Settings { engine, rules, bind, bindings, phased, level, model, budget, depth, seed, value }
+    optimize::Settings {
+        engine,
+        rules,
+        bind,
+        bindings,
+        phased,
+        level,
+        model,
+        budget,
+        depth,
+        seed,
+        value,
+        stop: &|| false,
+    }
 }
 
 /// A space that remembers which states were expanded.

@@ -244,8 +244,9 @@ impl<'a, F: Fit> Trainer<'a, F> {
 
     /// The least costs that searches with a network meet, with the limits of the training.
     pub fn searched(&self, tasks: &[Task<'a>], network: Option<&Network>) -> Vec<f64> {
-        let settings = of(&self.settings, self.rules, network);
+        let (rules, how) = (self.rules, self.settings);
         let one = |task: &Task<'_>| {
+            let settings = of(&how, rules, network);
             let from = (&task.program.terms, task.def.term()?);
             let mut costing = Costing::new(task.program, settings.model, &[]);
             let agent = Agent::new(task.program, &recursive(task.program), task.def, from, &settings)?;
