@@ -74,9 +74,11 @@ const PROGRAM: &str = r"
   (build n (lam (i : Integer)
     (let ((own (build m (lam (j : Integer) (mul (index i x) (to_float j)))))
           (rounds (sumbuild i (lam (j : Integer) (index j x))))
-          (best (argmax m (lam (j : Integer) (sin (index j own))))))
+          (pairs (sumbuild m (lam (j : Integer)
+                   (sumbuild m (lam (l : Integer) (mul (index j own) (index l own)))))))
+          (best (argmax m (lam (j : Integer) (mul pairs (index j own))))))
       (if (gt (index i x) 0.0)
-          (add rounds (sumbuild m (lam (j : Integer) (exp (index j own)))))
+          (add (mul pairs rounds) (sumbuild m (lam (j : Integer) (exp (index j own)))))
           (sub (to_float best) (reduce max m (lam (j : Integer) (index j own)))))))))
 
 ; Fails in the lane of a bad index or divisor, and before others in the order of the interpreter.
