@@ -19,7 +19,6 @@ mod workloads;
 
 use baseline::Call;
 use daedal::ad::{self, Mode, Wanted};
-use daedal::eval::Value;
 use daedal::pipeline::{self, Options};
 use daedal::run::{Native, Toolchain};
 use libloading::Library;
@@ -122,10 +121,10 @@ fn daedal_primal(root: &Path, w: &Workload, tools: &Toolchain) -> Timer {
 }
 
 /// Value and gradient as Daedal derives, optimizes and compiles them, by the inputs that `w.meaning`
-/// names; nothing where the derivatives are no gradient of one number. The result is compared with that
-/// of the first hand-written one before anything is timed.
-fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<Library>) -> Option<Timer> {
-    let Meaning::Gradient(inputs) = w.meaning else { return None };
+/// names; of many numbers, the gradient of their sum. The result is compared with that of the first
+/// hand-written one before anything is timed.
+fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<Library>) -> Timer {
+    let inputs = check::inputs_of(w.meaning);
     let program = check::program(root, &w.objective);
     let def = check::definition(&program, &w.objective);
     let wrt = (0..def.params.len()).map(|k| inputs.contains(&k)).collect();
@@ -133,24 +132,28 @@ fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<L
     let (derived, fun) = ad::derive(&program, &wanted).unwrap_or_else(|d| panic!("{d}"));
     let options = Options { defs: vec![fun.sig().name.clone()], ..Options::standard() };
     let optimized = pipeline::optimize(&derived, &options).unwrap_or_else(|d| panic!("{d}")).program;
+    let source = check::definition(&program, &w.objective);
     let def = optimized.defs.values().find(|d| d.name() == fun.sig().name).unwrap();
     let with_adjoint = |case: &workloads::Case| {
         let mut arguments = check::arguments(def, case);
-        arguments.push(Value::from_json(&serde_json::json!(1.0), def.params.last().unwrap().ty).unwrap());
+        arguments.push(check::ones(&program, source, case, def.params.last().unwrap().ty));
         arguments
     };
     let native = Native::compile(&optimized, def, tools).unwrap_or_else(|d| panic!("{d}"));
     let entry = w.precise.unwrap_or(w.entries[0]);
     for case in &w.small {
         let made = native.call(&with_adjoint(case)).unwrap_or_else(|d| panic!("{d}"));
-        check::gradient(library, entry, case, &made);
+        match w.meaning {
+            Meaning::Gradient(_) => check::gradient(library, entry, case, &made),
+            Meaning::Observations | Meaning::Angles => check::product(library, entry, w.meaning, case, &made),
+        }
     }
     let arguments = with_adjoint(&w.large);
-    Some(Box::new(move || {
+    Box::new(move || {
         let call = || native.time(&arguments, 3).unwrap_or_else(|d| panic!("{d}"));
         let first = call();
         vec![first.min_seconds, first.median_seconds]
-    }))
+    })
 }
 
 /// All times of a row: for each hand-written one primal and gradient, then Daedal's.
@@ -180,6 +183,8 @@ fn print(w: &Workload, row: &mut Row) -> Vec<String> {
     let text = |t: &Option<Times>| t.as_ref().map_or("-".into(), Times::text);
     let ratio = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or("-".into(), |(a, b)| format!("{:.2}", a / b));
     let least = |t: &Option<Times>| t.as_ref().map(Times::least);
+    // One product with a Jacobian is less than all of it.
+    let comparable = matches!(w.meaning, Meaning::Gradient(_));
     for entry in w.entries {
         let mine = row.hand.iter().zip(&hand).filter(|(h, _)| h.entry == *entry);
         let (h, [p, g]) = mine.min_by(|a, b| a.1[1].least().total_cmp(&b.1[1].least())).unwrap();
@@ -210,7 +215,7 @@ fn print(w: &Workload, row: &mut Row) -> Vec<String> {
             ms(least(&gradient)),
             ratio(Some(g.least()), Some(p.least())),
             ratio(least(&gradient), least(&primal)),
-            ratio(least(&gradient), Some(g.least())),
+            ratio(comparable.then(|| least(&gradient)).flatten(), Some(g.least())),
         ));
     }
     page
@@ -304,7 +309,7 @@ fn main() {
         let mut row = Row {
             hand: hand.collect(),
             daedal_primal: daedal.then(|| daedal_primal(&root, w, &tools)),
-            daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools, &libraries[0])).flatten(),
+            daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools, &libraries[0])),
         };
         lines.extend(print(w, &mut row));
     }

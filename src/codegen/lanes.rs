@@ -16,7 +16,8 @@ pub(super) fn write(w: &Writer<'_>, out: &mut String, l: &Loop, depth: usize) ->
     let Some(lanes) = classify(w.f, l) else { return false };
     let pad = "  ".repeat(depth);
     let (v, n) = (w.names.var(l.var), w.expr(&l.extent));
-    let one_by_one = format!("plain_{v}");
+    // A split loop may stand twice: where it stands makes the name its own.
+    let one_by_one = format!("plain_{v}_{}", out.len());
     let reset = if l.takes { format!("arena.top = mark_{v};") } else { String::new() };
     let _ = writeln!(out, "{pad}{{\n{pad}  int64_t {v} = 0;");
     if l.takes {

@@ -12,12 +12,15 @@
 //!
 //! This layer must not know of C++ or of how values arrive.
 
+mod choose;
 mod dead;
 pub mod lanes;
 mod lower;
+mod name;
 mod print;
 mod share;
 mod split;
+mod text;
 mod verify;
 
 pub use lower::lower;
@@ -210,10 +213,11 @@ pub struct Nest {
 
 /// Makes a function faster: the same numbers, computed once and several at a time.
 fn improve(func: &mut Func) {
+    name::name(func);
     share::share(func);
     split::split(func);
     dead::remove(func);
-    lanes::choose(func);
+    choose::choose(func);
 }
 
 impl Func {

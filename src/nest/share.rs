@@ -4,26 +4,9 @@
 //! earlier one, over the same numbers, gives the same values again: it goes, and its names become those of the earlier
 //! one. Where it could have failed, the earlier one would have failed before.
 
+use super::text::{Numbers, Place, Text, Token};
 use super::{Arg, Buf, Expr, Func, Loop, Slot, Stmt, Var};
-use crate::ir::{Lit, Op, Scalar};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// A piece of the text of a statement.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Token {
-    Word(&'static str),
-    Lit(Lit),
-    Op(Op, Scalar),
-    Cast(Scalar),
-    /// A value from before the statement.
-    Value(u32),
-    /// A variable that the statement declares, or that changes, by its order.
-    Var(u32),
-    /// A buffer, by its order.
-    Buf(u32),
-    /// The content of a buffer before the statement.
-    Content(u32),
-}
 
 /// What an earlier statement made.
 #[derive(Clone, Debug, Default)]
@@ -32,20 +15,9 @@ struct Made {
     bufs: Vec<(Buf, u32)>,
 }
 
-/// A place that a statement changes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Place {
-    Var(Var),
-    Buf(Buf),
-}
-
 #[derive(Default)]
 struct Share {
-    next: u32,
-    vars: FxHashMap<Var, u32>,
-    bufs: FxHashMap<Buf, u32>,
-    /// Numbers of the results of statements that are gone from scope, too: the same text has the same number.
-    numbers: FxHashMap<Vec<Token>, u32>,
+    n: Numbers,
     made: FxHashMap<Vec<Token>, Made>,
     /// Keys of `made` in the order of their making, for the end of their scope.
     log: Vec<Vec<Token>>,
@@ -57,11 +29,16 @@ struct Share {
     same_buf: FxHashMap<Buf, Buf>,
     /// How many statements change a place, from here on.
     changes: FxHashMap<Place, usize>,
-    mutable: FxHashSet<Var>,
 }
+
+/// Functions of more statements are left as they are: texts of loops in loops repeat their statements.
+const MAX_STMTS: usize = 20_000;
 
 /// Computes everything once.
 pub fn share(func: &mut Func) {
+    if size(&func.body) > MAX_STMTS {
+        return;
+    }
     let mut share = Share::default();
     for s in &func.params {
         share.slot(*s);
@@ -73,6 +50,16 @@ pub fn share(func: &mut Func) {
     func.results.iter_mut().for_each(|r| rename.arg(r));
 }
 
+fn size(stmts: &[Stmt]) -> usize {
+    let inner = |s: &Stmt| match s {
+        Stmt::For(l) => size(&l.body),
+        Stmt::If(_, a, b) => size(a) + size(b),
+        _ => 0,
+    };
+    stmts.iter().map(|s| 1 + inner(s)).sum()
+}
+
+/// How often places are changed.
 fn count(stmts: &[Stmt], out: &mut FxHashMap<Place, usize>) {
     for s in stmts {
         match s {
@@ -149,206 +136,25 @@ impl Rename<'_> {
     }
 }
 
-/// The text of a statement over the numbers of values from before it.
-struct Text<'a> {
-    share: &'a mut Share,
-    tokens: Vec<Token>,
-    vars: FxHashMap<Var, u32>,
-    bufs: FxHashMap<Buf, u32>,
-    /// What the statement declares itself.
-    own: FxHashSet<Place>,
-    /// What the statement changes of what was there before, in order.
-    changed: Vec<Place>,
-    /// Whether it has parts that are never the same.
-    odd: bool,
-}
-
-impl Text<'_> {
-    fn declare(&mut self, v: Var) {
-        let k = self.vars.len() as u32;
-        self.vars.insert(v, k);
-        self.own.insert(Place::Var(v));
-    }
-
-    fn change(&mut self, place: Place) {
-        if !self.own.contains(&place) && !self.changed.contains(&place) {
-            self.changed.push(place);
-        }
-    }
-
-    fn var(&mut self, v: Var) {
-        if let Some(k) = self.vars.get(&v) {
-            self.tokens.push(Token::Var(*k));
-            return;
-        }
-        // Two variables with one value are not the same where the statement changes one of them.
-        if self.share.mutable.contains(&v) {
-            let k = self.vars.len() as u32;
-            self.vars.insert(v, k);
-            self.tokens.push(Token::Var(k));
-        }
-        let value = self.share.vars.get(&v).copied().unwrap_or(u32::MAX);
-        self.odd |= value == u32::MAX;
-        self.tokens.push(Token::Value(value));
-    }
-
-    fn buf(&mut self, b: Buf) {
-        if let Some(k) = self.bufs.get(&b) {
-            self.tokens.push(Token::Buf(*k));
-            return;
-        }
-        let k = self.bufs.len() as u32;
-        self.bufs.insert(b, k);
-        let content = self.share.bufs.get(&b).copied().unwrap_or(u32::MAX);
-        self.odd |= content == u32::MAX;
-        self.tokens.extend([Token::Buf(k), Token::Content(content)]);
-    }
-
-    /// The number of an expression over values from before the statement, which no name hides then.
-    fn value(&mut self, e: &Expr) -> Option<u32> {
-        let key = match e {
-            Expr::Lit(l) => vec![Token::Lit(*l)],
-            Expr::Var(v) if self.vars.contains_key(v) || self.share.mutable.contains(v) => return None,
-            Expr::Var(v) => return self.share.vars.get(v).copied(),
-            Expr::Load(..) => return None,
-            Expr::Op(op, ty, _) => vec![Token::Op(*op, *ty)],
-            Expr::Cast(s, _) => vec![Token::Cast(*s)],
-            Expr::Cond(_) => vec![Token::Word("cond")],
-        };
-        let kids = e.kids().iter().map(|k| self.value(k).map(Token::Value)).collect::<Option<Vec<_>>>()?;
-        Some(self.share.number([key, kids].concat()))
-    }
-
-    fn expr(&mut self, e: &Expr) {
-        if let Some(n) = self.value(e) {
-            self.tokens.push(Token::Value(n));
-            return;
-        }
-        match e {
-            Expr::Lit(l) => self.tokens.push(Token::Lit(*l)),
-            Expr::Var(v) => self.var(*v),
-            Expr::Load(b, at) => {
-                self.tokens.push(Token::Word("load"));
-                self.buf(*b);
-                self.expr(at);
-            }
-            Expr::Op(op, ty, args) => {
-                self.tokens.push(Token::Op(*op, *ty));
-                args.iter().for_each(|a| self.expr(a));
-            }
-            Expr::Cast(s, e) => {
-                self.tokens.push(Token::Cast(*s));
-                self.expr(e);
-            }
-            Expr::Cond(parts) => {
-                self.tokens.push(Token::Word("cond"));
-                parts.iter().for_each(|a| self.expr(a));
-            }
-        }
-    }
-
-    fn block(&mut self, stmts: &[Stmt]) {
-        self.tokens.push(Token::Word("{"));
-        stmts.iter().for_each(|s| self.stmt(s));
-        self.tokens.push(Token::Word("}"));
-    }
-
-    fn stmt(&mut self, s: &Stmt) {
-        match s {
-            Stmt::Let(v, e) | Stmt::Mut(v, e) => {
-                self.tokens.push(Token::Word("let"));
-                self.expr(e);
-                self.declare(*v);
-            }
-            Stmt::Set(v, e) => {
-                self.tokens.push(Token::Word("set"));
-                self.change(Place::Var(*v));
-                self.var(*v);
-                self.expr(e);
-            }
-            Stmt::Alloc(b, dims) => {
-                self.tokens.push(Token::Word("alloc"));
-                let k = self.bufs.len() as u32;
-                self.bufs.insert(*b, k);
-                self.own.insert(Place::Buf(*b));
-                dims.iter().for_each(|e| self.expr(e));
-            }
-            Stmt::Store(b, at, e) => {
-                self.tokens.push(Token::Word("store"));
-                self.change(Place::Buf(*b));
-                self.buf(*b);
-                self.expr(at);
-                self.expr(e);
-            }
-            Stmt::Check(ok, ..) => {
-                self.tokens.push(Token::Word("check"));
-                self.expr(ok);
-            }
-            Stmt::For(l) => {
-                self.tokens.push(Token::Word("for"));
-                self.expr(&l.extent);
-                self.declare(l.var);
-                self.block(&l.body);
-            }
-            Stmt::If(c, a, b) => {
-                self.tokens.push(Token::Word("if"));
-                self.expr(c);
-                self.block(a);
-                self.block(b);
-            }
-            // Memory is given back at the same places, whatever marks are called.
-            Stmt::Mark(_) | Stmt::Reset(_) => self.tokens.push(Token::Word("mark")),
-            Stmt::Call(..) => self.odd = true,
-        }
-    }
-}
-
 impl Share {
-    fn fresh(&mut self) -> u32 {
-        self.next += 1;
-        self.next
-    }
-
     fn slot(&mut self, s: Slot) {
-        let n = self.fresh();
+        let n = self.n.fresh();
         match s {
-            Slot::Scalar(v) | Slot::Size(v) => drop(self.vars.insert(v, n)),
-            Slot::Data(b) => drop(self.bufs.insert(b, n)),
+            Slot::Scalar(v) | Slot::Size(v) => drop(self.n.vars.insert(v, n)),
+            Slot::Data(b) => drop(self.n.bufs.insert(b, n)),
         }
-    }
-
-    fn text(&mut self) -> Text<'_> {
-        Text {
-            share: self,
-            tokens: vec![],
-            vars: FxHashMap::default(),
-            bufs: FxHashMap::default(),
-            own: FxHashSet::default(),
-            changed: vec![],
-            odd: false,
-        }
-    }
-
-    /// The number of a text: the same for the same text.
-    fn number(&mut self, key: Vec<Token>) -> u32 {
-        if let Some(n) = self.numbers.get(&key) {
-            return *n;
-        }
-        let n = self.fresh();
-        self.numbers.insert(key, n);
-        n
     }
 
     fn value(&mut self, what: &'static str, e: &Expr) -> (Vec<Token>, u32) {
-        let mut text = self.text();
+        let mut text = self.n.text();
         let known = text.value(e);
         text.tokens.push(Token::Word(what));
         text.expr(e);
         let (key, odd) = (text.tokens, text.odd);
         let n = match known {
             Some(n) => n,
-            None if odd => self.fresh(),
-            None => self.number(key.clone()),
+            None if odd => self.n.fresh(),
+            None => self.n.number(key.clone()),
         };
         (if odd { vec![] } else { key }, n)
     }
@@ -377,7 +183,7 @@ impl Share {
         match s {
             Stmt::Let(v, e) => {
                 let (key, n) = self.value("let", e);
-                self.vars.insert(*v, n);
+                self.n.vars.insert(*v, n);
                 if key.is_empty() {
                     return true;
                 }
@@ -391,17 +197,17 @@ impl Share {
             }
             Stmt::Mut(v, e) => {
                 let n = self.value("let", e).1;
-                self.vars.insert(*v, n);
-                self.mutable.insert(*v);
+                self.n.vars.insert(*v, n);
+                self.n.mutable.insert(*v);
                 true
             }
             Stmt::Alloc(b, dims) => {
-                let mut text = self.text();
+                let mut text = self.n.text();
                 text.tokens.push(Token::Word("alloc"));
                 dims.iter().for_each(|e| text.expr(e));
                 let key = std::mem::take(&mut text.tokens);
-                let n = self.number(key);
-                self.bufs.insert(*b, n);
+                let n = self.n.number(key);
+                self.n.bufs.insert(*b, n);
                 self.alive.push(*b);
                 true
             }
@@ -438,7 +244,7 @@ impl Share {
 
     /// A statement that changes variables and buffers.
     fn change(&mut self, s: &mut Stmt) -> bool {
-        let mut text = self.text();
+        let mut text = self.n.text();
         text.stmt(s);
         let Text { tokens: key, changed: places, odd, .. } = text;
         let mut own = FxHashMap::default();
@@ -457,14 +263,14 @@ impl Share {
         for (k, place) in places.iter().enumerate() {
             let mut part = key.clone();
             part.extend([Token::Word("gives"), Token::Var(k as u32)]);
-            let n = if odd { self.fresh() } else { self.number(part) };
+            let n = if odd { self.n.fresh() } else { self.n.number(part) };
             match place {
                 Place::Var(v) => {
-                    self.vars.insert(*v, n);
+                    self.n.vars.insert(*v, n);
                     made.vars.push((*v, n));
                 }
                 Place::Buf(b) => {
-                    self.bufs.insert(*b, n);
+                    self.n.bufs.insert(*b, n);
                     made.bufs.push((*b, n));
                 }
             }
@@ -478,9 +284,10 @@ impl Share {
     /// Whether an earlier statement made the same, which is still there, and neither changes any more.
     fn is_known(&self, key: &[Token], places: &[Place]) -> bool {
         let Some(old) = self.made.get(key) else { return false };
-        let vars = old.vars.iter().all(|(v, n)| self.vars.get(v) == Some(n) && self.changes_left(Place::Var(*v)) == 0);
+        let vars =
+            old.vars.iter().all(|(v, n)| self.n.vars.get(v) == Some(n) && self.changes_left(Place::Var(*v)) == 0);
         let bufs = old.bufs.iter().all(|(b, n)| {
-            self.bufs.get(b) == Some(n) && self.changes_left(Place::Buf(*b)) == 0 && self.alive.contains(b)
+            self.n.bufs.get(b) == Some(n) && self.changes_left(Place::Buf(*b)) == 0 && self.alive.contains(b)
         });
         vars && bufs && places.iter().all(|p| self.changes_left(*p) == 0)
     }
@@ -493,13 +300,13 @@ impl Share {
                 Place::Var(v) => {
                     if let Some((old, n)) = vars.next() {
                         self.same_var.insert(*v, old);
-                        self.vars.insert(*v, n);
+                        self.n.vars.insert(*v, n);
                     }
                 }
                 Place::Buf(b) => {
                     if let Some((old, n)) = bufs.next() {
                         self.same_buf.insert(*b, old);
-                        self.bufs.insert(*b, n);
+                        self.n.bufs.insert(*b, n);
                     }
                 }
             }
@@ -513,20 +320,20 @@ impl Share {
         }
         let before: Vec<(Place, Option<u32>)> = places.iter().map(|p| (*p, self.get(*p))).collect();
         for p in places {
-            let n = self.fresh();
+            let n = self.n.fresh();
             self.put(*p, Some(n));
         }
         match s {
             Stmt::For(l) => {
                 let Loop { var, body, .. } = &mut **l;
-                let n = self.fresh();
-                self.vars.insert(*var, n);
+                let n = self.n.fresh();
+                self.n.vars.insert(*var, n);
                 self.nested(body);
             }
             Stmt::If(_, a, b) => {
                 self.nested(a);
                 for p in places {
-                    let n = self.fresh();
+                    let n = self.n.fresh();
                     self.put(*p, Some(n));
                 }
                 self.nested(b);
@@ -540,31 +347,33 @@ impl Share {
 
     /// A block that may run again: all it changes may change again.
     fn nested(&mut self, body: &mut Vec<Stmt>) {
-        let left = self.changes.clone();
         let mut inner = FxHashMap::default();
         count(body, &mut inner);
         let declared = declared(body);
+        let before: Vec<(Place, Option<usize>)> = inner.keys().map(|p| (*p, self.changes.get(p).copied())).collect();
         for (p, n) in inner {
             // What the block itself declares is new each time, so only its own changes count.
             *self.changes.entry(p).or_default() += if declared.contains(&p) { n } else { 2 * n };
         }
         self.block(body);
-        self.changes = left;
+        for (p, n) in before {
+            self.changes.insert(p, n.unwrap_or(0));
+        }
     }
 
     fn get(&self, p: Place) -> Option<u32> {
         match p {
-            Place::Var(v) => self.vars.get(&v).copied(),
-            Place::Buf(b) => self.bufs.get(&b).copied(),
+            Place::Var(v) => self.n.vars.get(&v).copied(),
+            Place::Buf(b) => self.n.bufs.get(&b).copied(),
         }
     }
 
     fn put(&mut self, p: Place, n: Option<u32>) {
         match (p, n) {
-            (Place::Var(v), Some(n)) => drop(self.vars.insert(v, n)),
-            (Place::Buf(b), Some(n)) => drop(self.bufs.insert(b, n)),
-            (Place::Var(v), None) => drop(self.vars.remove(&v)),
-            (Place::Buf(b), None) => drop(self.bufs.remove(&b)),
+            (Place::Var(v), Some(n)) => drop(self.n.vars.insert(v, n)),
+            (Place::Buf(b), Some(n)) => drop(self.n.bufs.insert(b, n)),
+            (Place::Var(v), None) => drop(self.n.vars.remove(&v)),
+            (Place::Buf(b), None) => drop(self.n.bufs.remove(&b)),
         }
     }
 }

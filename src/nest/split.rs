@@ -118,7 +118,12 @@ impl Split<'_> {
         let part = |var, extent, body| {
             Stmt::For(Box::new(Loop { var, extent, body, takes: l.takes, parallel: l.parallel, lanes: false }))
         };
-        out.push(part(l.var, Expr::Var(middle), body(first, vec![])));
+        if !first.is_empty() {
+            out.push(part(l.var, Expr::Var(middle), body(first, vec![])));
+        }
+        if second.is_empty() {
+            return Some(out);
+        }
         let from = self.fresh("from");
         let own = vec![Stmt::Let(l.var, op(Op::Add, Expr::Var(from), Expr::Var(middle)))];
         out.push(part(from, op(Op::Sub, l.extent.clone(), Expr::Var(middle)), body(second, own)));

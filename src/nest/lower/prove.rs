@@ -64,6 +64,16 @@ impl Lower<'_> {
                     _ => None,
                 }
             }
+            Expr::Op(op @ (Op::Min | Op::Max), Scalar::I64, args) => {
+                let (a, b) = (self.linear(&args[0], fuel)?, self.linear(&args[1], fuel)?);
+                let above = self.never_negative(a.clone().plus(&b, -1)?);
+                let below = self.never_negative(b.clone().plus(&a, -1)?);
+                match (op, above, below) {
+                    (Op::Max, true, _) | (Op::Min, _, true) => Some(a),
+                    (Op::Max, _, true) | (Op::Min, true, _) => Some(b),
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }

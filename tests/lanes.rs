@@ -1,0 +1,166 @@
+//! Loops that run in lanes, are split, or are computed once mean what the interpreter means, failures included.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop where it finds something wrong")]
+
+use daedal::diag::Source;
+use daedal::eval::{Interpreter, Value};
+use daedal::ir::Program;
+use daedal::nest;
+use daedal::run::{Native, Toolchain};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value as Json, json};
+use std::path::PathBuf;
+
+fn read(text: &str) -> Program {
+    daedal::types::program(&Source::new("lanes.ks", text)).unwrap_or_else(|d| panic!("{}", d.render()))
+}
+
+/// The loops of a definition, as they are printed.
+fn loops(program: &Program, name: &str) -> String {
+    let nest = nest::lower(program, program.named(name)[0]).unwrap();
+    nest::verify(&nest).unwrap();
+    nest.to_string()
+}
+
+/// Compares compiled code with the interpreter on many arguments; gives how many calls failed.
+fn agree(program: &Program, name: &str, all: &[Vec<Json>]) -> usize {
+    let tools =
+        Toolchain::discover(std::env::var("CXX").ok(), Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("lanes")));
+    let def = program.named(name)[0];
+    let native = Native::compile(program, def, &tools).unwrap_or_else(|d| panic!("{}", d.render()));
+    let interpreter = Interpreter::new(program);
+    let mut failed = 0;
+    for args in all {
+        let values: Vec<Value> =
+            args.iter().zip(&def.params).map(|(a, p)| Value::from_json(a, p.ty).unwrap()).collect();
+        match (interpreter.run(def, &values), native.call(&values)) {
+            (Ok(a), Ok(b)) => assert_eq!(a.to_json().to_string(), b.to_json().to_string(), "{name} {args:?}"),
+            (Err(a), Err(b)) => {
+                failed += 1;
+                assert_eq!((a.message, a.places), (b.message, b.places), "{name} {args:?}");
+            }
+            (a, b) => panic!("{name} {args:?}: {:?} and {:?}", a.map(|v| v.to_json()), b.map(|v| v.to_json())),
+        }
+    }
+    failed
+}
+
+struct Data(StdRng);
+
+impl Data {
+    fn floats(&mut self, n: usize) -> Json {
+        json!((0..n).map(|_| self.0.random_range(-2.0..2.0)).collect::<Vec<f64>>())
+    }
+
+    fn rows(&mut self, n: usize, m: usize) -> Json {
+        Json::Array((0..n).map(|_| self.floats(m)).collect())
+    }
+
+    fn integers(&mut self, n: usize, low: i64, high: i64) -> Json {
+        json!((0..n).map(|_| self.0.random_range(low..high)).collect::<Vec<i64>>())
+    }
+}
+
+const PROGRAM: &str = r"
+; Reads rows with a stride, or side by side.
+(def product (Vec Float) ((a : (Vec (Vec Float)) (n m)) (x : (Vec Float) m))
+  (build n (lam (i : Integer) (sumbuild m (lam (j : Integer) (mul (index j (index i a)) (index j x)))))))
+(def columns (Vec Float) ((a : (Vec (Vec Float)) (n m)) (m2 : Integer))
+  (build m2 (lam (j : Integer) (sumbuild n (lam (i : Integer) (index j (index i a)))))))
+
+; Each iteration has its own vector, its own condition, and as many rounds as it wants.
+(def mixed (Vec Float) ((x : (Vec Float) n) (m : Integer))
+  (build n (lam (i : Integer)
+    (let ((own (build m (lam (j : Integer) (mul (index i x) (to_float j)))))
+          (rounds (sumbuild i (lam (j : Integer) (index j x))))
+          (pairs (sumbuild m (lam (j : Integer)
+                   (sumbuild m (lam (l : Integer) (mul (index j own) (index l own)))))))
+          (best (argmax m (lam (j : Integer) (mul pairs (index j own))))))
+      (if (gt (index i x) 0.0)
+          (add (mul pairs rounds) (sumbuild m (lam (j : Integer) (exp (index j own)))))
+          (sub (to_float best) (reduce max m (lam (j : Integer) (index j own)))))))))
+
+; Fails in the lane of a bad index or divisor, and before others in the order of the interpreter.
+(def chosen (Vec Float) ((x : (Vec Float) n) (at : (Vec Integer) m) (by : (Vec Integer) m))
+  (build m (lam (i : Integer)
+    (sumbuild n (lam (j : Integer)
+      (mul (index (div (add (index i at) j) (index i by)) x) (to_float (mod j 3))))))))
+
+; The lower triangle, and what is packed by columns.
+(def triangle Float ((a : (Vec Float) n) (b : (Vec Float) n))
+  (let (t (sumbuild n (lam (k : Integer)
+            (build (tuple n n) (lam ((i : Integer) (j : Integer))
+              (if (lt j i) (mul (index i a) (index j b)) (if (gte j 5) 0.0 (to_float k))))))))
+    (sumbuild (mul n n) (lam (i : Integer) (mul (to_float (add i 1)) (index (tuple (div i n) (mod i n)) t))))))
+
+; The same scan in two places.
+(def twice (Tuple Float Float) ((x : (Vec Float) n))
+  (let ((a (scan (lam ((s : (Vec Float)) (i : Integer)) (add s (mul (index i x) x))) x n))
+        (b (scan (lam ((t : (Vec Float)) (k : Integer)) (add t (mul (index k x) x))) x n)))
+    (tuple (sumbuild n (lam (i : Integer) (index 0 (index i a))))
+           (sumbuild n (lam (i : Integer) (index (sub n 1) (index i b)))))))
+";
+
+/// Protects: lanes, the iterations that are left over, and the order of additions, at all sizes around one vector.
+#[test]
+fn lanes_have_the_bits_of_single_iterations() {
+    let (program, mut d) = (read(PROGRAM), Data(StdRng::seed_from_u64(1)));
+    for name in ["product", "columns", "mixed", "chosen"] {
+        assert!(loops(&program, name).contains("in lanes"), "{name} has no lanes:\n{}", loops(&program, name));
+    }
+    let sizes = [0, 1, 2, 7, 8, 9, 15, 16, 17, 31];
+    let mut product = vec![];
+    let mut columns = vec![];
+    let mut mixed = vec![];
+    for n in sizes {
+        for m in [0usize, 1, 3, 8, 11] {
+            if n > 0 {
+                product.push(vec![d.rows(n, m), d.floats(m)]);
+                columns.push(vec![d.rows(n, m), json!(m)]);
+            }
+            mixed.push(vec![d.floats(n), json!(m)]);
+        }
+    }
+    agree(&program, "product", &product);
+    agree(&program, "columns", &columns);
+    columns.iter_mut().for_each(|c| c[1] = json!(c[1].as_u64().unwrap() + 2));
+    assert_eq!(agree(&program, "columns", &columns), columns.len());
+    agree(&program, "mixed", &mixed);
+}
+
+/// Protects: of several failures, the first in the order of the interpreter, whatever lane it is in.
+#[test]
+fn the_first_failure_is_found_in_lanes() {
+    let (program, mut d) = (read(PROGRAM), Data(StdRng::seed_from_u64(2)));
+    let mut all = vec![];
+    for m in [1usize, 5, 8, 9, 20] {
+        for _ in 0..12 {
+            all.push(vec![d.floats(9), d.integers(m, 0, 3), d.integers(m, 1, 4)]);
+            all.push(vec![d.floats(9), d.integers(m, -1, 10), d.integers(m, 0, 9)]);
+            all.push(vec![d.floats(4), d.integers(m, 0, 1), d.integers(m, 1, 2)]);
+        }
+    }
+    let failed = agree(&program, "chosen", &all);
+    assert!(failed > 20 && failed < all.len() - 20, "{failed} of {} failed", all.len());
+}
+
+/// Protects: loops cut where a condition changes or a product is asked for its factors keep their order.
+#[test]
+fn split_loops_keep_their_order() {
+    let (program, mut d) = (read(PROGRAM), Data(StdRng::seed_from_u64(3)));
+    let text = loops(&program, "triangle");
+    assert!(text.contains("middle") && text.contains(" q."), "{text}");
+    let all: Vec<Vec<Json>> = (0..20).map(|n| vec![d.floats(n), d.floats(n)]).collect();
+    agree(&program, "triangle", &all);
+}
+
+/// Protects: equal loops run once, and what they made is not written again.
+#[test]
+fn equal_loops_run_once() {
+    let (program, mut d) = (read(PROGRAM), Data(StdRng::seed_from_u64(4)));
+    let text = loops(&program, "twice");
+    assert_eq!(text.matches("alloc made").count(), 1, "{text}");
+    let all: Vec<Vec<Json>> = (1..12).map(|n| vec![d.floats(n)]).collect();
+    assert_eq!(agree(&program, "twice", &all), 0);
+}
