@@ -340,7 +340,8 @@ fn commands_say_what_is_wrong() {
     let bytes = weights::bytes(&network(TINY, 5)).unwrap();
     std::fs::write(dir.path().join("half.safetensors"), &bytes[..bytes.len() / 2]).unwrap();
     std::fs::write(dir.path().join("whole.safetensors"), &bytes).unwrap();
-    let guided = |value| said(&["optimize", "f.ks", "--engine", "astar", "--budget", "50", "--value", value], dir.path());
+    let guided =
+        |value| said(&["optimize", "f.ks", "--engine", "astar", "--budget", "50", "--value", value], dir.path());
     let (text, code) = guided("half.safetensors");
     assert!(text.contains("`half.safetensors` is no file of weights, or not all of one") && code == Some(1), "{text}");
     let (text, code) = guided("none.safetensors");
