@@ -149,7 +149,12 @@ fn budgets_are_kept() {
             let all = [
                 greedy(&tree, &mut PathCost, &limits),
                 random(&tree, &mut PathCost, &limits, deep, 1),
-                astar(&tree, &mut PathCost, &limits, &Astar { depth: deep, memory: usize::MAX, batch: 1 }),
+                astar(
+                    &tree,
+                    &mut PathCost,
+                    &limits,
+                    &Astar { depth: deep, memory: usize::MAX, batch: 1, alternate: false },
+                ),
                 mb2fbs(&tree, &mut PathCost, &limits, &Mb2fbs::controlled(3, 1, deep)),
                 mcts(&tree, &mut PathCost, &limits, &Mcts::published(deep, 1)),
             ];
@@ -280,8 +285,12 @@ fn a_perfect_forecast_leads_straight() {
     for seed in 0..40 {
         let grid = Grid { seed, size: 9, expanded: RefCell::default() };
         let least = grid.cost((0, 0)) - grid.fall((0, 0));
-        let found =
-            astar(&grid, &mut Perfect, &Limits::of(100_000), &Astar { depth: 99, memory: usize::MAX, batch: 1 });
+        let found = astar(
+            &grid,
+            &mut Perfect,
+            &Limits::of(100_000),
+            &Astar { depth: 99, memory: usize::MAX, batch: 1, alternate: false },
+        );
         let ((x, y), cost) = found.best.unwrap();
         assert_eq!(cost, least);
         // Until the best state is met, only states on ways to it are expanded: each has two children at most.
@@ -291,7 +300,12 @@ fn a_perfect_forecast_leads_straight() {
             assert!(*a <= x && *b <= y, "seed {seed}: {a}, {b} does not lead to {x}, {y}");
         }
         let mut blind = Blind(BTreeSet::new());
-        let found = astar(&grid, &mut blind, &Limits::of(100_000), &Astar { depth: 99, memory: usize::MAX, batch: 1 });
+        let found = astar(
+            &grid,
+            &mut blind,
+            &Limits::of(100_000),
+            &Astar { depth: 99, memory: usize::MAX, batch: 1, alternate: false },
+        );
         assert_eq!(found.best.unwrap().1, least);
         assert_eq!(blind.0.len(), 81);
         assert_eq!(found.tally.expansions, 80, "each state but the last, once");

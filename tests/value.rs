@@ -325,3 +325,37 @@ fn a_search_with_a_network_does_not_depend_on_threads() {
         assert!(one.1.iter().all(|(before, after)| after <= before));
     }
 }
+
+/// What a command says, and its exit code.
+fn said(args: &[&str], dir: &std::path::Path) -> (String, Option<i32>) {
+    let out = std::process::Command::new(env!("CARGO_BIN_EXE_daedal")).args(args).current_dir(dir).output().unwrap();
+    (String::from_utf8(out.stderr).unwrap() + &String::from_utf8(out.stdout).unwrap(), out.status.code())
+}
+
+/// Protects: the command line says what is wrong with weights and limits, and how to get what is missing.
+#[test]
+fn commands_say_what_is_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("f.ks"), LESSONS).unwrap();
+    let bytes = weights::bytes(&network(TINY, 5)).unwrap();
+    std::fs::write(dir.path().join("half.safetensors"), &bytes[..bytes.len() / 2]).unwrap();
+    std::fs::write(dir.path().join("whole.safetensors"), &bytes).unwrap();
+    let guided =
+        |value| said(&["optimize", "f.ks", "--engine", "astar", "--budget", "50", "--value", value], dir.path());
+    let (text, code) = guided("half.safetensors");
+    assert!(text.contains("`half.safetensors` is no file of weights, or not all of one") && code == Some(1), "{text}");
+    let (text, code) = guided("none.safetensors");
+    assert!(text.contains("there is no such file") && code == Some(1), "{text}");
+    let (text, code) = guided("whole.safetensors");
+    assert!(text.contains("total") && code == Some(0), "{text}");
+    let train = |args: &[&str]| said(&[&["train", "value", "f.ks", "-o", "w.safetensors"], args].concat(), dir.path());
+    let (text, code) = train(&["--budget", "0"]);
+    assert!(text.contains("--budget") && code == Some(1), "{text}");
+    let (text, code) = train(&["--def", "ff"]);
+    assert!(text.contains("does not define `ff`") && code == Some(1), "{text}");
+    if !cfg!(feature = "torch") {
+        let (text, code) = train(&[]);
+        assert!(text.contains("scripts/get-libtorch.sh") && code == Some(1), "{text}");
+        assert!(!dir.path().join("w.safetensors").exists());
+    }
+}

@@ -313,12 +313,13 @@ const BATCH: usize = 16;
 /// Searches a space of terms by the engine of the settings.
 pub(super) fn searched<S: Space, C: Cost<S>>(space: &S, cost: &mut C, settings: &Settings<'_>) -> Found<S> {
     let (limits, depth) = (Limits { evaluations: settings.budget, stop: settings.stop }, settings.depth);
-    let batch = if settings.value.is_some() { BATCH } else { 1 };
+    let alternate = settings.value.is_some();
+    let batch = if alternate { BATCH } else { 1 };
     match settings.engine {
         Engine::Greedy => search::greedy(space, cost, &limits),
         Engine::Random => search::random(space, cost, &limits, depth, settings.seed),
         Engine::Beam => search::mb2fbs(space, cost, &limits, &Mb2fbs::beam(BEAM)),
-        Engine::Astar => search::astar(space, cost, &limits, &Astar { depth, memory: MEMORY, batch }),
+        Engine::Astar => search::astar(space, cost, &limits, &Astar { depth, memory: MEMORY, batch, alternate }),
         Engine::Mb2fbs => search::mb2fbs(space, cost, &limits, &Mb2fbs::uncontrolled(BEAM - 2, 2)),
         Engine::Mcts => search::mcts(space, cost, &limits, &Mcts::published(depth, settings.seed)),
     }
