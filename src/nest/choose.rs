@@ -109,7 +109,7 @@ impl Costs<'_> {
                 trips(l) * (self.lane_block(lanes, &l.body, apart) + 1.0)
             }
             Stmt::If(c, a, b) => {
-                let apart = apart || !lanes.is_uniform(c) && !(is_masked(a) && is_masked(b));
+                let apart = apart || !(lanes.is_uniform(c) || is_masked(a) && is_masked(b));
                 one(c) + 1.0 + self.lane_block(lanes, a, apart).max(self.lane_block(lanes, b, apart))
             }
             Stmt::Let(_, e) | Stmt::Mut(_, e) => one(e),

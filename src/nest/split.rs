@@ -191,14 +191,21 @@ impl Split<'_> {
         out
     }
 
-    /// An extent that is 0 unless a condition holds.
+    /// An extent that is 0 unless conditions hold.
     fn product(&self, e: &Expr) -> (Option<Expr>, Expr) {
-        match self.expand(e, &mut MAX_NODES.clone()) {
-            Expr::Cond(parts) if parts[2] == Expr::int(0) && !reads(&parts[0]) => {
-                let [c, product, _] = *parts;
-                (Some(c), product)
+        let (mut guard, mut rest) = (None, self.expand(e, &mut MAX_NODES.clone()));
+        loop {
+            match rest {
+                Expr::Cond(parts) if parts[2] == Expr::int(0) && !reads(&parts[0]) => {
+                    let [c, product, _] = *parts;
+                    guard = Some(match guard {
+                        Some(g) => Expr::Op(Op::And, Scalar::Bool, vec![g, c]),
+                        None => c,
+                    });
+                    rest = self.expand(&product, &mut MAX_NODES.clone());
+                }
+                other => return (guard, other),
             }
-            other => (None, other),
         }
     }
 
