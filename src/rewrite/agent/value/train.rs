@@ -247,7 +247,9 @@ impl<'a, F: Fit> Trainer<'a, F> {
         let one = |task: &Task<'_>| {
             let from = (&task.program.terms, task.def.term()?);
             let mut costing = Costing::new(task.program, model, &[]);
-            Some(optimize::optimize(task.program, task.def, from, &mut costing, &settings)?.cost)
+            let input = costing.term(from.1, task.def, from.0);
+            let best = optimize::optimize(task.program, task.def, from, &mut costing, &settings);
+            Some(best.map_or(input, |best| best.cost))
         };
         tasks.par_iter().map(|task| one(task).unwrap_or(f64::INFINITY)).collect()
     }
