@@ -249,8 +249,10 @@ impl<'a, F: Fit> Trainer<'a, F> {
             let settings = of(&how, rules, network);
             let from = (&task.program.terms, task.def.term()?);
             let mut costing = Costing::new(task.program, settings.model, &[]);
-            let agent = Agent::new(task.program, &recursive(task.program), task.def, from, &settings)?;
-            Some(agent.search(&mut costing, &settings)?.cost)
+            let input = costing.term(from.1, task.def, from.0);
+            let agent = Agent::new(task.program, &recursive(task.program), task.def, from, &settings);
+            let best = agent.and_then(|agent| agent.search(&mut costing, &settings));
+            Some(best.map_or(input, |best| best.cost))
         };
         tasks.par_iter().map(|task| one(task).unwrap_or(f64::INFINITY)).collect()
     }
