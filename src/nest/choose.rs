@@ -120,6 +120,8 @@ impl Costs<'_> {
                 one(e) + self.expr(at) + if near { 1.0 } else { GATHER }
             }
             Stmt::Check(ok, ..) => one(ok) + 1.0,
+            // Each lane has memory of its own: rows fit, larger tensors would take much and leave the caches.
+            Stmt::Alloc(_, dims) if dims.len() > 1 => f64::INFINITY,
             Stmt::Alloc(..) | Stmt::Mark(_) | Stmt::Reset(_) => 1.0,
             Stmt::Call(..) => f64::INFINITY,
         }
