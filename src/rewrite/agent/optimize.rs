@@ -179,6 +179,10 @@ impl Params {
     }
 }
 
+/// Terms with more nodes without lets keep them: every place where a shared part stands has moves of its
+/// own, which are too many there.
+const MAX_PLACED: u64 = 5_000;
+
 /// The terms of one definition, ready to be searched.
 pub struct Agent<'a> {
     space: TermSpace<'a>,
@@ -204,7 +208,9 @@ impl<'a> Agent<'a> {
             return None;
         }
         let mut terms = Terms::default();
-        let (body, bindings) = match settings.bind {
+        let large = flat.terms.size(flat.id) > MAX_PLACED;
+        let bind = if large { Bind::Searched } else { settings.bind };
+        let (body, bindings) = match bind {
             Bind::Placed => (terms.import(&flat.terms, flat.id), bindings::NONE),
             Bind::Searched => (terms.import(start.0, start.1), settings.bindings),
         };
@@ -216,7 +222,7 @@ impl<'a> Agent<'a> {
         let moves = Moves { program, kept: kept.clone(), rules: settings.rules, bindings };
         let rewrites = RefCell::new(Rewrites::new(terms, oracle, moves));
         let space = TermSpace { rewrites, root, depth: settings.depth, phased: settings.phased };
-        Some(Agent { space, params, def, bind: settings.bind, model: settings.model })
+        Some(Agent { space, params, def, bind, model: settings.model })
     }
 
     /// The states and moves.

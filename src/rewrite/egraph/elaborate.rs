@@ -6,7 +6,8 @@
 
 use crate::cost::{Model, Shape};
 use crate::ir::{Head, Id, Terms, Ty, deep};
-use rustc_hash::FxHashMap;
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
 type Part = usize;
@@ -273,14 +274,7 @@ impl Placing<'_> {
         if !total && !self.certain(sites, common) || !self.in_scope(part, common) {
             // It may fail, and nobody is sure to need it here; or its loop stands here more than once
             // for that reason. Each branch computes its own.
-            let mut groups: Vec<(Place, Vec<Place>)> = vec![];
-            for site in sites {
-                let child = self.below(*site, common);
-                match groups.iter_mut().find(|(c, _)| *c == child) {
-                    Some((_, group)) => group.push(*site),
-                    None => groups.push((child, vec![*site])),
-                }
-            }
+            let groups = self.branches(sites, common);
             return groups.into_iter().flat_map(|(_, group)| self.homes_of(part, &group)).collect();
         }
         let at = if total { self.hoisted(part, common) } else { common };
@@ -317,17 +311,22 @@ impl Placing<'_> {
         if sites.contains(&scope) {
             return true;
         }
-        let inside: Vec<Place> = sites.iter().map(|s| self.below(*s, scope)).collect();
+        let branches = self.branches(sites, scope);
         let arm = |p: Place| if let Kind::Arm(part, k) = self.scopes[p].kind { Some((part, k)) } else { None };
-        let certain_arm = |p: Place| {
-            let group: Vec<Place> = sites.iter().zip(&inside).filter(|(_, c)| **c == p).map(|(s, _)| *s).collect();
-            self.certain(&group, p)
-        };
-        inside.iter().any(|a| {
-            arm(*a).is_some_and(|(part, k)| {
-                k == 1 && certain_arm(*a) && inside.iter().any(|b| arm(*b) == Some((part, 2)) && certain_arm(*b))
-            })
+        branches.iter().any(|(place, group)| {
+            let Some((part, 1)) = arm(*place) else { return false };
+            let other = branches.iter().find(|(p, _)| arm(*p) == Some((part, 2)));
+            other.is_some_and(|(p, others)| self.certain(group, *place) && self.certain(others, *p))
         })
+    }
+
+    /// The uses by the scope directly inside of `outer` that they are in, in the order of the first of each.
+    fn branches(&self, sites: &[Place], outer: Place) -> Vec<(Place, Vec<Place>)> {
+        let mut groups: IndexMap<Place, Vec<Place>, FxBuildHasher> = IndexMap::default();
+        for site in sites {
+            groups.entry(self.below(*site, outer)).or_default().push(*site);
+        }
+        groups.into_iter().collect()
     }
 
     /// The child of `scope` that holds `site`.
