@@ -71,3 +71,42 @@ fn an_interrupted_bench_goes_on() {
     let out = bench(&["knossos", "f", "--output", folder.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&out.stderr).contains("knossos.jsonl:1: expected a run of this bench"));
 }
+
+/// Protects: columns of trained networks. A build that cannot train says which weights it lacks; with weights in the
+/// folder it searches with them once, and what was run stays on the page without them.
+#[cfg(not(feature = "torch"))]
+#[test]
+fn trained_columns_come_from_weights_or_from_runs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let dir = tempfile::tempdir().unwrap();
+    let page = || {
+        let args = ["knossos", "a", "--budget", "20", "--seeds", "2", "--output", dir.path().to_str().unwrap()];
+        let out = bench(&args);
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let without = page();
+    assert!(!without.contains("trained |"), "{without}");
+    let line = without.lines().find(|l| l.starts_with("Left out is")).unwrap();
+    let files: Vec<_> = line.split('`').filter(|w| w.ends_with(".safetensors")).map(|w| dir.path().join(w)).collect();
+    assert_eq!(files.len(), 2, "{line}");
+    for file in &files {
+        std::fs::copy(root.join("src/rewrite/agent/value/shipped.safetensors"), file).unwrap();
+    }
+    let with = page();
+    assert!(with.contains("trained |") && !with.contains("Left out is"), "{with}");
+    // Nobody recorded how they were trained, but both were tested on the eight expressions.
+    assert_eq!(with.lines().filter(|l| l.contains("| – | – | – | – |") && l.contains(" of 8 |")).count(), 2, "{with}");
+    let records = std::fs::read_to_string(dir.path().join("knossos.jsonl")).unwrap();
+    assert_eq!(records.lines().filter(|l| l.contains("trained")).count(), 8 * 2);
+    files.iter().for_each(|file| std::fs::remove_file(file).unwrap());
+    let table = |page: &str| page.lines().filter(|l| l.starts_with('|')).map(str::to_string).collect::<Vec<_>>();
+    assert_eq!(table(&page()), table(&with));
+    // A line of a training is a record like any other.
+    let name = files[0].file_stem().unwrap().to_str().unwrap().strip_prefix("knossos-").unwrap();
+    let training = format!(
+        "{{\"training\":\"{name}\",\"epochs\":7,\"evaluations\":1234,\"met\":8,\"of\":8,\"seconds\":90.0}}\n"
+    );
+    std::fs::write(dir.path().join("knossos.jsonl"), records + &training).unwrap();
+    assert!(page().contains("| 0 | 7 | 1234 | 1.5 | 8 of 8 |"), "{}", page());
+}

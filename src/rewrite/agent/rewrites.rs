@@ -166,6 +166,11 @@ impl<'a> Rewrites<'a> {
         self.moves.rules.get(rewrite.by as usize).map_or(1, |r| r.rule.phase)
     }
 
+    /// Whether a rewrite binds or unbinds, rather than follow a rule.
+    pub fn binds(&self, rewrite: &Rewrite) -> bool {
+        rewrite.by as usize >= self.moves.rules.len()
+    }
+
     /// Makes a rewrite of a part no more.
     pub fn refuse(&mut self, redex: (u32, Id)) {
         self.refused.insert(redex);

@@ -5,14 +5,17 @@
 
 mod pages;
 mod runs;
+mod training;
 
 use super::Table;
 use crate::cli::optimize::show;
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result};
+use crate::ir::Program;
 use clap::ValueEnum;
-use runs::{Runs, Task, Way};
+use runs::{Limits, Networks, Runs, Task, Way};
 use std::path::Path;
+use training::Course;
 
 /// An experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -85,7 +88,8 @@ impl Experiment {
         let placed = Way::searches(&["astar"], false);
         let bound = Way::searches(&["astar", "greedy", "random", "mcts"], true);
         match self {
-            Experiment::A | Experiment::B => [vec![egraph], placed, bound].concat(),
+            Experiment::A => [vec![egraph], placed, bound, vec![Way::trained(Course::Arithmetic)]].concat(),
+            Experiment::B => [vec![egraph], placed, bound, vec![Way::trained(Course::Sharing)]].concat(),
             Experiment::C => {
                 let others = Way::searches(&["astar"], true);
                 [vec![egraph, auto], Way::searches(&["astar", "mcts", "greedy"], false), others].concat()
@@ -124,11 +128,11 @@ pub fn table(asked: &Asked, folder: &Path, terminal: bool) -> Result<Table> {
         let budget = asked.budget.unwrap_or(published);
         let tasks: Vec<Task<'_>> = experiment.files().iter().flat_map(|f| runs::tasks(&programs, f)).collect();
         let tasks: Vec<Task<'_>> = tasks.into_iter().filter(|t| wanted(experiment, t)).collect();
-        let ways = experiment.ways();
+        let limits = (budget, depth, asked.seeds);
         let note = |text: &str| show(terminal, &format!("{}: {text}", experiment.letter()));
-        runs.complete(&tasks, &ways, (budget, depth, asked.seeds), &note)?;
-        let page =
-            pages::Page { experiment, tasks: &tasks, ways: &ways, runs: &runs, limits: (budget, depth, asked.seeds) };
+        let (networks, ways, left_out) = possible(experiment.ways(), &programs, &tasks, &mut runs, limits, &note)?;
+        runs.complete(&tasks, &ways, limits, &networks, &note)?;
+        let page = pages::Page { experiment, tasks: &tasks, ways: &ways, runs: &runs, limits, left_out };
         lines.extend(page.lines());
         rows.extend(page.objects());
         if let Some(svg) = page.plot()? {
@@ -142,6 +146,41 @@ pub fn table(asked: &Asked, folder: &Path, terminal: bool) -> Result<Table> {
     }
     show(terminal, "");
     Ok(Table { lines, rows })
+}
+
+/// The networks that runs still need; the ways, but for those whose networks this build can neither read nor train;
+/// and lines that say which these are.
+fn possible(
+    ways: Vec<Way>,
+    programs: &[(&'static str, Program)],
+    tasks: &[Task<'_>],
+    runs: &mut Runs,
+    limits: Limits,
+    note: &(dyn Fn(&str) + Sync),
+) -> Result<(Networks, Vec<Way>, Vec<String>)> {
+    let (mut networks, mut out, mut left_out) = (Networks::new(), vec![], vec![]);
+    for way in ways {
+        let mut missing = vec![];
+        if let Some(course) = way.course.filter(|_| !runs.complete_for(tasks, &way, limits)) {
+            for seed in 0..limits.2 {
+                match training::network(course, seed, programs, runs, note)? {
+                    Some(network) => drop(networks.insert((course, seed), network)),
+                    None => missing.push(format!("`{}`", course.file(seed))),
+                }
+            }
+        }
+        if missing.is_empty() {
+            out.push(way);
+            continue;
+        }
+        left_out.push(format!(
+            "Left out is {}: this build cannot train (it is without the feature `torch`), and there is no {}.",
+            way.title(),
+            missing.join(", ")
+        ));
+        left_out.push(String::new());
+    }
+    Ok((networks, out, left_out))
 }
 
 /// Whether an experiment is about a task.

@@ -2,9 +2,18 @@
 
 use super::Experiment;
 use super::runs::{Limits, Run, Runs, Task, Way};
+use super::training::{self, Training};
 use crate::diag::Result;
 use crate::report::{self, Series};
 use serde_json::{Value as Json, json};
+
+/// Evaluations after which a run was at a cost or below.
+fn until(run: &Run, known: f64) -> Option<f64> {
+    if run.before <= known + SAME {
+        return Some(0.0);
+    }
+    run.curve.iter().find(|(_, cost)| *cost <= known + SAME).map(|(n, _)| *n as f64)
+}
 
 /// One experiment with its runs.
 pub struct Page<'a> {
@@ -18,10 +27,12 @@ pub struct Page<'a> {
     pub runs: &'a Runs,
     /// Budget, depth and seeds.
     pub limits: Limits,
+    /// What is said of ways that are not among the columns.
+    pub left_out: Vec<String>,
 }
 
 /// Costs nearer than this are equal.
-const SAME: f64 = 1e-6;
+pub const SAME: f64 = 1e-6;
 /// Points of a plot.
 const POINTS: usize = 100;
 
@@ -91,6 +102,36 @@ impl Page<'_> {
         }
         for (what, value) in self.sums() {
             out.push(format!("| *{what}* | | | {} |", value.join(" | ")));
+        }
+        out.push(String::new());
+        self.ways.iter().filter(|way| way.course.is_some()).for_each(|way| out.extend(self.trainings(way)));
+        out.extend(self.left_out.iter().cloned());
+        out
+    }
+
+    /// What each training took, and what its network finds.
+    fn trainings(&self, way: &Way) -> Vec<String> {
+        let Some(course) = way.course else { return vec![] };
+        let mut out = vec![format!("{}: {}", way.title(), training::about(course)), String::new()];
+        let known = self.known();
+        out.push(format!(
+            "| seed | epochs | evaluated in training | minutes of training | met in training | at the {known} | \
+             evaluations until then, mean | most |"
+        ));
+        out.push(format!("|{}", "---:|".repeat(8)));
+        for seed in 0..way.seeds(self.limits) {
+            let learned = match self.runs.training(&course.key(seed)) {
+                Some(t) => {
+                    let Training { epochs, evaluations, met, of, seconds, .. } = t;
+                    format!("{epochs} | {evaluations} | {:.1} | {met} of {of}", seconds / 60.0)
+                }
+                None => "– | – | – | –".to_string(),
+            };
+            let found = self.tasks.iter().filter_map(|t| Some((t.known?, self.runs.one(t, way, self.limits, seed)?)));
+            let took: Vec<f64> = found.filter_map(|(known, run)| until(run, known)).collect();
+            let most = took.iter().copied().fold(0.0, f64::max);
+            let (met, of) = (took.len(), self.tasks.len());
+            out.push(format!("| {seed} | {learned} | {met} of {of} | {:.0} | {most:.0} |", mean(took.into_iter())));
         }
         out.push(String::new());
         out

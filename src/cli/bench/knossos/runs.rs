@@ -1,12 +1,15 @@
 //! One search of one definition becomes a line of a file; what stands there is not run again.
 
+use super::pages::SAME;
+use super::training::{Course, Training};
 use crate::ad;
 use crate::cost::{Costing, Model};
 use crate::derive::record::hash;
 use crate::diag::{Diagnostic, Result, Source};
 use crate::ir::{Def, Program};
 use crate::pipeline::{self, Options, prepare};
-use crate::rewrite::agent::optimize::Settings;
+use crate::rewrite::agent::optimize::{Best, Settings};
+use crate::rewrite::agent::value::{Network, train};
 use crate::rewrite::agent::{Agent, Bind, Engine, bindings};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::inline::recursive;
@@ -43,6 +46,13 @@ pub struct Task<'a> {
     pub known: Option<f64>,
 }
 
+impl<'a> Task<'a> {
+    /// What a network learns of it.
+    pub fn learned(&self) -> train::Task<'a> {
+        train::Task { program: self.program, def: self.def }
+    }
+}
+
 /// A way to search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Way {
@@ -52,12 +62,14 @@ pub struct Way {
     pub bind: Bind,
     /// Whether there are two phases.
     pub phased: bool,
+    /// What the network that guides it has learned from.
+    pub course: Option<Course>,
 }
 
 impl Way {
     /// Equality saturation.
     pub fn egraph() -> Way {
-        Way { engine: pipeline::Engine::Egraph, bind: Bind::Placed, phased: false }
+        Way { engine: pipeline::Engine::Egraph, bind: Bind::Placed, phased: false, course: None }
     }
 
     /// Equality saturation, and A* after it.
@@ -70,20 +82,32 @@ impl Way {
         let all = [Engine::Astar, Engine::Mcts, Engine::Beam, Engine::Mb2fbs, Engine::Greedy, Engine::Random];
         let bind = if searched { Bind::Searched } else { Bind::Placed };
         let named = names.iter().filter_map(|n| all.into_iter().find(|e| e.name() == *n));
-        named.map(|e| Way { engine: pipeline::Engine::Agent(e), bind, phased: false }).collect()
+        named.map(|e| Way { engine: pipeline::Engine::Agent(e), bind, ..Way::egraph() }).collect()
+    }
+
+    /// A* with lets searched, guided by a network.
+    pub fn trained(course: Course) -> Way {
+        let (engine, bind) = (pipeline::Engine::Agent(Engine::Astar), Bind::Searched);
+        Way { engine, bind, course: Some(course), ..Way::egraph() }
     }
 
     /// The head of its column.
     pub fn title(&self) -> String {
         let bind = if self.bind == Bind::Searched { ", lets searched" } else { "" };
         let phased = if self.phased { ", two phases" } else { "" };
-        format!("`{}`{bind}{phased}", self.engine.name())
+        let trained = if self.course.is_some() { ", trained" } else { "" };
+        format!("`{}`{bind}{phased}{trained}", self.engine.name())
     }
 
-    /// Whether it goes by chance.
+    /// Whether it goes by chance: that of the search, or that of the training.
     fn chance(&self) -> bool {
         use pipeline::Engine::Agent;
-        matches!(self.engine, Agent(Engine::Random) | Agent(Engine::Mcts))
+        self.course.is_some() || matches!(self.engine, Agent(Engine::Random) | Agent(Engine::Mcts))
+    }
+
+    /// How often it runs.
+    pub fn seeds(&self, limits: Limits) -> u64 {
+        if self.chance() { limits.2 } else { 1 }
     }
 }
 
@@ -113,14 +137,18 @@ pub fn programs() -> Result<Vec<(&'static str, Program)>> {
     PROGRAMS.into_iter().map(read).collect()
 }
 
+/// The text of a program.
+pub fn text(file: &str) -> &'static str {
+    PROGRAMS.iter().find(|(name, _)| *name == file).map_or("", |(_, text)| text)
+}
+
 /// The definitions of a program, with what its `;; cost` lines say of them.
 pub fn tasks<'a>(programs: &'a [(&'static str, Program)], file: &str) -> Vec<Task<'a>> {
     let mut out = vec![];
     for (name, program) in programs.iter().filter(|(name, _)| *name == file) {
         let known = |def: &Def| {
-            let text = PROGRAMS.iter().find(|(n, _)| n == name).map_or("", |(_, text)| text);
             let start = format!(";; cost knossos {} <= ", def.name());
-            text.lines().find_map(|l| l.strip_prefix(&start)?.trim().parse::<f64>().ok())
+            text(name).lines().find_map(|l| l.strip_prefix(&start)?.trim().parse::<f64>().ok())
         };
         // Constants, and what is only there to be run, are nothing to optimize.
         let defs = program.defs.values().filter(|d| d.term().is_some() && !d.params.is_empty());
@@ -134,7 +162,11 @@ pub fn tasks<'a>(programs: &'a [(&'static str, Program)], file: &str) -> Vec<Tas
 pub struct Runs {
     path: PathBuf,
     done: BTreeMap<String, Run>,
+    trainings: BTreeMap<String, Training>,
 }
+
+/// Networks by what they learned from, and the seed.
+pub type Networks = BTreeMap<(Course, u64), Network>;
 
 /// Budget, depth and seeds.
 pub type Limits = (usize, usize, u64);
@@ -145,12 +177,16 @@ impl Runs {
     /// # Errors
     /// The file cannot be read, or a line is no run.
     pub fn open(path: &Path) -> Result<Runs> {
-        let mut done = BTreeMap::new();
+        let (mut done, mut trainings) = (BTreeMap::new(), BTreeMap::new());
         if path.exists() {
             let text = std::fs::read_to_string(path)
                 .map_err(|e| Diagnostic::user(format!("`{}` cannot be read: {e}", path.display())))?;
             let lines: Vec<&str> = text.lines().collect();
             for (k, line) in lines.iter().enumerate() {
+                if let Ok(training) = serde_json::from_str::<Training>(line) {
+                    trainings.insert(training.training.clone(), training);
+                    continue;
+                }
                 match parsed(line) {
                     Some((key, run)) => drop(done.insert(key, run)),
                     None if k + 1 == lines.len() && !text.ends_with('\n') => {}
@@ -161,10 +197,38 @@ impl Runs {
                 }
             }
         }
-        Ok(Runs { path: path.to_path_buf(), done })
+        Ok(Runs { path: path.to_path_buf(), done, trainings })
     }
 
-    /// Makes all runs that are missing.
+    /// The folder of the file.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// A training that is finished.
+    pub fn training(&self, key: &str) -> Option<&Training> {
+        self.trainings.get(key)
+    }
+
+    /// Adds a training.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn trained(&mut self, training: Training) -> Result<()> {
+        let line = format!("{}\n", json!(training));
+        let file = self.appending()?;
+        let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        file.write_all(line.as_bytes()).and_then(|()| file.sync_data()).map_err(|e| self.unwritable(&e))?;
+        self.trainings.insert(training.training.clone(), training);
+        Ok(())
+    }
+
+    /// Whether a way was run on all tasks.
+    pub fn complete_for(&self, tasks: &[Task<'_>], way: &Way, limits: Limits) -> bool {
+        tasks.iter().all(|task| self.of(task, way, limits).len() as u64 == way.seeds(limits))
+    }
+
+    /// Makes all runs that are missing. `networks` are those that guide, by what they learned from and the seed.
     ///
     /// # Errors
     /// A run fails, or the file cannot be written.
@@ -173,6 +237,7 @@ impl Runs {
         tasks: &[Task<'_>],
         ways: &[Way],
         limits: Limits,
+        networks: &Networks,
         note: &(dyn Fn(&str) + Sync),
     ) -> Result<()> {
         let library = Library::shipped()?;
@@ -180,8 +245,7 @@ impl Runs {
         let mut missing = vec![];
         for task in tasks {
             for way in ways {
-                let seeds = if way.chance() { limits.2 } else { 1 };
-                missing.extend((0..seeds).map(|seed| (task, way, seed)));
+                missing.extend((0..way.seeds(limits)).map(|seed| (task, way, seed)));
             }
         }
         missing.retain(|(task, way, seed)| !self.done.contains_key(&key(task, way, limits, *seed)));
@@ -193,7 +257,8 @@ impl Runs {
             .par_iter()
             .map(|(task, way, seed)| {
                 note(&format!("{} by {}", task.def.name(), way.title()));
-                let run = made(task, way, &rules, limits, *seed)?;
+                let network = way.course.and_then(|course| networks.get(&(course, *seed)));
+                let run = made(task, way, network, &rules, limits, *seed)?;
                 let key = key(task, way, limits, *seed);
                 let line = format!("{}\n", object(&key, &run));
                 let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -227,8 +292,12 @@ impl Runs {
 
     /// The runs of a task by a way, one a seed.
     pub fn of(&self, task: &Task<'_>, way: &Way, limits: Limits) -> Vec<&Run> {
-        let seeds = if way.chance() { limits.2 } else { 1 };
-        (0..seeds).filter_map(|seed| self.done.get(&key(task, way, limits, seed))).collect()
+        (0..way.seeds(limits)).filter_map(|seed| self.one(task, way, limits, seed)).collect()
+    }
+
+    /// The run of a task by a way with a seed.
+    pub fn one(&self, task: &Task<'_>, way: &Way, limits: Limits, seed: u64) -> Option<&Run> {
+        self.done.get(&key(task, way, limits, seed))
     }
 }
 
@@ -236,10 +305,18 @@ impl Runs {
 fn key(task: &Task<'_>, way: &Way, (budget, depth, _): Limits, seed: u64) -> String {
     let text = &hash(&task.program.source.text)[..8];
     let (name, def) = (task.file, task.def.name());
-    format!("{name} {text} {def} {} {budget} {depth} {seed}", way.title())
+    let learned = way.course.map_or(String::new(), |course| format!(" after {}", course.identity()));
+    format!("{name} {text} {def} {}{learned} {budget} {depth} {seed}", way.title())
 }
 
-fn made(task: &Task<'_>, way: &Way, rules: &[Compiled<'_>], (budget, depth, _): Limits, seed: u64) -> Result<Run> {
+fn made(
+    task: &Task<'_>,
+    way: &Way,
+    network: Option<&Network>,
+    rules: &[Compiled<'_>],
+    (budget, depth, _): Limits,
+    seed: u64,
+) -> Result<Run> {
     let from = run::seconds();
     let mut costing = Costing::new(task.program, Model::Knossos, &[]);
     let before = costing.def(task.def)?;
@@ -256,13 +333,18 @@ fn made(task: &Task<'_>, way: &Way, rules: &[Compiled<'_>], (budget, depth, _): 
                 budget,
                 depth,
                 seed,
-                value: None,
+                value: network,
                 stop: &|| false,
             };
             let kept = recursive(task.program);
             let start = task.def.term().map(|body| (&task.program.terms, body));
             let agent = start.and_then(|start| Agent::new(task.program, &kept, task.def, start, &settings));
-            let best = agent.and_then(|agent| agent.search(&mut costing, &settings));
+            // With a network, which takes long, a search that meets what it looks for in a tenth of the evaluations
+            // is over: more of them would begin with the same ones.
+            let short = Settings { budget: (budget / 10).max(1), ..settings };
+            let met = |best: &Best| task.known.is_some_and(|known| best.cost <= known + SAME);
+            let first = network.and(agent.as_ref()).and_then(|agent| agent.search(&mut costing, &short)).filter(met);
+            let best = first.or_else(|| agent.and_then(|agent| agent.search(&mut costing, &settings)));
             best.map_or((before, 0, vec![]), |best| (best.cost, best.tally.evaluations, best.curve))
         }
         engine => {

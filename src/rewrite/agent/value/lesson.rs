@@ -13,7 +13,7 @@ use crate::rewrite::agent::bindings;
 use crate::rewrite::agent::costs::{Known, TermCost};
 use crate::rewrite::agent::optimize::{self, searched};
 use crate::rewrite::agent::space::{State, TermSpace};
-use crate::rewrite::agent::{Agent, Engine};
+use crate::rewrite::agent::{Agent, Bind, Engine};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::inline::recursive;
 use crate::search::{Cost, Space};
@@ -32,6 +32,8 @@ pub struct Lesson<'a> {
     known: Known,
     /// Terms that were expanded, in order; the root is the first.
     expanded: IndexSet<Id, FxBuildHasher>,
+    /// Whether searches make moves by rules.
+    rules_apply: bool,
 }
 
 /// Moves of one random walk.
@@ -52,7 +54,7 @@ impl<'a> Lesson<'a> {
         let start = (&task.program.terms, task.def.term()?);
         let agent = Agent::new(task.program, &recursive(task.program), task.def, start, &of(settings, rules, None))?;
         let (known, expanded) = Default::default();
-        Some(Lesson { task, rules, settings: *settings, agent, known, expanded })
+        Some(Lesson { task, rules, settings: *settings, agent, known, expanded, rules_apply: true })
     }
 
     /// What the definition costs as it is.
@@ -93,6 +95,19 @@ impl<'a> Lesson<'a> {
         self.searched(engine, (budget, depth), network, seed)
     }
 
+    /// Searches by moves of bindings alone, without a network, and keeps what was expanded; how many states were
+    /// evaluated.
+    pub fn bind(&mut self) -> usize {
+        let Settings { binding, depth, bind, .. } = self.settings;
+        if binding == 0 || bind == Bind::Placed {
+            return 0;
+        }
+        self.rules_apply = false;
+        let found = self.searched(Engine::Astar, (binding, depth), None, 0);
+        self.rules_apply = true;
+        found.evaluations
+    }
+
     /// Walks at random from the definition, from the cheapest state, and from any, and keeps what was met: a
     /// search goes only where it expects something, and would never learn that there is more elsewhere.
     pub fn explore(&mut self, rng: &mut StdRng) -> usize {
@@ -124,7 +139,7 @@ impl<'a> Lesson<'a> {
     ) -> Searched {
         let settings = optimize::Settings { engine, budget, depth, seed, ..of(&self.settings, self.rules, network) };
         let known = std::mem::take(&mut self.expanded);
-        let watched = Watched { space: self.agent.space(), expanded: RefCell::new(known) };
+        let watched = Watched { space: self.agent.space(), rules: self.rules_apply, expanded: RefCell::new(known) };
         let mut costing = Costing::new(self.task.program, settings.model, &[]);
         let mut cost = self.agent.cost(&mut costing, network, std::mem::take(&mut self.known));
         let found = searched(&watched, &mut Watching(&mut cost), &settings);
@@ -237,6 +252,8 @@ pub(super) fn of<'a>(
 /// A space that remembers which states were expanded.
 struct Watched<'s, 'a> {
     space: &'s TermSpace<'a>,
+    /// Whether moves are made by rules.
+    rules: bool,
     expanded: RefCell<IndexSet<Id, FxBuildHasher>>,
 }
 
@@ -249,7 +266,12 @@ impl Space for Watched<'_, '_> {
     }
 
     fn moves(&self, at: &State) -> Vec<u32> {
-        let moves = self.space.moves(at);
+        let mut moves = self.space.moves(at);
+        if !self.rules {
+            let mut rewrites = self.space.rewrites.borrow_mut();
+            let all = rewrites.of(at.id);
+            moves.retain(|k| rewrites.binds(&all[*k as usize]));
+        }
         if !moves.is_empty() {
             self.expanded.borrow_mut().insert(at.id);
         }

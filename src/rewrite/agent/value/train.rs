@@ -103,6 +103,10 @@ pub struct Settings {
     pub budget: usize,
     /// States that random walks from known ones evaluate at most, after each search.
     pub walks: usize,
+    /// States that the first search of a program evaluates at most by moves of bindings alone, before any other;
+    /// none where this is 0, or bindings are placed. To name what stands twice takes five moves and more, of which
+    /// each makes the term dearer: a walk at random hardly ever makes them, and what never was met is not learned.
+    pub binding: usize,
     /// Moves that a search makes at most.
     pub depth: usize,
     /// Moves that the network tells apart: those of its setting.
@@ -132,6 +136,7 @@ impl Settings {
             engine: Engine::Astar,
             budget: 1000,
             walks: 200,
+            binding: 0,
             depth: 30,
             steps: Setting::small().steps,
             bind: Bind::Placed,
@@ -276,6 +281,7 @@ impl<'a, F: Fit> Trainer<'a, F> {
                 lesson.forget();
             }
             let known = lesson.len();
+            evaluations += if known == 0 { lesson.bind() } else { 0 };
             // The first network has learned nothing: there is no need to ask it.
             let network = (epoch > 1).then_some(&self.network);
             let found = lesson.search(network, rng.random());

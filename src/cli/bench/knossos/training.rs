@@ -1,0 +1,193 @@
+//! Networks that experiments train: each becomes a file of weights beside the runs, and a line among them. A
+//! training that was interrupted goes on where it was.
+
+use super::pages::SAME;
+use super::runs::{self, Runs, Task};
+use crate::data::{self, Output};
+use crate::derive::record::hash;
+use crate::diag::Result;
+use crate::ir::Program;
+use crate::pipeline::prepare;
+use crate::rewrite::agent::Bind;
+use crate::rewrite::agent::value::train::{self, EpochReport, Settings, Trainer};
+use crate::rewrite::agent::value::{Network, Setting, weights};
+use crate::rules::{Level, Library};
+use crate::run;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// What a network learns from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Course {
+    /// The eight arithmetic expressions that it is tested on
+    Arithmetic,
+    /// The 36 expressions in other contexts than those that it is tested on
+    Sharing,
+}
+
+/// Epochs at most, as in the paper (Section 4.1).
+const EPOCHS: usize = 40;
+/// A training ends early once all searches of so many epochs in a row met the least cost that is known.
+const SETTLED: usize = 3;
+
+impl Course {
+    /// The name of its files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Course::Arithmetic => "arithmetic",
+            Course::Sharing => "sharing",
+        }
+    }
+
+    /// The definitions.
+    fn tasks<'a>(self, programs: &'a [(&'static str, Program)]) -> Vec<Task<'a>> {
+        let mut tasks = runs::tasks(programs, self.name());
+        tasks.retain(|t| self != Course::Sharing || t.def.name().starts_with("train"));
+        tasks
+    }
+
+    /// How it is learned.
+    fn settings(self, seed: u64) -> Settings {
+        let common = Settings {
+            bind: Bind::Searched,
+            depth: 10,
+            budget: 500,
+            walks: 200,
+            binding: 1000,
+            seed,
+            ..Settings::standard()
+        };
+        match self {
+            Course::Arithmetic => Settings { programs: 8, ..common },
+            Course::Sharing => Settings { programs: 6, ..common },
+        }
+    }
+
+    /// What tells courses apart: other settings or expressions make another one.
+    pub fn identity(self) -> String {
+        let of = format!("{EPOCHS} {SETTLED} {:?} {:?}", self.settings(0), runs::text(self.name()));
+        format!("{}-{}", self.name(), &hash(&of)[..8])
+    }
+
+    /// What tells trainings apart.
+    pub fn key(self, seed: u64) -> String {
+        format!("{}-{seed}", self.identity())
+    }
+
+    /// The name of the file of the weights of a training.
+    pub fn file(self, seed: u64) -> String {
+        format!("knossos-{}.safetensors", self.key(seed))
+    }
+}
+
+/// How a training went.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Training {
+    /// What tells it from others.
+    pub training: String,
+    /// Epochs made.
+    pub epochs: usize,
+    /// States that searches and walks evaluated.
+    pub evaluations: usize,
+    /// Definitions whose least known cost was met.
+    pub met: usize,
+    /// Definitions that were learned from.
+    pub of: usize,
+    /// Seconds of the process that ended it.
+    pub seconds: f64,
+}
+
+/// Whether this build can train.
+pub const POSSIBLE: bool = cfg!(feature = "torch");
+
+/// How networks learn, for the page.
+pub fn about(course: Course) -> String {
+    let Settings { budget, walks, binding, programs, states, passes, .. } = course.settings(0);
+    let width = Setting::small().width;
+    format!(
+        "Networks of width {width}, at most {EPOCHS} epochs, fewer once the searches of {SETTLED} in a row meet the \
+         least cost of all that they search. An epoch searches {programs} expressions with {budget} evaluations each, \
+         walks at random for {walks} more, and goes {passes} times through at most {states} states. The first search \
+         of each expression makes moves of bindings alone, {binding} evaluations."
+    )
+}
+
+/// The network of a course and a seed: read where it was trained before, trained where that is possible, and
+/// nothing where it is not.
+///
+/// # Errors
+/// Files of the folder cannot be read or written, or hold something else.
+pub fn network(
+    course: Course,
+    seed: u64,
+    programs: &[(&'static str, Program)],
+    runs: &mut Runs,
+    note: &(dyn Fn(&str) + Sync),
+) -> Result<Option<Network>> {
+    let path = runs.folder().join(course.file(seed));
+    if path.exists() {
+        return weights::read(&path).map(Some);
+    }
+    if !POSSIBLE {
+        return Ok(None);
+    }
+    let tasks = course.tasks(programs);
+    let (network, training) = trained(course, seed, &tasks, &path, note)?;
+    runs.trained(training)?;
+    Ok(Some(network))
+}
+
+fn trained(
+    course: Course,
+    seed: u64,
+    tasks: &[Task<'_>],
+    path: &Path,
+    note: &(dyn Fn(&str) + Sync),
+) -> Result<(Network, Training)> {
+    let from = run::seconds();
+    let library = Library::shipped()?;
+    let rules = prepare(&library, Level::Real)?;
+    let settings = course.settings(seed);
+    let setting = Setting { steps: settings.steps, ..Setting::small() };
+    let first = Network::new(setting, seed);
+    let fit = train::fit(&first, train::rate(setting.width))?;
+    let learned: Vec<train::Task<'_>> = tasks.iter().map(Task::learned).collect();
+    let mut trainer = Trainer::new(&learned, &rules, settings, fit)?;
+    let beside = PathBuf::from(format!("{}.training", path.display()));
+    if beside.exists() {
+        trainer.resume(&beside.display().to_string(), &data::bytes(&beside)?)?;
+    }
+    let missed = |costs: &[(usize, f64)]| {
+        costs.iter().filter(|(k, cost)| tasks[*k].known.is_some_and(|known| *cost > known + SAME)).count()
+    };
+    let settled = |reports: &[EpochReport]| {
+        reports.len() >= SETTLED && reports[reports.len() - SETTLED..].iter().all(|r| missed(&r.costs) == 0)
+    };
+    while trainer.reports().len() < EPOCHS && !settled(trainer.reports()) {
+        let r = trainer.epoch();
+        Output::at(&beside)?.bytes(&trainer.checkpoint()?)?;
+        let met = r.costs.len() - missed(&r.costs);
+        note(&format!(
+            "{} {seed}, epoch {}: {met} of {} met, loss {:.5}, {:.0} s",
+            course.name(),
+            r.epoch,
+            r.costs.len(),
+            r.loss,
+            run::seconds() - from
+        ));
+    }
+    Output::at(path)?.bytes(&weights::bytes(trainer.network())?)?;
+    // The weights are complete; where this file stays it is written over, or goes on from its end.
+    let _ = std::fs::remove_file(&beside);
+    let reports = trainer.reports();
+    let best: Vec<(usize, f64)> = reports.last().map_or(vec![], |r| r.best.iter().copied().enumerate().collect());
+    let training = Training {
+        training: course.key(seed),
+        epochs: reports.len(),
+        evaluations: reports.iter().map(|r| r.evaluations).sum(),
+        met: best.len() - missed(&best),
+        of: tasks.len(),
+        seconds: ((run::seconds() - from) * 10.0).round() / 10.0,
+    };
+    Ok((trainer.network().clone(), training))
+}
