@@ -104,9 +104,8 @@ fn trained_columns_come_from_weights_or_from_runs() {
     assert_eq!(table(&page()), table(&with));
     // A line of a training is a record like any other.
     let name = files[0].file_stem().unwrap().to_str().unwrap().strip_prefix("knossos-").unwrap();
-    let training = format!(
-        "{{\"training\":\"{name}\",\"epochs\":7,\"evaluations\":1234,\"met\":8,\"of\":8,\"seconds\":90.0}}\n"
-    );
+    let training =
+        format!("{{\"training\":\"{name}\",\"epochs\":7,\"evaluations\":1234,\"met\":8,\"of\":8,\"seconds\":90.0}}\n");
     std::fs::write(dir.path().join("knossos.jsonl"), records + &training).unwrap();
     assert!(page().contains("| 0 | 7 | 1234 | 1.5 | 8 of 8 |"), "{}", page());
 }

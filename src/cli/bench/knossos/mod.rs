@@ -13,8 +13,10 @@ use crate::data::Output;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::Program;
 use clap::ValueEnum;
+use rayon::prelude::*;
 use runs::{Limits, Networks, Runs, Task, Way};
 use std::path::Path;
+use std::sync::Mutex;
 use training::Course;
 
 /// An experiment.
@@ -162,8 +164,11 @@ fn possible(
     for way in ways {
         let mut missing = vec![];
         if let Some(course) = way.course.filter(|_| !runs.complete_for(tasks, &way, limits)) {
-            for seed in 0..limits.2 {
-                match training::network(course, seed, programs, runs, note)? {
+            let shared = Mutex::new(&mut *runs);
+            let network = |seed: u64| (seed, training::network(course, seed, programs, &shared, note));
+            let made: Vec<_> = (0..limits.2).into_par_iter().map(network).collect();
+            for (seed, network) in made {
+                match network? {
                     Some(network) => drop(networks.insert((course, seed), network)),
                     None => missing.push(format!("`{}`", course.file(seed))),
                 }
