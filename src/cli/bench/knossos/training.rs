@@ -51,7 +51,7 @@ impl Course {
     fn epochs(self) -> usize {
         match self {
             Course::Arithmetic => 40,
-            Course::Sharing => 24,
+            Course::Sharing => 20,
         }
     }
 
@@ -72,7 +72,7 @@ impl Course {
         };
         match self {
             Course::Arithmetic => Settings { programs: 8, ..common },
-            Course::Sharing => Settings { programs: 6, ..common },
+            Course::Sharing => Settings { programs: 6, binding: 3000, ..common },
         }
     }
 
