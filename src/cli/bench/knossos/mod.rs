@@ -13,8 +13,10 @@ use crate::data::Output;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::Program;
 use clap::ValueEnum;
+use rayon::prelude::*;
 use runs::{Limits, Networks, Runs, Task, Way};
 use std::path::Path;
+use std::sync::Mutex;
 use training::Course;
 
 /// An experiment.
@@ -161,24 +163,31 @@ fn possible(
     let (mut networks, mut out, mut left_out) = (Networks::new(), vec![], vec![]);
     for way in ways {
         let mut missing = vec![];
-        if let Some(course) = way.course.filter(|_| !runs.complete_for(tasks, &way, limits)) {
-            for seed in 0..limits.2 {
-                match training::network(course, seed, programs, runs, note)? {
+        let complete = (0..way.seeds(limits)).all(|seed| runs.has(tasks, &way, limits, seed));
+        if let Some(course) = way.course.filter(|_| !complete) {
+            let shared = Mutex::new(&mut *runs);
+            let network = |seed: u64| (seed, training::network(course, seed, programs, &shared, note));
+            let made: Vec<_> = (0..limits.2).into_par_iter().map(network).collect();
+            for (seed, network) in made {
+                match network? {
                     Some(network) => drop(networks.insert((course, seed), network)),
+                    None if runs.has(tasks, &way, limits, seed) => {}
                     None => missing.push(format!("`{}`", course.file(seed))),
                 }
             }
         }
-        if missing.is_empty() {
-            out.push(way);
-            continue;
+        if !missing.is_empty() {
+            left_out.push(format!(
+                "Of {} some runs are left out: this build cannot train (it is without the feature `torch`), and there \
+                 is no {}.",
+                way.title(),
+                missing.join(", ")
+            ));
+            left_out.push(String::new());
         }
-        left_out.push(format!(
-            "Left out is {}: this build cannot train (it is without the feature `torch`), and there is no {}.",
-            way.title(),
-            missing.join(", ")
-        ));
-        left_out.push(String::new());
+        if missing.len() < limits.2 as usize {
+            out.push(way);
+        }
     }
     Ok((networks, out, left_out))
 }

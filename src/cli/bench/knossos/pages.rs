@@ -127,6 +127,9 @@ impl Page<'_> {
                 }
                 None => "– | – | – | –".to_string(),
             };
+            if !self.runs.has(self.tasks, way, self.limits, seed) {
+                continue;
+            }
             let found = self.tasks.iter().filter_map(|t| Some((t.known?, self.runs.one(t, way, self.limits, seed)?)));
             let took: Vec<f64> = found.filter_map(|(known, run)| until(run, known)).collect();
             let most = took.iter().copied().fold(0.0, f64::max);

@@ -223,12 +223,13 @@ impl Runs {
         Ok(())
     }
 
-    /// Whether a way was run on all tasks.
-    pub fn complete_for(&self, tasks: &[Task<'_>], way: &Way, limits: Limits) -> bool {
-        tasks.iter().all(|task| self.of(task, way, limits).len() as u64 == way.seeds(limits))
+    /// Whether a way was run on all tasks with a seed.
+    pub fn has(&self, tasks: &[Task<'_>], way: &Way, limits: Limits, seed: u64) -> bool {
+        tasks.iter().all(|task| self.one(task, way, limits, seed).is_some())
     }
 
-    /// Makes all runs that are missing. `networks` are those that guide, by what they learned from and the seed.
+    /// Makes all runs that are missing. `networks` are those that guide, by what they learned from and the seed; a run
+    /// whose network is not there is not made.
     ///
     /// # Errors
     /// A run fails, or the file cannot be written.
@@ -249,6 +250,7 @@ impl Runs {
             }
         }
         missing.retain(|(task, way, seed)| !self.done.contains_key(&key(task, way, limits, *seed)));
+        missing.retain(|(_, way, seed)| way.course.is_none_or(|course| networks.contains_key(&(course, *seed))));
         if missing.is_empty() {
             return Ok(());
         }

@@ -15,6 +15,7 @@ use crate::rules::{Level, Library};
 use crate::run;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// What a network learns from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -25,8 +26,8 @@ pub enum Course {
     Sharing,
 }
 
-/// Epochs at most, as in the paper (Section 4.1).
-const EPOCHS: usize = 40;
+/// How far a step of learning goes.
+const RATE: f64 = 0.0015;
 /// A training ends early once all searches of so many epochs in a row met the least cost that is known.
 const SETTLED: usize = 3;
 
@@ -46,26 +47,38 @@ impl Course {
         tasks
     }
 
+    /// Epochs at most: in the paper 40 (Section 4.1).
+    fn epochs(self) -> usize {
+        match self {
+            Course::Arithmetic => 40,
+            Course::Sharing => 20,
+        }
+    }
+
     /// How it is learned.
     fn settings(self, seed: u64) -> Settings {
         let common = Settings {
             bind: Bind::Searched,
             depth: 10,
-            budget: 500,
-            walks: 200,
+            budget: 300,
+            walks: 100,
             binding: 1000,
+            even: true,
+            above: true,
+            states: 1500,
+            passes: 3,
             seed,
             ..Settings::standard()
         };
         match self {
             Course::Arithmetic => Settings { programs: 8, ..common },
-            Course::Sharing => Settings { programs: 6, ..common },
+            Course::Sharing => Settings { programs: 6, binding: 3000, ..common },
         }
     }
 
     /// What tells courses apart: other settings or expressions make another one.
     pub fn identity(self) -> String {
-        let of = format!("{EPOCHS} {SETTLED} {:?} {:?}", self.settings(0), runs::text(self.name()));
+        let of = format!("{} {SETTLED} {RATE} {:?} {:?}", self.epochs(), self.settings(0), runs::text(self.name()));
         format!("{}-{}", self.name(), &hash(&of)[..8])
     }
 
@@ -103,9 +116,9 @@ pub const POSSIBLE: bool = cfg!(feature = "torch");
 /// How networks learn, for the page.
 pub fn about(course: Course) -> String {
     let Settings { budget, walks, binding, programs, states, passes, .. } = course.settings(0);
-    let width = Setting::small().width;
+    let (width, epochs) = (Setting::small().width, course.epochs());
     format!(
-        "Networks of width {width}, at most {EPOCHS} epochs, fewer once the searches of {SETTLED} in a row meet the \
+        "Networks of width {width}, at most {epochs} epochs, fewer once the searches of {SETTLED} in a row meet the \
          least cost of all that they search. An epoch searches {programs} expressions with {budget} evaluations each, \
          walks at random for {walks} more, and goes {passes} times through at most {states} states. The first search \
          of each expression makes moves of bindings alone, {binding} evaluations."
@@ -121,10 +134,11 @@ pub fn network(
     course: Course,
     seed: u64,
     programs: &[(&'static str, Program)],
-    runs: &mut Runs,
+    runs: &Mutex<&mut Runs>,
     note: &(dyn Fn(&str) + Sync),
 ) -> Result<Option<Network>> {
-    let path = runs.folder().join(course.file(seed));
+    let locked = || runs.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = locked().folder().join(course.file(seed));
     if path.exists() {
         return weights::read(&path).map(Some);
     }
@@ -133,7 +147,7 @@ pub fn network(
     }
     let tasks = course.tasks(programs);
     let (network, training) = trained(course, seed, &tasks, &path, note)?;
-    runs.trained(training)?;
+    locked().trained(training)?;
     Ok(Some(network))
 }
 
@@ -150,7 +164,7 @@ fn trained(
     let settings = course.settings(seed);
     let setting = Setting { steps: settings.steps, ..Setting::small() };
     let first = Network::new(setting, seed);
-    let fit = train::fit(&first, train::rate(setting.width))?;
+    let fit = train::fit(&first, RATE)?;
     let learned: Vec<train::Task<'_>> = tasks.iter().map(Task::learned).collect();
     let mut trainer = Trainer::new(&learned, &rules, settings, fit)?;
     let beside = PathBuf::from(format!("{}.training", path.display()));
@@ -163,17 +177,18 @@ fn trained(
     let settled = |reports: &[EpochReport]| {
         reports.len() >= SETTLED && reports[reports.len() - SETTLED..].iter().all(|r| missed(&r.costs) == 0)
     };
-    while trainer.reports().len() < EPOCHS && !settled(trainer.reports()) {
+    while trainer.reports().len() < course.epochs() && !settled(trainer.reports()) {
         let r = trainer.epoch();
         Output::at(&beside)?.bytes(&trainer.checkpoint()?)?;
         let met = r.costs.len() - missed(&r.costs);
         note(&format!(
-            "{} {seed}, epoch {}: {met} of {} met, loss {:.5}, {:.0} s",
+            "{} {seed}, epoch {}: {met} of {} met, loss {:.5}, {:.0} s, unseen {:.5}",
             course.name(),
             r.epoch,
             r.costs.len(),
             r.loss,
-            run::seconds() - from
+            run::seconds() - from,
+            r.unseen
         ));
     }
     Output::at(path)?.bytes(&weights::bytes(trainer.network())?)?;

@@ -127,6 +127,13 @@ pub struct Settings {
     pub passes: usize,
     /// States in a batch.
     pub batch: usize,
+    /// Whether as many states are learned from at each distance from the best one of their program; else all states
+    /// are alike, and those on the way to the best one, which are few, are hardly ever seen.
+    pub even: bool,
+    /// Whether what is learned is the fall of what a state costs over the best one of its program, rather than that
+    /// of its cost: then it is great wherever the best state is in reach, though it be little cheaper. Costs near 10
+    /// that fall by 1 are else lost in the errors of costs that fall to 0.
+    pub above: bool,
 }
 
 impl Settings {
@@ -147,6 +154,8 @@ impl Settings {
             states: 1500,
             passes: 2,
             batch: 16,
+            even: false,
+            above: false,
         }
     }
 }
@@ -178,6 +187,8 @@ const TERMS: usize = 8_000_000;
 const HELD_BACK: u64 = 10;
 /// Added to costs before their ratio is taken, so that a cost of 0 has one.
 const SOME: f64 = 0.1;
+/// Costs no further apart are equal.
+const NEAR: f64 = 1e-6;
 
 /// A training under way.
 pub struct Trainer<'a, F: Fit> {
@@ -274,6 +285,10 @@ impl<'a, F: Fit> Trainer<'a, F> {
         }
         let share = TERMS / self.lessons.len();
         let (mut costs, mut evaluations) = (vec![], 0);
+        // All at once: the first epochs would else learn of few programs by heart.
+        for lesson in self.lessons.iter_mut().filter(|lesson| lesson.len() == 0) {
+            evaluations += lesson.bind();
+        }
         let mut states = vec![];
         for k in chosen {
             let lesson = &mut self.lessons[k];
@@ -281,7 +296,6 @@ impl<'a, F: Fit> Trainer<'a, F> {
                 lesson.forget();
             }
             let known = lesson.len();
-            evaluations += if known == 0 { lesson.bind() } else { 0 };
             // The first network has learned nothing: there is no need to ask it.
             let network = (epoch > 1).then_some(&self.network);
             let found = lesson.search(network, rng.random());
@@ -290,7 +304,11 @@ impl<'a, F: Fit> Trainer<'a, F> {
             evaluations += found.evaluations + lesson.explore(&mut rng);
             states.extend((known..lesson.len()).map(|state| (k, state)));
         }
-        let (learned, held_back) = self.experience(states, &mut rng);
+        let chosen = match self.settings.even {
+            true => self.evenly(&mut rng),
+            false => self.anywhere(states, &mut rng),
+        };
+        let (learned, held_back) = self.experience(chosen);
         let loss = self.learn(&learned, &mut rng);
         self.network = self.fit.network();
         let unseen = self.loss(&held_back);
@@ -301,9 +319,31 @@ impl<'a, F: Fit> Trainer<'a, F> {
         report
     }
 
-    /// States to learn from, and some that are only looked at: new ones, and as many old ones as there is room
-    /// for, at least half.
-    fn experience(&mut self, mut new: Vec<(usize, usize)>, rng: &mut StdRng) -> (Vec<Sample>, Vec<Sample>) {
+    /// States to learn from: as many of each number of moves from the best state of their program, and of those
+    /// from which it is not met.
+    fn evenly(&mut self, rng: &mut StdRng) -> BTreeSet<(usize, usize)> {
+        let mut strata: Vec<Vec<(usize, usize)>> = vec![vec![]; self.settings.steps + 2];
+        for (k, lesson) in self.lessons.iter_mut().enumerate() {
+            let all = lesson.least(None);
+            let best = all.iter().flat_map(|costs| costs.get(1)).copied().fold(self.best[k], f64::min);
+            self.best[k] = best;
+            for (state, costs) in all.iter().enumerate() {
+                let far = costs.iter().position(|cost| *cost <= best + NEAR).unwrap_or(costs.len());
+                strata[far].push((k, state));
+            }
+        }
+        strata.retain(|states| !states.is_empty());
+        let share = self.settings.states.div_ceil(strata.len().max(1));
+        let mut chosen = BTreeSet::new();
+        for mut states in strata {
+            let (some, _) = states.partial_shuffle(rng, share);
+            chosen.extend(some.iter().copied());
+        }
+        chosen
+    }
+
+    /// States to learn from: new ones, and as many old ones as there is room for, at least half.
+    fn anywhere(&self, mut new: Vec<(usize, usize)>, rng: &mut StdRng) -> BTreeSet<(usize, usize)> {
         let all: usize = self.lessons.iter().map(Lesson::len).sum();
         let most = self.settings.states.min(all);
         new.shuffle(rng);
@@ -320,6 +360,11 @@ impl<'a, F: Fit> Trainer<'a, F> {
                 at -= lesson.len();
             }
         }
+        chosen
+    }
+
+    /// What is known of states to learn from, and of some that are only looked at.
+    fn experience(&mut self, chosen: BTreeSet<(usize, usize)>) -> (Vec<Sample>, Vec<Sample>) {
         let (mut learned, mut held_back) = (vec![], vec![]);
         let mut least: Option<(usize, Vec<Vec<f64>>)> = None;
         for (k, state) in chosen {
@@ -334,7 +379,8 @@ impl<'a, F: Fit> Trainer<'a, F> {
             if graph.is_empty() {
                 continue;
             }
-            let sample = Sample { graph, rates: rates(&costs[state]) };
+            let from = if self.settings.above { self.best[k] } else { 0.0 };
+            let sample = Sample { graph, rates: rates(&costs[state], from) };
             match mixed(k, state) % HELD_BACK {
                 0 => held_back.push(sample),
                 _ => learned.push(sample),
@@ -382,9 +428,11 @@ fn together<'s>(samples: impl Iterator<Item = &'s Sample> + Clone, steps: usize)
     (batch, rates)
 }
 
-/// The rates at which the cost falls within 1, 2, … moves, where the least costs within 0, 1, … are these.
-fn rates(least: &[f64]) -> Vec<f32> {
-    let rate = |(k, cost): (usize, &f64)| ((least[0] + SOME) / (cost + SOME)).ln().max(0.0) / k as f64;
+/// The rates at which the cost above another one falls within 1, 2, … moves, where the least costs within 0, 1, …
+/// are these.
+fn rates(least: &[f64], from: f64) -> Vec<f32> {
+    let above = |cost: f64| (cost - from).max(0.0) + SOME;
+    let rate = |(k, cost): (usize, &f64)| (above(least[0]) / above(*cost)).ln().max(0.0) / k as f64;
     least.iter().enumerate().skip(1).map(|one| rate(one) as f32).collect()
 }
 
