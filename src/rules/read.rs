@@ -52,7 +52,8 @@ fn one(tree: &Tree, source: &Arc<Source>, at: usize, parts: &[usize]) -> Result<
 fn attributes_of(tree: &Tree, attributes: &[usize], rule: &mut Rule) -> Result<()> {
     for pair in attributes.chunks(2) {
         let [key, value] = pair else {
-            return Err(error(tree, pair[0], "an attribute without a value", "here"));
+            let hint = "attributes come in pairs; a second condition has a `:when` of its own";
+            return Err(error(tree, pair[0], "an attribute without a value", hint));
         };
         match tree.name(*key) {
             Some(":level") => match tree.name(*value).and_then(Level::named) {
