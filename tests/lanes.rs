@@ -164,3 +164,29 @@ fn equal_loops_run_once() {
     let all: Vec<Vec<Json>> = (1..12).map(|n| vec![d.floats(n)]).collect();
     assert_eq!(agree(&program, "twice", &all), 0);
 }
+
+/// Protects: functions of vectors, and of single numbers, have the bits of the interpreter's, at the ends as well.
+#[test]
+fn functions_of_vectors_are_those_of_numbers() {
+    let program = read(
+        r"
+(def all (Vec (Tuple Float Float Float)) ((x : (Vec Float) n) (y : (Vec Float) n))
+  (build n (lam (i : Integer)
+    (let (z (div (index i x) (index i y))) (tuple (exp z) (log z) (tanh z))))))
+(def alone (Tuple Float Float Float) ((x : Float) (y : Float))
+  (let (z (div x y)) (tuple (exp z) (log z) (tanh z))))
+",
+    );
+    assert!(loops(&program, "all").contains("in lanes"), "{}", loops(&program, "all"));
+    let ends = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, 21.9, 22.1, 709.7, -708.5, 709.8, -745.2, 5e-324, 1e-310, 3.7e-308];
+    let pairs: Vec<(f64, f64)> = ends.iter().flat_map(|x| [0.0, 1.0, -3.0, 1e-300, 1e300].map(|y| (*x, y))).collect();
+    let mut d = StdRng::seed_from_u64(5);
+    let wide: Vec<(f64, f64)> =
+        (0..4096).map(|_| (d.random_range(-1.0..1.0f64), (2.0f64).powi(d.random_range(-12..40)))).collect();
+    for pairs in [&pairs, &wide] {
+        let (x, y): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        agree(&program, "all", &[vec![json!(x), json!(y)]]);
+        let single: Vec<Vec<Json>> = pairs.iter().map(|(x, y)| vec![json!(x), json!(y)]).collect();
+        agree(&program, "alone", &single);
+    }
+}

@@ -1,7 +1,7 @@
 //! A nest becomes a C++17 function that is called with words: scalars, sizes and pointers.
 //!
 //! Text of scalar operations comes from the table of operations; everything that generated code
-//! calls is in `runtime/ks.hpp`. The text keeps the bits of the interpreter under the flags of the
+//! calls is in `runtime/`. The text keeps the bits of the interpreter under the flags of the
 //! toolchain.
 
 use super::lanes;
@@ -10,7 +10,7 @@ use crate::ir::{Lit, Op, Scalar};
 use crate::nest::{Arg, Buf, Expr, Func, Loop, Nest, Slot, Stmt, Var};
 use std::fmt::Write;
 
-const RUNTIME: &str = include_str!("runtime/ks.hpp");
+const RUNTIME: &str = concat!(include_str!("runtime/ks.hpp"), include_str!("runtime/elementary.hpp"));
 
 /// A nest as a complete translation unit.
 pub fn cpp(nest: &Nest) -> String {

@@ -325,6 +325,7 @@ fn direct(op: Op, args: &[String]) -> String {
         Op::Min => format!("({0} < {1} ? {0} : {1})", args[0], args[1]),
         Op::Max => format!("({0} > {1} ? {0} : {1})", args[0], args[1]),
         Op::Select => format!("({} ? {} : {})", args[0], args[1], args[2]),
+        Op::Exp | Op::Log | Op::Tanh => format!("ks::{}({})", op.row().name, args[0]),
         Op::BoolToFloat => format!("({} ? ks::all(1.0) : ks::all(0.0))", args[0]),
         _ => format!("__builtin_convertvector({}, ks::Floats)", args[0]),
     }

@@ -2,6 +2,7 @@
 //!
 //! Nothing here gives names a meaning (that is `types`) or evaluates terms (that is `eval`).
 
+pub mod elementary;
 pub mod head;
 pub mod lit;
 pub mod names;

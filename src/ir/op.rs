@@ -1,8 +1,9 @@
 //! The table of scalar operations: one row says everything that any layer needs to know of one.
 //!
 //! Evaluation is the meaning; the C++ text must agree with it bit for bit (`-ffp-contract=off`,
-//! `-fwrapv`, the same libm). Derivatives are source text over `a`, `b` and the result `r`.
+//! `-fwrapv`, the same libm; `exp`, `log` and `tanh` are the language's own). Derivatives are source text over `a`, `b` and the result `r`.
 
+use super::elementary;
 use super::lit::Lit;
 use super::ty::{Range, Scalar, Ty, TyKind};
 
@@ -165,12 +166,12 @@ rows! {
     Or "or" Bools(2), Cheap, "({0} | {1})", None;
     Not "not" Bools(1), Cheap, "(!{0})", None;
     Select "select" Choice, Cheap, "({0} ? {1} : {2})", Some(&["(if c 1.0 0.0)", "(if c 0.0 1.0)"]);
-    Exp "exp" FloatFn, Transcendental, "::exp{f}({0})", Some(&["r"]);
-    Log "log" FloatFn, Transcendental, "::log{f}({0})", Some(&["(div 1.0 a)"]);
+    Exp "exp" FloatFn, Transcendental, "ks::exp({0})", Some(&["r"]);
+    Log "log" FloatFn, Transcendental, "ks::log({0})", Some(&["(div 1.0 a)"]);
     Sin "sin" FloatFn, Transcendental, "::sin{f}({0})", Some(&["(cos a)"]);
     Cos "cos" FloatFn, Transcendental, "::cos{f}({0})", Some(&["(neg (sin a))"]);
     Tan "tan" FloatFn, Transcendental, "::tan{f}({0})", Some(&["(add 1.0 (mul r r))"]);
-    Tanh "tanh" FloatFn, Transcendental, "::tanh{f}({0})", Some(&["(sub 1.0 (mul r r))"]);
+    Tanh "tanh" FloatFn, Transcendental, "ks::tanh({0})", Some(&["(sub 1.0 (mul r r))"]);
     Sinh "sinh" FloatFn, Transcendental, "::sinh{f}({0})", Some(&["(cosh a)"]);
     Cosh "cosh" FloatFn, Transcendental, "::cosh{f}({0})", Some(&["(sinh a)"]);
     Asin "asin" FloatFn, Transcendental, "::asin{f}({0})", Some(&["(div 1.0 (sqrt (sub 1.0 (mul a a))))"]);
@@ -363,12 +364,12 @@ macro_rules! float_ops {
             Ok($lit(match op {
                 Op::Neg => -a,
                 Op::Abs => a.abs(),
-                Op::Exp => a.exp(),
-                Op::Log => a.ln(),
+                Op::Exp => elementary::exp(a as f64) as $t,
+                Op::Log => elementary::log(a as f64) as $t,
                 Op::Sin => a.sin(),
                 Op::Cos => a.cos(),
                 Op::Tan => a.tan(),
-                Op::Tanh => a.tanh(),
+                Op::Tanh => elementary::tanh(a as f64) as $t,
                 Op::Sinh => a.sinh(),
                 Op::Cosh => a.cosh(),
                 Op::Asin => a.asin(),

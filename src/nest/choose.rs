@@ -78,7 +78,7 @@ impl Costs<'_> {
         let lanes = classify(self.func, l);
         let plain = match &lanes {
             // The compiler makes vectors of these itself.
-            Some(lanes) if l.is_flat() && !l.body.iter().any(|s| matches!(s, Stmt::Check(..))) => {
+            Some(lanes) if l.is_flat() && !needs_lanes(&l.body) => {
                 return trips(l) * each.min(self.lane_block(lanes, &l.body, false) / LANES as f64 + 1.0);
             }
             _ => trips(l) * each + 4.0,
@@ -86,7 +86,7 @@ impl Costs<'_> {
         let Some(lanes) = lanes else { return plain };
         let wide = trips(l) * self.lane_block(&lanes, &l.body, false) / LANES as f64 + 8.0;
         let margin = if in_lanes(&l.body) { 1.0 } else { MARGIN };
-        if wide > margin * plain || !has_sequence(&l.body) {
+        if wide > margin * plain || !needs_lanes(&l.body) {
             return plain;
         }
         clear(&mut l.body);
@@ -147,14 +147,21 @@ impl Costs<'_> {
     }
 }
 
-/// Whether statements have an order that a compiler does not change: loops that carry values, or checks.
-fn has_sequence(stmts: &[Stmt]) -> bool {
+/// Whether statements hold what a compiler makes no vectors of: loops that carry values, checks, and functions that
+/// the language defines itself.
+fn needs_lanes(stmts: &[Stmt]) -> bool {
     stmts.iter().any(|s| match s {
-        Stmt::For(l) => !l.parallel || has_sequence(&l.body),
-        Stmt::If(_, a, b) => has_sequence(a) || has_sequence(b),
+        Stmt::For(l) => !l.parallel || needs_lanes(&l.body),
+        Stmt::If(c, a, b) => calls(c) || needs_lanes(a) || needs_lanes(b),
+        Stmt::Let(_, e) | Stmt::Mut(_, e) | Stmt::Set(_, e) => calls(e),
+        Stmt::Store(_, at, e) => calls(at) || calls(e),
         Stmt::Check(..) => true,
         _ => false,
     })
+}
+
+fn calls(e: &Expr) -> bool {
+    matches!(e, Expr::Op(Op::Exp | Op::Log | Op::Tanh, ..)) || e.kids().iter().any(|k| calls(k))
 }
 
 /// Whether a loop in a block runs in lanes.

@@ -262,7 +262,7 @@ pub fn is_direct(func: &Func, op: Op, ty: Scalar, args: &[Expr]) -> bool {
     let arg = args.first().map_or(ty, |a| func.ty(a));
     match op {
         Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Min | Op::Max => number(ty),
-        Op::Div => ty == Scalar::F64,
+        Op::Div | Op::Exp | Op::Log | Op::Tanh => ty == Scalar::F64,
         Op::Lt | Op::Gt | Op::Lte | Op::Gte | Op::Eq | Op::Ne => fits(arg),
         Op::And | Op::Or | Op::Not | Op::ToFloat | Op::BoolToFloat => true,
         Op::Select => fits(ty),
