@@ -184,8 +184,17 @@ impl Split<'_> {
         let sequence = usize::from(matches!(head, Head::Fold | Head::Scan));
         self.sequences += sequence;
         let body = self.value(last);
+        let mut body = self.e.now(body);
+        if self.sequences > 0
+            && self.e.depth() > inside
+            && matches!(self.e.terms.head(body), Head::Var(0, _))
+            && let Some(value) = self.e.let_value(self.e.depth() - 1)
+        {
+            // What the body comes to is known with its loop.
+            self.e.leave(self.e.depth() - 1);
+            body = value;
+        }
         self.sequences -= sequence;
-        let body = self.e.now(body);
         let body = self.e.close(inside, body);
         self.forget(mark);
         self.env.truncate(scope);
