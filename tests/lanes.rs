@@ -145,6 +145,28 @@ fn the_first_failure_is_found_in_lanes() {
     assert!(failed > 20 && failed < all.len() - 20, "{failed} of {} failed", all.len());
 }
 
+/// Protects: where there are fewer iterations than lanes, the others read, write and fail nothing.
+#[test]
+fn few_iterations_are_the_first_lanes() {
+    let (program, mut d) = (read(PROGRAM), Data(StdRng::seed_from_u64(5)));
+    for name in ["product", "mixed", "chosen"] {
+        let text = daedal::codegen::cpp(&nest::lower(&program, program.named(name)[0]).unwrap());
+        assert!(text.contains("const int64_t live = "), "{name} has no such loop:\n{text}");
+    }
+    let (mut product, mut mixed, mut chosen) = (vec![], vec![], vec![]);
+    for n in 1..10 {
+        product.push(vec![d.rows(n, 3), d.floats(3)]);
+        mixed.push(vec![d.floats(n), json!(5)]);
+        for _ in 0..4 {
+            chosen.push(vec![d.floats(4), d.integers(n, 0, 1), d.integers(n, 1, 2)]);
+            chosen.push(vec![d.floats(9), d.integers(n, -1, 10), d.integers(n, 0, 9)]);
+        }
+    }
+    assert_eq!(agree(&program, "product", &product) + agree(&program, "mixed", &mixed), 0);
+    let failed = agree(&program, "chosen", &chosen);
+    assert!(failed > 10 && failed < chosen.len() - 10, "{failed} of {} failed", chosen.len());
+}
+
 /// Protects: loops cut where a condition changes or a product is asked for its factors keep their order.
 #[test]
 fn split_loops_keep_their_order() {
