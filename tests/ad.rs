@@ -296,3 +296,50 @@ fn digits_of_an_index_are_solved() {
     gives(&made, name, &["[0.0,0.0,0.0,0.0,0.0]", "2", "2", "3.0"], "[3.0,6.0,3.0,6.0,0.0]");
     gives(&made, name, &["[0.0,0.0]", "3", "0", "1.0"], "[0.0,0.0]");
 }
+
+/// Protects: what the steps of folds and scans make is kept for the way back, in nested ones too, and where there
+/// are no steps. Without tables the way back would make each of these up to six times more.
+#[test]
+fn steps_are_not_made_again() {
+    let text = "
+(def scans Float ((w : (Vec (Vec Float)) (l b)) (x : (Vec Float) b) (n : Integer))
+  (let (runs (scan (lam ((s : (Vec (Vec Float))) (t : Integer))
+               (scan (lam ((r : (Vec Float)) (k : Integer))
+                       (build b (lam (i : Integer)
+                         (let (old (mul (index i (index k w)) (index i (index k s))))
+                           (mul (tanh old) (exp (index i r)))))))
+                     x l))
+             (build l (lam (k : Integer) x)) n))
+    (sumbuild n (lam (t : Integer) (sumbuild l (lam (k : Integer) (sum (index k (index t runs)))))))))
+(def folds Float ((w : (Vec (Vec Float)) (l b)) (x : (Vec Float) b) (n : Integer))
+  (sum (fold (lam ((s : (Vec Float)) (t : Float))
+               (let (inner (fold (lam ((r : (Vec Float)) (row : (Vec Float)))
+                                   (build b (lam (i : Integer)
+                                     (mul (tanh (mul (index i row) (index i r))) (exp (index i s))))))
+                                 s w))
+                 (build b (lam (i : Integer) (add t (mul (index i s) (index i inner)))))))
+             x (build n (lam (i : Integer) 0.5)))))";
+    let program = common::read("steps", text).unwrap();
+    for (name, most) in [("scans", 2), ("folds", 4)] {
+        let def = program.named(name)[0];
+        let wrt = floats(def);
+        let wanted =
+            ad::Wanted { fun: def.fun, mode: ad::Mode::Reverse, wrt: wrt.clone(), value: true, checkpoint: false };
+        let (made, fun) = ad::derive(&program, &wanted).unwrap();
+        let printed = print::def(&made.terms, &made.defs[&fun]);
+        for op in ["(tanh ", "(exp "] {
+            let count = printed.matches(op).count();
+            assert!(count <= most, "{name} has {count} times {op}:\n{printed}");
+        }
+        let checked = Checked::new(&program, def, &wrt).unwrap();
+        for [l, b, n] in [[2, 3, 4], [1, 1, 1], [3, 2, 0], [0, 2, 3]] {
+            let row = |k: usize| (0..b).map(|i| 0.1 * (i + k + 1) as f64).collect::<Vec<_>>();
+            let rows: Vec<_> = (0..l).map(row).collect();
+            let words = [format!("{rows:?}"), format!("{:?}", row(4)), n.to_string()];
+            let args = arguments(def, &words.clone()).unwrap();
+            let Some(point) = checked.at(&args, 7).unwrap() else { continue };
+            let good = point.off_difference().is_none_or(|d| d <= check::DIFFERENCE);
+            assert!(good && point.off_modes() <= checked.tolerance(), "{name} {words:?}: {point:?}");
+        }
+    }
+}

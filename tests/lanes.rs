@@ -145,6 +145,28 @@ fn the_first_failure_is_found_in_lanes() {
     assert!(failed > 20 && failed < all.len() - 20, "{failed} of {} failed", all.len());
 }
 
+/// Protects: where there are fewer iterations than lanes, the others read, write and fail nothing.
+#[test]
+fn few_iterations_are_the_first_lanes() {
+    let (program, mut d) = (read(PROGRAM), Data(StdRng::seed_from_u64(5)));
+    for name in ["product", "mixed", "chosen"] {
+        let text = daedal::codegen::cpp(&nest::lower(&program, program.named(name)[0]).unwrap());
+        assert!(text.contains("const int64_t live = "), "{name} has no such loop:\n{text}");
+    }
+    let (mut product, mut mixed, mut chosen) = (vec![], vec![], vec![]);
+    for n in 1..10 {
+        product.push(vec![d.rows(n, 3), d.floats(3)]);
+        mixed.push(vec![d.floats(n), json!(5)]);
+        for _ in 0..4 {
+            chosen.push(vec![d.floats(4), d.integers(n, 0, 1), d.integers(n, 1, 2)]);
+            chosen.push(vec![d.floats(9), d.integers(n, -1, 10), d.integers(n, 0, 9)]);
+        }
+    }
+    assert_eq!(agree(&program, "product", &product) + agree(&program, "mixed", &mixed), 0);
+    let failed = agree(&program, "chosen", &chosen);
+    assert!(failed > 10 && failed < chosen.len() - 10, "{failed} of {} failed", chosen.len());
+}
+
 /// Protects: loops cut where a condition changes or a product is asked for its factors keep their order.
 #[test]
 fn split_loops_keep_their_order() {
@@ -189,4 +211,108 @@ fn functions_of_vectors_are_those_of_numbers() {
         let single: Vec<Vec<Json>> = pairs.iter().map(|(x, y)| vec![json!(x), json!(y)]).collect();
         agree(&program, "alone", &single);
     }
+}
+/// Random loops over `x`, `rows`, `at` and `by`, whose bodies have numbers of several kinds.
+struct Loops(StdRng);
+
+impl Loops {
+    fn pick(&mut self, n: usize) -> usize {
+        self.0.random_range(0..n)
+    }
+
+    /// An integer. Some are out of range of what they index, some are 0 where they divide.
+    fn integer(&mut self, vars: &[&str], depth: usize) -> String {
+        let var = vars[self.pick(vars.len())];
+        if depth == 0 {
+            return var.to_string();
+        }
+        let a = self.integer(vars, depth - 1);
+        match self.pick(9) {
+            0 => format!("(add {a} {})", self.pick(2)),
+            1 => format!("(sub {a} {var})"),
+            2 => format!("(div (add {a} {var}) (add (index i by) 1))"),
+            3 => format!("(mod {a} 4)"),
+            4 => format!("(index (mod {var} n) at)"),
+            5 => format!("(min {a} (sub n 1))"),
+            6 => format!("(argmax n (lam (g : Integer) (mul (index g x) (to_float {var}))))"),
+            _ => a,
+        }
+    }
+
+    fn condition(&mut self, vars: &[&str], depth: usize) -> String {
+        let (a, b) = (self.integer(vars, 1), vars[self.pick(vars.len())]);
+        match self.pick(3) {
+            0 => format!("(lt {a} {b})"),
+            1 => format!("(gte {b} {a})"),
+            _ => format!("(gt {} 0.25)", self.float(vars, depth.min(1))),
+        }
+    }
+
+    fn float(&mut self, vars: &[&str], depth: usize) -> String {
+        let var = vars[self.pick(vars.len())];
+        if depth == 0 {
+            return match self.pick(4) {
+                0 => format!("(to_float {var})"),
+                1 => "(index i x)".to_string(),
+                2 => format!("(index (mod {var} m) (index i rows))"),
+                _ => format!("(index (mod {} n) x)", self.integer(vars, 1)),
+            };
+        }
+        let a = self.float(vars, depth - 1);
+        let name = format!("l{depth}");
+        let inner = [vars, &[name.as_str()]].concat();
+        match self.pick(11) {
+            0 => format!("(add {a} {})", self.float(vars, depth - 1)),
+            1 => format!("(mul {a} {})", self.float(vars, depth - 1)),
+            2 => format!("(div {a} (add 2.5 (tanh {})))", self.float(vars, depth - 1)),
+            3 => format!("(max {a} {})", self.float(vars, depth - 1)),
+            4 => format!("(exp (neg (abs {a})))"),
+            5 => format!("(if {} {a} {})", self.condition(vars, depth - 1), self.float(vars, depth - 1)),
+            6 | 7 => format!("(sumbuild m (lam ({name} : Integer) {}))", self.float(&inner, depth - 1)),
+            8 => format!("(reduce max m (lam ({name} : Integer) {}))", self.float(&inner, depth - 1)),
+            9 => format!(
+                "(let (r{depth} (build m (lam ({name} : Integer) {}))) (sumbuild m (lam (s{depth} : Integer) (mul {a} (index s{depth} r{depth})))))",
+                self.float(&inner, depth - 1)
+            ),
+            _ => format!("(index {} x)", self.integer(vars, 1)),
+        }
+    }
+
+    fn program(&mut self) -> String {
+        let sizes =
+            "((x : (Vec Float) n) (rows : (Vec (Vec Float)) (n m)) (at : (Vec Integer) n) (by : (Vec Integer) n))";
+        let one = self.float(&["i"], 3);
+        let two = self.float(&["i", "j"], 2);
+        let row = self.float(&["i", "j"], 2);
+        format!(
+            "(def f (Tuple (Vec Float) Float (Vec (Vec Float))) {sizes}
+               (tuple (build n (lam (i : Integer) {one}))
+                      (sumbuild (tuple n m) (lam ((i : Integer) (j : Integer)) {two}))
+                      (build n (lam (i : Integer) (build m (lam (j : Integer) {row}))))))"
+        )
+    }
+}
+
+/// Protects: random loops mean natively what they mean in the interpreter, their first failure included, however
+/// they run; at sizes around one vector.
+#[test]
+fn random_loops_agree() {
+    let (mut lanes, mut failed, mut calls) = (0, 0, 0);
+    for seed in 0..24 {
+        let mut loops_of = Loops(StdRng::seed_from_u64(seed));
+        let text = loops_of.program();
+        let (program, mut d) = (read(&text), Data(StdRng::seed_from_u64(100 + seed)));
+        lanes += usize::from(loops(&program, "f").contains("in lanes"));
+        let mut all = vec![];
+        for n in [1usize, 7, 8, 9, 17] {
+            for m in [1usize, 3, 8] {
+                all.push(vec![d.floats(n), d.rows(n, m), d.integers(n, 0, n as i64), d.integers(n, 0, 9)]);
+                all.push(vec![d.floats(n), d.rows(n, m), d.integers(n, -1, n as i64 + 1), d.integers(n, -1, 2)]);
+            }
+        }
+        calls += all.len();
+        failed += agree(&program, "f", &all);
+    }
+    assert!(lanes >= 6, "only {lanes} of 24 programs have lanes");
+    assert!(failed >= 24 && failed + 200 <= calls, "{failed} of {calls} calls failed");
 }

@@ -7,6 +7,7 @@
 
 use super::emit::Val;
 use super::gather::Like;
+use super::keep::Kept;
 use super::piece::{Item, Piece};
 use super::walk::Walk;
 use crate::diag::Result;
@@ -36,6 +37,12 @@ pub struct Reverse<'a, 't> {
     pub tables: FxHashMap<Id, Vec<Id>>,
     /// Folds over parts, as `checkpoint.rs` makes them: what happens in a part is not kept.
     pub over_parts: FxHashSet<Id>,
+    /// How many folds and scans are open.
+    pub sequences: usize,
+    /// Whether what the steps of folds and scans make is kept.
+    pub keeps: bool,
+    /// What is kept of the steps of folds and scans in scope, by the term and the number of variables around it.
+    pub kept: FxHashMap<(Id, usize), Vec<Kept>>,
 }
 
 /// A scope that pieces leave.

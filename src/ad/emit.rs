@@ -22,8 +22,8 @@ pub struct Val {
 enum Bound {
     /// A parameter or the variable of a loop.
     Open,
-    /// A let that waits, with its value one level further out.
-    Let(Id),
+    /// A let that waits, with its value one level further out, and whether it stays wherever it is used.
+    Let(Id, bool),
 }
 
 /// Terms under construction.
@@ -64,7 +64,7 @@ impl<'t> Emit<'t> {
     /// The value of the let of a level, right one level further out; nothing where it is no let.
     pub fn let_value(&self, level: usize) -> Option<Id> {
         match self.scope[level].1 {
-            Bound::Let(value) => Some(value),
+            Bound::Let(value, _) => Some(value),
             Bound::Open => None,
         }
     }
@@ -93,10 +93,19 @@ impl<'t> Emit<'t> {
 
     /// Binds a term by a let; variables, literals and tuples of them stand for themselves.
     pub fn bind(&mut self, id: Id) -> Val {
+        self.bound(id, false)
+    }
+
+    /// As [`Emit::bind`]; the let stays, however often it is used.
+    pub fn bind_always(&mut self, id: Id) -> Val {
+        self.bound(id, true)
+    }
+
+    fn bound(&mut self, id: Id, stays: bool) -> Val {
         if self.atomic(id) {
             return self.val(id);
         }
-        self.scope.push((self.terms.ty(id), Bound::Let(id)));
+        self.scope.push((self.terms.ty(id), Bound::Let(id, stays)));
         self.top()
     }
 
@@ -120,9 +129,10 @@ impl<'t> Emit<'t> {
             let count = uses[level - mark];
             let moved = if count == 0 { value } else { self.replace(value, level, mark, &place, kept.len()) };
             let alias = matches!(self.terms.head(moved), Head::Var(..) | Head::Const(_));
+            let stays = matches!(self.scope[level].1, Bound::Let(_, true));
             place.push(match count {
                 0 => Place::Gone,
-                _ if alias || count == 1 => Place::Inline(moved, kept.len()),
+                _ if alias || count == 1 && !stays => Place::Inline(moved, kept.len()),
                 _ => {
                     kept.push(moved);
                     Place::Kept(kept.len() - 1)

@@ -17,6 +17,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Normal bodies with more nodes than this are called, not inlined.
 const INLINED: u64 = 20_000;
+/// Of functions of numbers, folds and scans get the bodies with at most so many nodes.
+const SMALL: u64 = 200;
 
 /// A derivative to be made beside the definitions of a program.
 #[derive(Clone, Debug)]
@@ -90,6 +92,8 @@ struct Maker<'a> {
     out: IndexMap<Fun, Def>,
     /// Normal bodies of functions that are inlined, for each mode.
     inline: [FxHashMap<Fun, Id>; 2],
+    /// Normal bodies of small functions of numbers.
+    scalars: FxHashMap<Fun, Id>,
     /// How many requests have a body.
     done: usize,
     /// See [`Wanted::checkpoint`].
@@ -99,8 +103,9 @@ struct Maker<'a> {
 impl<'a> Maker<'a> {
     fn new(program: &'a Program) -> Maker<'a> {
         let requests = Requests::new(program);
-        let (partials, out, inline) = Default::default();
-        Maker { program, terms: program.terms.clone(), requests, partials, out, inline, done: 0, checkpoint: false }
+        let (partials, out, inline, scalars) = Default::default();
+        let terms = program.terms.clone();
+        Maker { program, terms, requests, partials, out, inline, scalars, done: 0, checkpoint: false }
     }
 
     /// Takes over a definition, and inlines it from now on if it is about tensors or only about integers.
@@ -110,6 +115,12 @@ impl<'a> Maker<'a> {
         let sig = def.fun.sig();
         let plain = sig.params.iter().chain([&sig.ret]).all(|t| !t.has_tensor()) && has_floats(sig.ret);
         let recursive = self.terms.reachable(body).iter().any(|id| self.terms.head(*id) == Head::Call(def.fun));
+        if plain && !recursive && self.requests.written(def.fun, Mode::Reverse).is_none() {
+            let made = normal(&mut self.terms, &self.inline[1], body);
+            if self.terms.size(made) <= SMALL {
+                self.scalars.insert(def.fun, made);
+            }
+        }
         if plain || recursive {
             return;
         }
@@ -328,7 +339,7 @@ impl<'a> Maker<'a> {
         // Tables of what both ways need are what checkpoints do without.
         if key.mode == Mode::Reverse && !self.checkpoint {
             let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-            body = split(&mut self.terms, &tys, body);
+            body = split(&mut self.terms, &self.scalars, &tys, body);
         }
         let (body, over_parts) = match self.checkpoint && key.mode == Mode::Reverse {
             true => checkpoint(&mut self.terms, body, has_floats),
@@ -355,7 +366,9 @@ impl<'a> Maker<'a> {
             Mode::Reverse => {
                 let dr = w.e.enter(def.fun.sig().ret.tangent());
                 let frames = vec![Default::default()];
-                let mut r = Reverse { w, frames, likes: vec![], tables: FxHashMap::default(), over_parts };
+                let (likes, tables, kept) = Default::default();
+                let keeps = !self.checkpoint;
+                let mut r = Reverse { w, frames, likes, tables, over_parts, sequences: 0, keeps, kept };
                 gradient(&mut r, (body, n), &key.wrt, dr, value)?
             }
         };
@@ -379,9 +392,17 @@ fn gradient(r: &mut Reverse<'_, '_>, (body, n): (Id, usize), wrt: &[bool], dr: V
             r.w.env[k].active = Active::Adjoint(number);
         }
     }
-    let first = value.then(|| r.w.value(body));
     let piece = r.whole(dr);
-    r.back(body, vec![piece])?;
+    let terms = &r.w.e.terms;
+    let steps = terms.reachable(body).into_iter().any(|id| matches!(terms.head(id), Head::Fold | Head::Scan));
+    let first = if value && steps {
+        Some(r.with_value(body, vec![piece])?)
+    } else {
+        // Rewriting finds what both share, but for what is in steps.
+        let first = value.then(|| r.w.value(body));
+        r.back(body, vec![piece])?;
+        first
+    };
     let mut parts = vec![];
     for k in (0..n).filter(|k| wrt[*k]) {
         let pieces = r.take(k);

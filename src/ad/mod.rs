@@ -16,6 +16,7 @@ mod checkpoint;
 mod emit;
 mod forward;
 mod gather;
+mod keep;
 mod make;
 mod normal;
 mod parts;

@@ -54,7 +54,13 @@ impl Reverse<'_, '_> {
                 }
                 Ok(())
             }
-            Head::Let => self.let_back(kids[0], kids[1], pieces),
+            Head::Let => {
+                let known = self.kept_value(id);
+                self.let_back(kids[0], pieces, |me, pieces| {
+                    me.w.remember(kids[1], known);
+                    me.back(kids[1], pieces)
+                })
+            }
             Head::If => self.if_back(&kids, &pieces),
             Head::Assert => {
                 let c = self.w.value(kids[0]);
@@ -63,7 +69,14 @@ impl Reverse<'_, '_> {
             }
             Head::Tuple => {
                 let n = kids.len();
+                let known = self.kept_value(id);
                 for (k, kid) in kids.into_iter().enumerate() {
+                    if let Some(all) = known {
+                        let all = self.w.e.now(all);
+                        let part = self.w.e.get(k as u32, n as u32, all);
+                        let part = self.w.e.bind(part);
+                        self.w.remember(kid, Some(part));
+                    }
                     let own = pieces.iter().filter_map(|p| part_of(&mut self.w.e, p, k, n)).collect();
                     self.back(kid, own)?;
                 }
@@ -114,7 +127,29 @@ impl Reverse<'_, '_> {
         })
     }
 
-    fn let_back(&mut self, value: Id, body: Id, pieces: Vec<Piece>) -> Result<()> {
+    /// As [`Reverse::back`], and gives the value: what the outermost lets bind serves both.
+    pub fn with_value(&mut self, id: Id, pieces: Vec<Piece>) -> Result<Val> {
+        let (Head::Let, [value, rest]) = (self.w.e.terms.head(id), self.w.e.terms.kids(id)) else {
+            let made = self.w.value(id);
+            self.back(id, pieces)?;
+            return Ok(made);
+        };
+        let (value, rest) = (*value, *rest);
+        let mut made = None;
+        self.let_back(value, pieces, |me, pieces| {
+            made = Some(deep(|| me.with_value(rest, pieces))?);
+            Ok(())
+        })?;
+        made.ok_or_else(|| Diagnostic::bug("a let without a body"))
+    }
+
+    /// A let, by its value and what goes back through its body.
+    pub(super) fn let_back(
+        &mut self,
+        value: Id,
+        pieces: Vec<Piece>,
+        body: impl FnOnce(&mut Self, Vec<Piece>) -> Result<()>,
+    ) -> Result<()> {
         let mut entry = self.w.entry(value, Active::No);
         let mut number = None;
         if self.w.active(value) {
@@ -125,9 +160,11 @@ impl Reverse<'_, '_> {
         }
         let mark = self.w.mark();
         self.w.env.push(entry);
-        let done = self.back(body, pieces);
+        let done = body(self, pieces);
         self.w.env.pop();
         self.w.forget(mark);
+        let depth = self.w.env.len();
+        self.kept.retain(|(_, at), _| *at <= depth);
         done?;
         let pieces = number.map(|k| self.take(k)).unwrap_or_default();
         self.back(value, pieces)
@@ -228,14 +265,29 @@ impl Reverse<'_, '_> {
             return self.under(&at, |me| me.back(kids[d], vec![p]));
         }
         let dr = self.dense(id, pieces)?;
+        let known = self.kept_value(id);
         self.looped(&kids[..d], |me, vars| {
-            let at: Vec<Id> = vars.iter().map(|v| me.w.e.now(*v)).collect();
-            let of = me.w.e.now(dr);
-            let element = me.w.e.put(Head::Index(d), at.into_iter().chain([of]));
-            let element = me.w.e.bind(element);
+            let element = me.element_at(vars, dr);
             let piece = me.whole(element);
-            me.under(vars, |me| me.back(kids[d], vec![piece]))
+            let known = known.map(|all| me.element_at(vars, all));
+            me.under(vars, |me| {
+                me.w.remember(kids[d], known);
+                me.back(kids[d], vec![piece])
+            })
         })
+    }
+
+    /// The value of a term of a step, where it was made already. Elsewhere rewriting finds what is equal.
+    fn kept_value(&self, id: Id) -> Option<Val> {
+        self.w.known(id).filter(|_| self.sequences > 0)
+    }
+
+    /// An element of a tensor, bound by a let.
+    fn element_at(&mut self, at: &[Val], of: Val) -> Val {
+        let at: Vec<Id> = at.iter().map(|v| self.w.e.now(*v)).collect();
+        let of = self.w.e.now(of);
+        let element = self.w.e.put(Head::Index(at.len()), at.into_iter().chain([of]));
+        self.w.e.bind(element)
     }
 
     /// Work under variables of the source without derivative.

@@ -2,25 +2,39 @@
 //!
 //! A fold forwards is a scan that keeps all states. Backwards, another scan carries the adjoint of
 //! the state from the last step to the first; what the steps give to other variables is then a loop
-//! like any other, since state and adjoint of each step are known.
+//! like any other, since state and adjoint of each step are known. What a step makes on the way is kept
+//! in tables (`keep.rs`), so neither makes it again.
 
 use super::adjoint::{Leaving, Reverse};
 use super::emit::Val;
 use super::gather::Like;
+use super::keep::Kept;
 use super::piece::{Piece, Step};
 use super::walk::{Active, Entry, has_floats};
 use crate::diag::Result;
 use crate::ir::{Head, Id, Monoid, Op, Scalar, Ty};
 
-/// The parts of a fold or scan, and what is known of its result.
-struct Sequence {
-    n: Val,
-    init: Val,
-    body: Id,
+/// The steps of a fold or scan, and what is known of them.
+pub(super) struct Steps {
+    /// How many there are.
+    pub n: Val,
+    /// The state before the first.
+    pub init: Val,
+    /// The state after a step, by the one before and the element or index.
+    pub body: Id,
     /// The elements of a fold.
-    elements: Option<Like>,
-    states: Val,
-    like: Like,
+    pub elements: Option<Like>,
+    /// The states after all steps.
+    pub states: Val,
+    /// What a state has the shape of.
+    pub like: Like,
+}
+
+/// A fold or scan, and what is known of its result.
+struct Sequence {
+    steps: Steps,
+    /// What its steps make, in tables.
+    kept: Vec<Kept>,
     ty: Ty,
     /// The adjoint of the last state, of a fold; the zero of one, of a scan.
     last: Val,
@@ -39,19 +53,15 @@ impl Reverse<'_, '_> {
             return Ok(());
         }
         let dr = self.dense(id, pieces)?;
-        let state = self.like(kids[0]);
-        let (n, elements, states) = match head {
-            Head::Fold => {
-                let elements = self.like(kids[1]);
-                let n = elements.sizes[0];
-                (n, Some(elements.clone()), self.states(n, &state, kids[2], &elements))
-            }
-            _ => (self.w.value(kids[1]), None, self.w.value(id)),
+        let (steps, kept) = self.steps(id);
+        let kept = match kept {
+            Some(kept) => kept,
+            None => self.keep(&steps)?,
         };
         let (last, each) = match head {
             Head::Fold => (dr, None),
             _ => {
-                let (of, sizes) = (self.w.e.now(state.val), state.sizes_now(&mut self.w.e));
+                let (of, sizes) = (self.w.e.now(steps.like.val), steps.like.sizes_now(&mut self.w.e));
                 let zero = self.w.zero(of, &sizes);
                 (self.w.e.val(zero), Some(dr))
             }
@@ -61,22 +71,35 @@ impl Reverse<'_, '_> {
             self.w.e.bind(last)
         };
         let leaving = if self.over_parts.contains(&id) { Leaving::Parts } else { Leaving::Loop };
-        let seq =
-            Sequence { n, init: state.val, body: kids[2], elements, states, like: state, ty, last, each, leaving };
+        let seq = Sequence { steps, kept, ty, last, each, leaving };
         let chain = self.chain(&seq)?;
         self.steps_back(&seq, chain, (head == Head::Fold).then_some(kids[1]))?;
         if self.w.active(kids[0]) {
-            let (n, zero, one) = (self.w.e.now(seq.n), self.w.e.int(0), self.w.e.int(1));
-            let (chain, last) = (self.w.e.now(chain), self.w.e.now(seq.last));
-            let some = self.w.e.op(Op::Gt, [n, zero]);
-            let end = self.w.e.sub(n, one);
-            let first = self.w.e.put(Head::Index(1), [end, chain]);
-            let d = self.w.e.put(Head::If, [some, first, last]);
-            let d = self.w.e.bind(d);
+            let d = self.last_or(seq.steps.n, chain, seq.last);
             let piece = self.whole(d);
             self.back(kids[0], vec![piece])?;
         }
         Ok(())
+    }
+
+    /// The steps of a fold or scan, and what is kept of them already.
+    pub(super) fn steps(&mut self, id: Id) -> (Steps, Option<Vec<Kept>>) {
+        let (head, kids) = (self.w.e.terms.head(id), self.w.e.terms.kids(id).to_vec());
+        let kept = self.kept.get(&(id, self.w.env.len())).cloned();
+        let like = self.like(kids[0]);
+        let (n, elements, states) = match head {
+            Head::Fold => {
+                let elements = self.like(kids[1]);
+                let n = elements.sizes[0];
+                let states = match kept.iter().flatten().find_map(Kept::states) {
+                    Some(states) => states,
+                    None => self.states(n, &like, kids[2], &elements),
+                };
+                (n, Some(elements), states)
+            }
+            _ => (self.w.value(kids[1]), None, self.w.value(id)),
+        };
+        (Steps { n, init: like.val, body: kids[2], elements, states, like }, kept)
     }
 
     /// All states of a fold but the initial one.
@@ -99,7 +122,19 @@ impl Reverse<'_, '_> {
         self.w.e.bind(scan)
     }
 
-    fn element(&mut self, i: Val, of: Val) -> Id {
+    /// The last of `n` elements, or another value where there are none; bound by a let.
+    pub(super) fn last_or(&mut self, n: Val, of: Val, none: Val) -> Val {
+        let (n, zero, one) = (self.w.e.now(n), self.w.e.int(0), self.w.e.int(1));
+        let (of, none) = (self.w.e.now(of), self.w.e.now(none));
+        let some = self.w.e.op(Op::Gt, [n, zero]);
+        let end = self.w.e.sub(n, one);
+        let last = self.w.e.put(Head::Index(1), [end, of]);
+        let out = self.w.e.put(Head::If, [some, last, none]);
+        self.w.e.bind(out)
+    }
+
+    /// The element of a vector.
+    pub(super) fn element(&mut self, i: Val, of: Val) -> Id {
         let (i, of) = (self.w.e.now(i), self.w.e.now(of));
         self.w.e.put(Head::Index(1), [i, of])
     }
@@ -123,7 +158,7 @@ impl Reverse<'_, '_> {
     }
 
     /// Brings the state and the element or index of step `k` into the scope of the source.
-    fn step_variables(&mut self, seq: &Sequence, k: Val, state: Active, element: Active) -> (Val, Val) {
+    pub(super) fn step_variables(&mut self, seq: &Steps, k: Val, state: Active, element: Active) -> (Val, Val) {
         let s = self.before(k, seq.init, seq.states);
         let s = self.w.e.bind(s);
         self.w.env.push(Entry { val: s, active: state, sizes: seq.like.sizes.clone() });
@@ -141,10 +176,10 @@ impl Reverse<'_, '_> {
     /// The adjoints of the states before each step, in the order of the steps backwards.
     fn chain(&mut self, seq: &Sequence) -> Result<Val> {
         let (outer, mark) = (self.w.e.depth(), self.w.mark());
-        let (n, last) = (self.w.e.now(seq.n), self.w.e.now(seq.last));
+        let (n, last) = (self.w.e.now(seq.steps.n), self.w.e.now(seq.last));
         let ds = self.w.e.enter(seq.ty.tangent());
         let j = self.w.e.enter(Ty::int());
-        let k = self.mirrored(seq.n, j);
+        let k = self.mirrored(seq.steps.n, j);
         let total = match seq.each {
             None => ds,
             Some(each) => {
@@ -157,12 +192,12 @@ impl Reverse<'_, '_> {
         let env = self.w.env.clone();
         self.w.env.iter_mut().for_each(|e| e.active = Active::No);
         let number = self.likes.len();
-        let (s, _) = self.step_variables(seq, k, Active::Adjoint(number), Active::No);
-        let like = Like { val: s, sizes: seq.like.sizes.clone() };
+        let (s, _) = self.step_variables(&seq.steps, k, Active::Adjoint(number), Active::No);
+        let like = Like { val: s, sizes: seq.steps.like.sizes.clone() };
         self.adjoint(seq.ty, like.clone());
         self.frames.push(Default::default());
         let piece = self.whole(total);
-        self.back(seq.body, vec![piece])?;
+        self.step_back(&seq.steps, &seq.kept, k, piece)?;
         let pieces = self.take(number);
         self.frames.pop();
         self.w.env = env;
@@ -177,23 +212,24 @@ impl Reverse<'_, '_> {
     /// What the steps give to other variables than the state.
     fn steps_back(&mut self, seq: &Sequence, chain: Val, vector: Option<Id>) -> Result<()> {
         let vector = vector.filter(|v| self.w.active(*v));
-        if vector.is_none() && !self.others_active(seq.body, 2) {
+        let steps = &seq.steps;
+        if vector.is_none() && !self.others_active(steps.body, 2) {
             return Ok(());
         }
-        let whole = match (&seq.elements, vector) {
+        let whole = match (&steps.elements, vector) {
             (Some(like), Some(v)) => Some(self.adjoint(self.w.e.ty(v), like.clone())),
             _ => None,
         };
-        self.looped_as(seq.leaving, &[seq.n], |me, vars| {
+        self.looped_as(seq.leaving, &[steps.n], |me, vars| {
             let (k, mark) = (vars[0], me.w.mark());
             let total = me.total(seq, k, chain);
             let number = me.likes.len();
             let active = if whole.is_some() { Active::Adjoint(number) } else { Active::No };
-            let (_, x) = me.step_variables(seq, k, Active::No, active);
+            let (_, x) = me.step_variables(steps, k, Active::No, active);
             let sizes = me.w.env.last().map(|e| e.sizes.clone()).unwrap_or_default();
             me.adjoint(me.w.e.ty(x.id), Like { val: x, sizes });
             let piece = me.whole(total);
-            let done = me.back(seq.body, vec![piece]);
+            let done = me.step_back(steps, &seq.kept, k, piece);
             me.w.env.truncate(me.w.env.len() - 2);
             me.w.forget(mark);
             done?;
@@ -219,7 +255,7 @@ impl Reverse<'_, '_> {
 
     /// The adjoint of the state after step `k`.
     fn total(&mut self, seq: &Sequence, k: Val, chain: Val) -> Val {
-        let m = self.mirrored(seq.n, k);
+        let m = self.mirrored(seq.steps.n, k);
         let later = self.before(m, seq.last, chain);
         let sum = match seq.each {
             None => later,

@@ -8,7 +8,7 @@ use super::emit::{Emit, Val};
 use super::piece::shift_above;
 use super::walk::has_floats;
 use crate::ir::op::Class;
-use crate::ir::{Head, Id, Monoid, Terms, Ty, deep};
+use crate::ir::{Fun, Head, Id, Monoid, Terms, Ty, deep};
 use crate::types::shape::{lowered, shape};
 use rustc_hash::FxHashMap;
 
@@ -21,26 +21,31 @@ struct Entry {
 
 struct Split<'t> {
     e: Emit<'t>,
+    /// Normal bodies of functions of numbers, over their parameters.
+    scalars: &'t FxHashMap<Fun, Id>,
     env: Vec<Entry>,
     params: usize,
+    /// How many folds and scans are open.
+    sequences: usize,
     memo: FxHashMap<(Id, usize), Val>,
     log: Vec<(Id, usize)>,
 }
 
-/// A normal body over parameters of these types with its loops split.
-pub fn split(terms: &mut Terms, params: &[Ty], body: Id) -> Id {
+/// A normal body over parameters of these types with its loops split. Folds and scans get the bodies of the
+/// functions of numbers that they call, as far as those are known.
+pub fn split(terms: &mut Terms, scalars: &FxHashMap<Fun, Id>, params: &[Ty], body: Id) -> Id {
     let (env, memo, log) = Default::default();
-    let mut s = Split { e: Emit::new(terms), env, params: params.len(), memo, log };
-    params.iter().for_each(|ty| s.enter(*ty));
+    let mut s = Split { e: Emit::new(terms), scalars, env, params: params.len(), sequences: 0, memo, log };
+    params.iter().for_each(|ty| s.enter(*ty, vec![]));
     let made = s.value(body);
     let made = s.e.now(made);
     s.e.close(params.len(), made)
 }
 
 impl Split<'_> {
-    fn enter(&mut self, ty: Ty) {
+    fn enter(&mut self, ty: Ty, sizes: Vec<Val>) {
         let val = self.e.enter(ty);
-        self.env.push(Entry { val, sizes: vec![] });
+        self.env.push(Entry { val, sizes });
     }
 
     /// The values made since the mark are out of scope.
@@ -58,7 +63,11 @@ impl Split<'_> {
         }
         let made = deep(|| self.made(id));
         self.e.terms.keep_hints(id, made);
-        let val = self.e.val(made);
+        // The steps of folds and scans are not shared by rewriting, so that what is dear gets a name here.
+        let val = match self.e.terms.head(made) {
+            Head::Op(op) if self.sequences > 0 && op.row().class == Class::Transcendental => self.e.bind_always(made),
+            _ => self.e.val(made),
+        };
         self.memo.insert(key, val);
         self.log.push(key);
         val
@@ -94,6 +103,9 @@ impl Split<'_> {
                 let c = self.e.now(c);
                 self.e.put(head, [c, arms[0], arms[1]])
             }
+            Head::Call(f) if self.sequences > 0 && self.scalars.contains_key(&f) => {
+                self.called(self.scalars[&f], &kids)
+            }
             _ if head.binds(kids.len().saturating_sub(1), kids.len()) > 0 => self.looped(head, &kids),
             _ => {
                 let kids = self.values(&kids);
@@ -105,13 +117,30 @@ impl Split<'_> {
     fn bound(&mut self, value: Id, body: Id) -> Id {
         let made = self.value(value);
         let made = self.e.now(made);
-        let val = self.e.bind(made);
+        // The name of a size that is known from the parameters would hide that.
+        let known = matches!(self.e.terms.head(made), Head::Size(_)) && self.known(made, self.e.depth());
+        let val = if known { self.e.val(made) } else { self.e.bind(made) };
         let sizes = shape(self.e.terms, value);
         let sizes = sizes.into_iter().map(|s| self.value(s)).collect();
         let mark = self.log.len();
         self.env.push(Entry { val, sizes });
         let out = self.value(body);
         self.env.pop();
+        self.forget(mark);
+        self.e.now(out)
+    }
+
+    /// A call as the body of its function.
+    fn called(&mut self, body: Id, args: &[Id]) -> Id {
+        let args: Vec<Val> = args.iter().map(|a| self.value(*a)).collect();
+        let (mark, scope) = (self.log.len(), self.env.len());
+        for arg in args {
+            let arg = self.e.now(arg);
+            let val = self.e.bind(arg);
+            self.env.push(Entry { val, sizes: vec![] });
+        }
+        let out = self.value(body);
+        self.env.truncate(scope);
         self.forget(mark);
         self.e.now(out)
     }
@@ -125,16 +154,47 @@ impl Split<'_> {
         self.e.close(outer, made)
     }
 
+    /// The sizes of the variables that a fold or scan binds: a state keeps those of the first.
+    fn bound_sizes(&mut self, head: Head, kids: &[Id]) -> [Vec<Val>; 2] {
+        let mut sizes = |of: Id, from: usize| {
+            let all = shape(self.e.terms, of);
+            let made = |s: &Id| self.e.terms.kids(*s).contains(&of) && !matches!(self.e.terms.head(of), Head::Var(..));
+            if all.iter().any(made) {
+                return vec![];
+            }
+            all.into_iter().skip(from).map(|s| self.value(s)).collect()
+        };
+        match head {
+            Head::Scan => [sizes(kids[0], 0), vec![]],
+            Head::Fold => [sizes(kids[0], 0), sizes(kids[1], 1)],
+            _ => Default::default(),
+        }
+    }
+
     fn looped(&mut self, head: Head, kids: &[Id]) -> Id {
+        let sizes = self.bound_sizes(head, kids);
         let (last, first) = (kids[kids.len() - 1], &kids[..kids.len() - 1]);
         let first = self.values(first);
         let (outer, scope) = (self.e.depth(), self.env.len());
         let tys: Vec<Ty> = first.iter().map(|k| self.e.ty(*k)).collect();
-        head.bound_tys(&tys).into_iter().for_each(|ty| self.enter(ty));
+        let mut sizes = sizes.into_iter();
+        head.bound_tys(&tys).into_iter().for_each(|ty| self.enter(ty, sizes.next().unwrap_or_default()));
         let inside = self.e.depth();
         let mark = self.log.len();
+        let sequence = usize::from(matches!(head, Head::Fold | Head::Scan));
+        self.sequences += sequence;
         let body = self.value(last);
-        let body = self.e.now(body);
+        let mut body = self.e.now(body);
+        if self.sequences > 0
+            && self.e.depth() > inside
+            && matches!(self.e.terms.head(body), Head::Var(0, _))
+            && let Some(value) = self.e.let_value(self.e.depth() - 1)
+        {
+            // What the body comes to is known with its loop.
+            self.e.leave(self.e.depth() - 1);
+            body = value;
+        }
+        self.sequences -= sequence;
         let body = self.e.close(inside, body);
         self.forget(mark);
         self.env.truncate(scope);
@@ -195,20 +255,24 @@ impl Split<'_> {
 
     /// Whether a value takes work, and a table of it would not be ragged.
     fn worth(&mut self, value: Id, depth: usize) -> bool {
-        let ty = self.e.ty(value);
-        let mut leaf = ty;
-        while let Some((_, inner)) = leaf.as_tensor() {
-            leaf = inner;
-        }
-        let terms = &*self.e.terms;
-        let dear = |id: Id| match terms.head(id) {
-            Head::Op(op) => op.row().class == Class::Transcendental,
-            head => matches!(head, Head::Reduce(..) | Head::Fold | Head::Scan | Head::Call(_)),
-        };
-        if !has_floats(ty) || leaf.as_scalar().is_none() || !terms.reachable(value).into_iter().any(dear) {
+        if !takes_work(self.e.terms, value) {
             return false;
         }
         let sizes = shape(self.e.terms, value);
         sizes.into_iter().all(|s| self.known(s, depth))
     }
+}
+
+/// Whether a value takes work, and tables of it are tables of numbers.
+pub fn takes_work(terms: &Terms, value: Id) -> bool {
+    let ty = terms.ty(value);
+    let mut leaf = ty;
+    while let Some((_, inner)) = leaf.as_tensor() {
+        leaf = inner;
+    }
+    let dear = |id: Id| match terms.head(id) {
+        Head::Op(op) => op.row().class == Class::Transcendental,
+        head => matches!(head, Head::Reduce(..) | Head::Fold | Head::Scan | Head::Call(_)),
+    };
+    has_floats(ty) && leaf.as_scalar().is_some() && terms.reachable(value).into_iter().any(dear)
 }

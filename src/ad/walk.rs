@@ -77,6 +77,22 @@ impl<'a, 't> Walk<'a, 't> {
         }
     }
 
+    /// The value of a term of the source, where it was made already.
+    pub fn known(&self, id: Id) -> Option<Val> {
+        self.memo.get(&(id, self.env.len())).copied()
+    }
+
+    /// From here on a term of the source has this value, until that is forgotten.
+    pub fn remember(&mut self, id: Id, val: Option<Val>) {
+        let key = (id, self.env.len());
+        if let Some(val) = val
+            && !self.memo.contains_key(&key)
+        {
+            self.memo.insert(key, val);
+            self.log.push(key);
+        }
+    }
+
     /// Brings a variable without derivative into scope.
     pub fn push(&mut self, val: Val) {
         self.env.push(Entry { val, active: Active::No, sizes: vec![] });

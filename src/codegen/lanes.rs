@@ -1,5 +1,6 @@
 //! A loop in lanes becomes C++ with vectors of the compiler (`__attribute__((vector_size))`), and a plain loop for
-//! the iterations that are left.
+//! the iterations that are left. Where there are fewer iterations than lanes, and more than one, they are the first
+//! lanes of one vector.
 //!
 //! What differs from lane to lane is a vector; what does not, or only grows from lane to lane, stays a number, that
 //! of lane 0. Statements that not all lanes run are done lane by lane.
@@ -31,9 +32,17 @@ pub(super) fn write(w: &Writer<'_>, out: &mut String, l: &Loop, depth: usize) ->
     } else {
         let _ = writeln!(out, "{pad}  for (; {v} + {LANES} <= {n}; {v} += {LANES}) {{");
     }
-    let mut writer = LaneWriter { w, lanes, one_by_one: one_by_one.clone(), own: FxHashSet::default(), jumps: false };
+    let label = one_by_one.clone();
+    let mut writer = LaneWriter { w, lanes, one_by_one: label, own: FxHashSet::default(), jumps: false, few: false };
     writer.block(out, &l.body, depth + 2);
     let _ = writeln!(out, "{pad}    {reset}\n{pad}  }}");
+    if writer.may_be_few(l) {
+        writer.few = true;
+        writer.own.clear();
+        let _ = writeln!(out, "{pad}  if ({n} < {LANES} && {n} > 1) {{\n{pad}    const int64_t live = {n};");
+        writer.block(out, &l.body, depth + 2);
+        let _ = writeln!(out, "{pad}    {v} = live;\n{pad}    {reset}\n{pad}  }}");
+    }
     if writer.jumps {
         let _ = writeln!(out, "{pad}{one_by_one}:\n{pad}  {reset};");
     }
@@ -52,6 +61,20 @@ struct LaneWriter<'w, 'a> {
     own: FxHashSet<Var>,
     /// Whether anything goes to the plain loop.
     jumps: bool,
+    /// Whether only the first `live` lanes have iterations.
+    few: bool,
+}
+
+/// Bodies of more statements are not written once more for few iterations.
+const MAX_FEW: usize = 60;
+
+fn count(stmts: &[Stmt]) -> usize {
+    let inner = |s: &Stmt| match s {
+        Stmt::For(l) => count(&l.body),
+        Stmt::If(_, a, b) => count(a) + count(b),
+        _ => 0,
+    };
+    stmts.iter().map(|s| 1 + inner(s)).sum()
 }
 
 fn vector_ty(s: Scalar) -> &'static str {
@@ -62,6 +85,26 @@ impl LaneWriter<'_, '_> {
     fn block(&mut self, out: &mut String, stmts: &[Stmt], depth: usize) {
         for s in stmts {
             self.stmt(out, s, depth);
+        }
+    }
+
+    /// Whether a loop can have more than one iteration, but not one for every lane, and is worth the text.
+    fn may_be_few(&self, l: &Loop) -> bool {
+        let known = l.extent.as_int();
+        known.is_none_or(|n| (2..LANES as i64).contains(&n)) && count(&l.body) <= MAX_FEW
+    }
+
+    /// The last argument of what works on the lanes that have iterations.
+    fn live(&self) -> &'static str {
+        if self.few { ", live" } else { "" }
+    }
+
+    /// The loop over the lanes that have iterations.
+    fn for_lanes(&self) -> String {
+        if self.few {
+            "for (int lane = 0; lane < live; ++lane) {".to_string()
+        } else {
+            format!("for (int lane = 0; lane < {LANES}; ++lane) {{")
         }
     }
 
@@ -91,9 +134,9 @@ impl LaneWriter<'_, '_> {
                 match self.lanes.class(at) {
                     Class::Uniform => writeln!(out, "{pad}{name}[{}] = {value};", w.expr(at)),
                     Class::Affine(s) if s == Expr::int(1) && !self.lanes.is_private(*b) => {
-                        writeln!(out, "{pad}ks::put({name} + {}, {value});", w.expr(at))
+                        writeln!(out, "{pad}ks::put({name} + {}, {value}{});", w.expr(at), self.live())
                     }
-                    _ => writeln!(out, "{pad}ks::scatter({name}, {}, {value});", self.vector(at)),
+                    _ => writeln!(out, "{pad}ks::scatter({name}, {}, {value}{});", self.vector(at), self.live()),
                 }
             }
             Stmt::Check(ok, _, values) => {
@@ -128,7 +171,7 @@ impl LaneWriter<'_, '_> {
                 writeln!(out, "{pad}}}")
             }
             Stmt::For(_) | Stmt::If(..) => {
-                let _ = writeln!(out, "{pad}for (int lane = 0; lane < {LANES}; ++lane) {{");
+                let _ = writeln!(out, "{pad}{}", self.for_lanes());
                 self.alone(out, s, depth + 1);
                 writeln!(out, "{pad}}}")
             }
@@ -228,7 +271,7 @@ impl LaneWriter<'_, '_> {
     fn each(&self, e: &Expr) -> String {
         let value = self.number(e);
         let value = if self.w.f.ty(e) == Scalar::Bool { format!("-(int64_t){value}") } else { value };
-        format!("ks::each<{}>([&](int lane) {{ return {value}; }})", vector_ty(self.w.f.ty(e)))
+        format!("ks::each<{}>([&](int lane) {{ return {value}; }}{})", vector_ty(self.w.f.ty(e)), self.live())
     }
 
     /// Whether a condition holds in all lanes. What grows from lane to lane is least in the first and greatest in the
@@ -238,20 +281,30 @@ impl LaneWriter<'_, '_> {
         if self.lanes.is_uniform(e) {
             return w.expr(e);
         }
-        let Expr::Op(op, _, args) = e else { return format!("ks::every({})", self.vector(e)) };
+        let Expr::Op(op, _, args) = e else { return self.every_of(e) };
         let step = args.first().map_or(Class::Varying, |a| self.lanes.class(a));
         match (op, step) {
             (Op::And, _) => format!("({} && {})", self.every(&args[0]), self.every(&args[1])),
             (Op::Gt | Op::Gte | Op::Lt | Op::Lte, Class::Affine(s))
                 if s.as_int().is_some_and(|s| (0..1 << 20).contains(&s)) && self.lanes.is_uniform(&args[1]) =>
             {
-                let last = if matches!(op, Op::Lt | Op::Lte) { LANES as i64 - 1 } else { 0 };
-                let end = Expr::int(s.as_int().unwrap_or(0) * last);
-                let first = Expr::folded(Op::Add, Scalar::I64, vec![args[0].clone(), end]);
-                w.expr(&Expr::Op(*op, Scalar::Bool, vec![first, args[1].clone()]))
+                let (step, first) = (s.as_int().unwrap_or(0), w.expr(&args[0]));
+                let worst = match op {
+                    Op::Lt | Op::Lte if self.few => format!("({first} + {step}L * (live - 1L))"),
+                    Op::Lt | Op::Lte => {
+                        let end = Expr::int(step * (LANES as i64 - 1));
+                        w.expr(&Expr::folded(Op::Add, Scalar::I64, vec![args[0].clone(), end]))
+                    }
+                    _ => first,
+                };
+                w.op(*op, Scalar::Bool, args, vec![worst, w.expr(&args[1])])
             }
-            _ => format!("ks::every({})", self.vector(e)),
+            _ => self.every_of(e),
         }
+    }
+
+    fn every_of(&self, e: &Expr) -> String {
+        format!("ks::every({}{})", self.vector(e), self.live())
     }
 
     /// An operation that is done lane by lane on arguments that are vectors.
@@ -264,7 +317,7 @@ impl LaneWriter<'_, '_> {
         }
         let value = self.w.op(op, ty, args, text);
         let value = if ty == Scalar::Bool { format!("-(int64_t){value}") } else { value };
-        format!("ks::each<{}>([{named}](int lane) {{ return {value}; }})", vector_ty(ty))
+        format!("ks::each<{}>([{named}](int lane) {{ return {value}; }}{})", vector_ty(ty), self.live())
     }
 
     /// The values of all lanes.
@@ -292,14 +345,14 @@ impl LaneWriter<'_, '_> {
     }
 
     fn load(&self, e: &Expr, b: crate::nest::Buf, at: &Expr) -> String {
-        let (w, name) = (self.w, self.w.names.buf(b));
+        let (w, name, live) = (self.w, self.w.names.buf(b), self.live());
         let plain = matches!(w.f.ty(e), Scalar::F64 | Scalar::I64);
         match self.lanes.class(at) {
             Class::Uniform if self.lanes.is_private(b) => format!("{name}[{}]", w.expr(at)),
             _ if self.lanes.is_private(b) || !plain => self.each(e),
-            Class::Affine(s) if s == Expr::int(1) => format!("ks::get({name} + {})", w.expr(at)),
-            Class::Affine(s) => format!("ks::gather({name} + {}, {})", w.expr(at), w.expr(&s)),
-            Class::Uniform | Class::Varying => format!("ks::gather({name}, {})", self.vector(at)),
+            Class::Affine(s) if s == Expr::int(1) => format!("ks::get({name} + {}{live})", w.expr(at)),
+            Class::Affine(s) => format!("ks::gather({name} + {}, {}{live})", w.expr(at), w.expr(&s)),
+            Class::Uniform | Class::Varying => format!("ks::gather({name}, {}{live})", self.vector(at)),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::diag::{Diagnostic, Result};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex};
 
@@ -54,10 +54,13 @@ impl Toolchain {
         Toolchain { compiler, cache, level: 3 }
     }
 
+    /// How hard the compiler works on a text: its time grows faster than the text.
+    fn level_for(&self, text: &str) -> u8 {
+        if text.len() > HUGE { self.level.min(1) } else { self.level }
+    }
+
     /// The flags of a compilation.
-    fn flags(&self, text: &str) -> Vec<String> {
-        // The compiler's time grows faster than the text.
-        let level = if text.len() > HUGE { self.level.min(1) } else { self.level };
+    fn flags(level: u8) -> Vec<String> {
         let mut out = vec![format!("-O{level}")];
         out.extend(FLAGS.iter().map(|f| (*f).to_string()));
         for f in LIBRARY {
@@ -101,7 +104,8 @@ impl Toolchain {
     pub fn object(&self, text: &str) -> Result<PathBuf> {
         let version = self.version()?;
         let mut hash = Sha256::new();
-        for part in [self.compiler.as_str(), &version, &processor(), &self.flags(text).join(" "), text] {
+        for part in [self.compiler.as_str(), &version, &processor(), &Self::flags(self.level_for(text)).join(" "), text]
+        {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
@@ -128,7 +132,14 @@ impl Toolchain {
         let stem = format!("making-{}", serial());
         let (source, made) = (folder.join(format!("{stem}.cpp")), folder.join(format!("{stem}.so")));
         std::fs::write(&source, text).map_err(|e| write_error(&source, &e))?;
-        let out = self.command().args(self.flags(text)).arg("-o").arg(&made).arg(&source).output();
+        let run = |level| self.command().args(Self::flags(level)).arg("-o").arg(&made).arg(&source).output();
+        let mut level = self.level_for(text);
+        let mut out = run(level);
+        // A compiler that crashes is asked for less: g++ 12 does on some long functions.
+        while level > 0 && matches!(&out, Ok(o) if crashed(o)) {
+            level -= 1;
+            out = run(level);
+        }
         let _ = std::fs::remove_file(&source);
         let out = out.map_err(|e| self.missing(&e))?;
         if !out.status.success() {
@@ -139,6 +150,11 @@ impl Toolchain {
         }
         std::fs::rename(&made, object).map_err(|e| write_error(object, &e))
     }
+}
+
+/// Whether a compiler says that it is wrong itself.
+fn crashed(out: &Output) -> bool {
+    !out.status.success() && String::from_utf8_lossy(&out.stderr).contains("internal compiler error")
 }
 
 /// Makes a folder for objects, where it can be made, written, and belongs to this user: objects of

@@ -187,6 +187,16 @@ KS_INLINE bool every(Ints ok) {
   return out != 0;
 }
 
+// Of few iterations only the first `live` lanes count: no other is read, written, or computed where that could fail.
+template <class V, class F> KS_INLINE V each(F f, int64_t live) {
+  V out = {};
+  for (int k = 0; k < live; ++k) out[k] = f(k);
+  return out;
+}
+KS_INLINE bool every(Ints ok, int64_t live) {
+  return every(ok | (Ints{0, 1, 2, 3, 4, 5, 6, 7} >= live));
+}
+
 template <class T> struct VectorOf { typedef Ints type; };
 template <> struct VectorOf<double> { typedef Floats type; };
 
@@ -209,6 +219,43 @@ template <class T, class V> KS_INLINE void put(T* to, V value) {
 }
 template <class T, class V> KS_INLINE void scatter(T* to, Ints at, V value) {
   for (int k = 0; k < lanes; ++k)
+    if constexpr (sizeof(T) == sizeof(V)) to[at[k]][k] = value[k];
+    else if constexpr (std::is_same_v<T, bool>) to[at[k]] = value[k] != 0;
+    else to[at[k]] = value[k];
+}
+
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+typedef long long Longs __attribute__((vector_size(lanes * sizeof(long long))));
+KS_INLINE unsigned char first(int64_t live) { return (unsigned char)((1 << live) - 1); }
+KS_INLINE Floats get(const double* from, int64_t live) {
+  return __builtin_ia32_loadupd512_mask(from, Floats{}, first(live));
+}
+KS_INLINE Ints get(const int64_t* from, int64_t live) {
+  return (Ints)__builtin_ia32_loaddqudi512_mask((const long long*)from, Longs{}, first(live));
+}
+KS_INLINE void put(double* to, Floats value, int64_t live) {
+  __builtin_ia32_storeupd512_mask(to, value, first(live));
+}
+KS_INLINE void put(int64_t* to, Ints value, int64_t live) {
+  __builtin_ia32_storedqudi512_mask((long long*)to, (Longs)value, first(live));
+}
+#endif
+template <class T> KS_INLINE typename VectorOf<T>::type get(const T* from, int64_t live) {
+  return each<typename VectorOf<T>::type>([&](int k) { return from[k]; }, live);
+}
+template <class T, class V> KS_INLINE void put(T* to, V value, int64_t live) {
+  for (int k = 0; k < live; ++k)
+    if constexpr (sizeof(T) == sizeof(int64_t)) to[k] = value[k];
+    else to[k] = value[k] != 0;
+}
+template <class T> KS_INLINE typename VectorOf<T>::type gather(const T* from, int64_t step, int64_t live) {
+  return each<typename VectorOf<T>::type>([&](int k) { return from[k * step]; }, live);
+}
+template <class T> KS_INLINE typename VectorOf<T>::type gather(const T* from, Ints at, int64_t live) {
+  return each<typename VectorOf<T>::type>([&](int k) { return from[at[k]]; }, live);
+}
+template <class T, class V> KS_INLINE void scatter(T* to, Ints at, V value, int64_t live) {
+  for (int k = 0; k < live; ++k)
     if constexpr (sizeof(T) == sizeof(V)) to[at[k]][k] = value[k];
     else if constexpr (std::is_same_v<T, bool>) to[at[k]] = value[k] != 0;
     else to[at[k]] = value[k];
