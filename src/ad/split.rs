@@ -106,6 +106,8 @@ impl Split<'_> {
         let made = self.value(value);
         let made = self.e.now(made);
         let val = self.e.bind(made);
+        // From here on the value has a name: a size that only the value itself can tell is read of that.
+        self.memo.insert((value, self.env.len()), val);
         let sizes = shape(self.e.terms, value);
         let sizes = sizes.into_iter().map(|s| self.value(s)).collect();
         let mark = self.log.len();
