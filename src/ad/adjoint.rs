@@ -388,6 +388,34 @@ impl Reverse<'_, '_> {
         Some(table)
     }
 
+    /// The level of a let whose values over all rounds of a loop around the scope of `outer` variables make a
+    /// table that is not ragged.
+    pub fn row_of_table(&mut self, outer: usize, v: Val) -> Option<usize> {
+        let here = self.w.e.now(v);
+        let Head::Var(i, _) = self.w.e.terms.head(here) else { return None };
+        let level = self.w.e.depth() - 1 - i as usize;
+        let value = if level > outer { self.w.e.let_value(level)? } else { return None };
+        let mut scope = Scope { outer, indices: 1, plans: vec![], kept: vec![], only: None };
+        self.uniform(&mut scope, value, level).then_some(level)
+    }
+
+    /// A table over one index of the lets of these levels, in the scope around that index.
+    pub fn table_of(&mut self, outer: usize, n: Id, levels: Vec<usize>) -> Id {
+        let each: Vec<Id> = levels.iter().map(|l| self.w.e.level(*l)).collect();
+        let one = match each.as_slice() {
+            [one] => *one,
+            _ => self.w.e.put(Head::Tuple, each.iter().copied()),
+        };
+        let scope = Scope { outer, indices: 1, plans: vec![], kept: levels, only: None };
+        let body = self.w.e.wrapped(scope.first_let(), one);
+        let sizes = self.sizes_outside(&scope);
+        let table = self.w.e.put(Head::Build(1), [n, body]);
+        if let Some(sizes) = sizes {
+            self.tables.insert(table, [&[n], sizes.as_slice()].concat());
+        }
+        table
+    }
+
     /// The sizes of what is kept in a table, where all are known in the scope around.
     fn sizes_outside(&mut self, scope: &Scope) -> Option<Vec<Id>> {
         let mut out = vec![];

@@ -81,6 +81,10 @@ fn differentiable(def: &Def) -> Result<()> {
     Err(Diagnostic::user(message).at(def.span, "this function"))
 }
 
+/// Functions of numbers alone with more nodes than this get derivatives of their own: those of a few operations
+/// say more about the values around them than a call does.
+const SHORT: u64 = 24;
+
 struct Maker<'a> {
     program: &'a Program,
     terms: Terms,
@@ -103,14 +107,14 @@ impl<'a> Maker<'a> {
         Maker { program, terms: program.terms.clone(), requests, partials, out, inline, done: 0, checkpoint: false }
     }
 
-    /// Takes over a definition, and inlines it from now on if it is about tensors or only about integers.
+    /// Takes over a definition, and inlines it from now on if it is about tensors, only about integers, or short.
     fn known(&mut self, def: &Def) {
         self.out.insert(def.fun, def.clone());
         let Some(body) = def.term() else { return };
         let sig = def.fun.sig();
         let plain = sig.params.iter().chain([&sig.ret]).all(|t| !t.has_tensor()) && has_floats(sig.ret);
         let recursive = self.terms.reachable(body).iter().any(|id| self.terms.head(*id) == Head::Call(def.fun));
-        if plain || recursive {
+        if recursive || plain && self.terms.size(body) > SHORT {
             return;
         }
         for (k, mode) in [Mode::Forward, Mode::Reverse].into_iter().enumerate() {

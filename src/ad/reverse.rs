@@ -8,6 +8,7 @@ use super::adjoint::{Leaving, Reverse};
 use super::emit::Val;
 use super::gather::{Like, part_of};
 use super::piece::{Item, Piece, Step};
+use super::split::takes_work;
 use super::walk::{Active, has_floats};
 use super::{Mode, Request};
 use crate::diag::{Diagnostic, Result};
@@ -54,7 +55,7 @@ impl Reverse<'_, '_> {
                 }
                 Ok(())
             }
-            Head::Let => self.let_back(kids[0], kids[1], pieces),
+            Head::Let => self.let_back(id, &kids, pieces),
             Head::If => self.if_back(&kids, &pieces),
             Head::Assert => {
                 let c = self.w.value(kids[0]);
@@ -114,7 +115,9 @@ impl Reverse<'_, '_> {
         })
     }
 
-    fn let_back(&mut self, value: Id, body: Id, pieces: Vec<Piece>) -> Result<()> {
+    fn let_back(&mut self, id: Id, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
+        let (value, body) = (kids[0], kids[1]);
+        let whole = self.w.known(id);
         let mut entry = self.w.entry(value, Active::No);
         let mut number = None;
         if self.w.active(value) {
@@ -125,6 +128,9 @@ impl Reverse<'_, '_> {
         }
         let mark = self.w.mark();
         self.w.env.push(entry);
+        if let Some(whole) = whole {
+            self.w.know(body, whole);
+        }
         let done = self.back(body, pieces);
         self.w.env.pop();
         self.w.forget(mark);
@@ -228,14 +234,27 @@ impl Reverse<'_, '_> {
             return self.under(&at, |me| me.back(kids[d], vec![p]));
         }
         let dr = self.dense(id, pieces)?;
+        // What took work to make is read again, where the tensor is there.
+        let made = self.w.known(id).filter(|_| takes_work(self.w.e.terms, kids[d]));
         self.looped(&kids[..d], |me, vars| {
-            let at: Vec<Id> = vars.iter().map(|v| me.w.e.now(*v)).collect();
-            let of = me.w.e.now(dr);
-            let element = me.w.e.put(Head::Index(d), at.into_iter().chain([of]));
-            let element = me.w.e.bind(element);
-            let piece = me.whole(element);
-            me.under(vars, |me| me.back(kids[d], vec![piece]))
+            let piece = me.element(vars, dr);
+            let piece = me.whole(piece);
+            let known = made.map(|made| me.element(vars, made));
+            me.under(vars, |me| {
+                if let Some(known) = known {
+                    me.w.know(kids[d], known);
+                }
+                me.back(kids[d], vec![piece])
+            })
         })
+    }
+
+    /// The element of a tensor at the variables of loops, bound by a let.
+    fn element(&mut self, vars: &[Val], of: Val) -> Val {
+        let at: Vec<Id> = vars.iter().map(|v| self.w.e.now(*v)).collect();
+        let of = self.w.e.now(of);
+        let element = self.w.e.put(Head::Index(vars.len()), at.into_iter().chain([of]));
+        self.w.e.bind(element)
     }
 
     /// Work under variables of the source without derivative.

@@ -8,9 +8,10 @@ use super::adjoint::{Leaving, Reverse};
 use super::emit::Val;
 use super::gather::Like;
 use super::piece::{Piece, Step};
-use super::walk::{Active, Entry, has_floats};
+use super::split::takes_work;
+use super::walk::{Active, Entry, Row, has_floats};
 use crate::diag::Result;
-use crate::ir::{Head, Id, Monoid, Op, Scalar, Ty};
+use crate::ir::{Head, Id, Monoid, Op, Scalar, Terms, Ty};
 
 /// The parts of a fold or scan, and what is known of its result.
 struct Sequence {
@@ -28,41 +29,34 @@ struct Sequence {
     each: Option<Val>,
     /// How the loop over the steps is left.
     leaving: fn(Vec<Id>) -> Leaving,
+    /// A table over the steps of what their bodies bind.
+    table: Option<(Val, Vec<Row>)>,
 }
 
 impl Reverse<'_, '_> {
     /// Fold or scan.
     pub(super) fn sequence_back(&mut self, id: Id, pieces: Vec<Piece>) -> Result<()> {
         let (head, kids) = (self.w.e.terms.head(id), self.w.e.terms.kids(id).to_vec());
-        let ty = self.w.e.ty(kids[0]);
-        if !has_floats(ty) {
+        if !has_floats(self.w.e.ty(kids[0])) {
             return Ok(());
         }
         let dr = self.dense(id, pieces)?;
-        let state = self.like(kids[0]);
-        let (n, elements, states) = match head {
-            Head::Fold => {
-                let elements = self.like(kids[1]);
-                let n = elements.sizes[0];
-                (n, Some(elements.clone()), self.states(n, &state, kids[2], &elements))
-            }
-            _ => (self.w.value(kids[1]), None, self.w.value(id)),
-        };
+        let mut seq = self.sequence(id);
         let (last, each) = match head {
             Head::Fold => (dr, None),
             _ => {
-                let (of, sizes) = (self.w.e.now(state.val), state.sizes_now(&mut self.w.e));
+                let (of, sizes) = (self.w.e.now(seq.like.val), seq.like.sizes_now(&mut self.w.e));
                 let zero = self.w.zero(of, &sizes);
                 (self.w.e.val(zero), Some(dr))
             }
         };
-        let last = {
-            let last = self.w.e.now(last);
-            self.w.e.bind(last)
-        };
-        let leaving = if self.over_parts.contains(&id) { Leaving::Parts } else { Leaving::Loop };
-        let seq =
-            Sequence { n, init: state.val, body: kids[2], elements, states, like: state, ty, last, each, leaving };
+        let last = self.w.e.now(last);
+        (seq.last, seq.each) = (self.w.e.bind(last), each);
+        if !self.over_parts.contains(&id) {
+            seq.table = self.w.table_for(id).or_else(|| self.table_of_steps(&seq));
+        } else {
+            seq.leaving = Leaving::Parts;
+        }
         let chain = self.chain(&seq)?;
         self.steps_back(&seq, chain, (head == Head::Fold).then_some(kids[1]))?;
         if self.w.active(kids[0]) {
@@ -79,6 +73,23 @@ impl Reverse<'_, '_> {
         Ok(())
     }
 
+    /// A fold or scan with its states.
+    fn sequence(&mut self, id: Id) -> Sequence {
+        let (head, kids) = (self.w.e.terms.head(id), self.w.e.terms.kids(id).to_vec());
+        let like = self.like(kids[0]);
+        let (n, elements, states) = match head {
+            Head::Fold => {
+                let elements = self.like(kids[1]);
+                let n = elements.sizes[0];
+                (n, Some(elements.clone()), self.states(n, &like, kids[2], &elements))
+            }
+            _ => (self.w.value(kids[1]), None, self.w.value(id)),
+        };
+        let (init, body, ty) = (like.val, kids[2], self.w.e.ty(kids[0]));
+        let (last, each, leaving, table) = (init, None, Leaving::Loop as fn(_) -> _, None);
+        Sequence { n, init, body, elements, states, like, ty, last, each, leaving, table }
+    }
+
     /// All states of a fold but the initial one.
     fn states(&mut self, n: Val, state: &Like, body: Id, elements: &Like) -> Val {
         let (outer, mark) = (self.w.e.depth(), self.w.mark());
@@ -86,7 +97,7 @@ impl Reverse<'_, '_> {
         let ty = self.w.e.ty(init);
         let s = self.w.e.enter(ty);
         let i = self.w.e.enter(Ty::int());
-        let x = self.element(i, elements.val);
+        let x = self.row(i, elements.val);
         let x = self.w.e.bind(x);
         self.w.push(s);
         self.w.push(x);
@@ -99,7 +110,7 @@ impl Reverse<'_, '_> {
         self.w.e.bind(scan)
     }
 
-    fn element(&mut self, i: Val, of: Val) -> Id {
+    fn row(&mut self, i: Val, of: Val) -> Id {
         let (i, of) = (self.w.e.now(i), self.w.e.now(of));
         self.w.e.put(Head::Index(1), [i, of])
     }
@@ -129,13 +140,93 @@ impl Reverse<'_, '_> {
         self.w.env.push(Entry { val: s, active: state, sizes: seq.like.sizes.clone() });
         let (x, sizes) = match &seq.elements {
             Some(of) => {
-                let x = self.element(k, of.val);
+                let x = self.row(k, of.val);
                 (self.w.e.bind(x), of.sizes.get(1..).unwrap_or_default().to_vec())
             }
             None => (k, vec![]),
         };
         self.w.env.push(Entry { val: x, active: element, sizes });
+        self.know_step(seq, k);
         (s, x)
+    }
+
+    /// Says what is known of step `k`: its result, and what the table holds of it.
+    fn know_step(&mut self, seq: &Sequence, k: Val) {
+        let next = self.row(k, seq.states);
+        let next = self.w.e.bind(next);
+        self.w.know(seq.body, next);
+        let Some((table, rows)) = &seq.table else { return };
+        let row = self.row(k, *table);
+        let row = self.w.e.bind(row);
+        let (values, end) = lets_of(self.w.e.terms, seq.body);
+        for (at, kind) in rows.iter().enumerate() {
+            let row = self.w.e.now(row);
+            let value = match rows.len() {
+                1 => row,
+                n => self.w.e.get(at as u32, n as u32, row),
+            };
+            let value = self.w.e.bind(value);
+            match kind {
+                Row::Let(number) => self.w.know_inside(values[*number], *number, value),
+                Row::Table(number, rows) => {
+                    let of = values.get(*number).copied().unwrap_or(end);
+                    self.w.know_table(of, *number, (value, rows.clone()));
+                }
+            }
+        }
+    }
+
+    /// What the bodies of all steps bind that takes work, and the same for folds and scans among it: both ways
+    /// back read it. Only what makes no ragged table.
+    fn table_of_steps(&mut self, seq: &Sequence) -> Option<(Val, Vec<Row>)> {
+        let (values, end) = lets_of(self.w.e.terms, seq.body);
+        if !takes_work(self.w.e.terms, seq.body) {
+            return None;
+        }
+        let (outer, mark, scope) = (self.w.e.depth(), self.w.mark(), self.w.env.len());
+        let n = self.w.e.now(seq.n);
+        let k = self.w.e.enter(Ty::int());
+        self.step_variables(seq, k, Active::No, Active::No);
+        let (mut rows, mut levels) = (vec![], vec![]);
+        for (number, value) in values.iter().copied().chain([end]).enumerate() {
+            if let Some((table, inner)) = self.table_inside(value) {
+                let row = Row::Table(number, inner);
+                self.keep_row(outer, table, row, (&mut rows, &mut levels));
+            }
+            if number == values.len() {
+                break;
+            }
+            let entry = self.w.entry(value, Active::No);
+            if takes_work(self.w.e.terms, value) && has_floats(self.w.e.ty(entry.val.id)) {
+                self.keep_row(outer, entry.val, Row::Let(number), (&mut rows, &mut levels));
+            }
+            self.w.env.push(entry);
+        }
+        self.w.env.truncate(scope);
+        let table = (!rows.is_empty()).then(|| self.table_of(outer, n, levels));
+        self.w.e.leave(outer);
+        self.w.forget(mark);
+        Some((self.w.e.bind(table?), rows))
+    }
+
+    /// The table for a fold or scan in the present scope, if it has one.
+    fn table_inside(&mut self, id: Id) -> Option<(Val, Vec<Row>)> {
+        let sequence = matches!(self.w.e.terms.head(id), Head::Fold | Head::Scan);
+        if !sequence || !has_floats(self.w.e.ty(id)) || self.over_parts.contains(&id) {
+            return None;
+        }
+        let seq = self.sequence(id);
+        self.table_of_steps(&seq)
+    }
+
+    /// Notes a let that a table can hold.
+    fn keep_row(&mut self, outer: usize, v: Val, row: Row, (rows, levels): (&mut Vec<Row>, &mut Vec<usize>)) {
+        if let Some(level) = self.row_of_table(outer, v)
+            && !levels.contains(&level)
+        {
+            rows.push(row);
+            levels.push(level);
+        }
     }
 
     /// The adjoints of the states before each step, in the order of the steps backwards.
@@ -148,7 +239,7 @@ impl Reverse<'_, '_> {
         let total = match seq.each {
             None => ds,
             Some(each) => {
-                let own = self.element(k, each);
+                let own = self.row(k, each);
                 let ds = self.w.e.now(ds);
                 let sum = self.w.e.add(ds, own);
                 self.w.e.bind(sum)
@@ -224,7 +315,7 @@ impl Reverse<'_, '_> {
         let sum = match seq.each {
             None => later,
             Some(each) => {
-                let own = self.element(k, each);
+                let own = self.row(k, each);
                 self.w.e.add(own, later)
             }
         };
@@ -266,4 +357,15 @@ impl Reverse<'_, '_> {
             me.under(vars, |me| me.back(kids[1], vec![piece]))
         })
     }
+}
+
+/// The values of the lets that a body begins with, and what they are bound in.
+fn lets_of(terms: &Terms, mut body: Id) -> (Vec<Id>, Id) {
+    let mut out = vec![];
+    while terms.head(body) == Head::Let {
+        let kids = terms.kids(body);
+        out.push(kids[0]);
+        body = kids[1];
+    }
+    (out, body)
 }

@@ -127,12 +127,27 @@ impl Split<'_> {
         self.e.close(outer, made)
     }
 
+    /// Terms made at a depth, where the work stands.
+    fn now(&mut self, ids: Vec<Id>, depth: usize) -> Vec<Id> {
+        ids.into_iter().map(|id| self.e.now(Val { id, depth })).collect()
+    }
+
     fn looped(&mut self, head: Head, kids: &[Id]) -> Id {
         let (last, first) = (kids[kids.len() - 1], &kids[..kids.len() - 1]);
         let first = self.values(first);
         let (outer, scope) = (self.e.depth(), self.env.len());
         let tys: Vec<Ty> = first.iter().map(|k| self.e.ty(*k)).collect();
+        // All states have the shape of the first.
+        let state = match head {
+            Head::Fold | Head::Scan => shape(self.e.terms, kids[0]),
+            _ => vec![],
+        };
+        let state: Vec<Val> = state.into_iter().map(|s| self.value(s)).collect();
+        let (outer, first) = (self.e.depth(), self.now(first, outer));
         head.bound_tys(&tys).into_iter().for_each(|ty| self.enter(ty));
+        if let Some(entry) = self.env.get_mut(scope).filter(|_| !state.is_empty()) {
+            entry.sizes = state;
+        }
         let inside = self.e.depth();
         let mark = self.log.len();
         let body = self.value(last);
@@ -202,15 +217,19 @@ impl Split<'_> {
         while let Some((_, inner)) = leaf.as_tensor() {
             leaf = inner;
         }
-        let terms = &*self.e.terms;
-        let dear = |id: Id| match terms.head(id) {
-            Head::Op(op) => op.row().class == Class::Transcendental,
-            head => matches!(head, Head::Reduce(..) | Head::Fold | Head::Scan | Head::Call(_)),
-        };
-        if !has_floats(ty) || leaf.as_scalar().is_none() || !terms.reachable(value).into_iter().any(dear) {
+        if !has_floats(ty) || leaf.as_scalar().is_none() || !takes_work(self.e.terms, value) {
             return false;
         }
         let sizes = shape(self.e.terms, value);
         sizes.into_iter().all(|s| self.known(s, depth))
     }
+}
+
+/// Whether a term takes more work than to read a table: loops, calls, and what is no arithmetic.
+pub fn takes_work(terms: &Terms, id: Id) -> bool {
+    let dear = |id: Id| match terms.head(id) {
+        Head::Op(op) => op.row().class == Class::Transcendental,
+        head => matches!(head, Head::Reduce(..) | Head::Fold | Head::Scan | Head::Call(_)),
+    };
+    terms.reachable(id).into_iter().any(dear)
 }

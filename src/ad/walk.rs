@@ -23,6 +23,16 @@ pub struct Entry {
     pub sizes: Vec<Val>,
 }
 
+/// What a table over the steps of a fold or scan holds.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Row {
+    /// The value of the let of this number among those that the body begins with.
+    Let(usize),
+    /// The table for the fold or scan that this let is bound to; or for the one in the lets, where there are no
+    /// more of them.
+    Table(usize, Vec<Row>),
+}
+
 /// What a derivative is carried by.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Active {
@@ -45,6 +55,8 @@ pub struct Walk<'a, 't> {
     /// Partial derivatives of operations.
     pub partials: &'a mut Partials,
     memo: FxHashMap<(Id, usize), Val>,
+    /// Tables of what the steps of a fold or scan bind, and which.
+    rows: FxHashMap<(Id, usize), (Val, Vec<Row>)>,
     log: Vec<(Id, usize)>,
 }
 
@@ -61,8 +73,8 @@ pub fn has_floats(ty: Ty) -> bool {
 impl<'a, 't> Walk<'a, 't> {
     /// Nothing in scope.
     pub fn new(terms: &'t mut Terms, requests: &'a mut Requests, partials: &'a mut Partials) -> Walk<'a, 't> {
-        let (env, memo, log) = Default::default();
-        Walk { e: Emit::new(terms), env, requests, partials, memo, log }
+        let (env, memo, rows, log) = Default::default();
+        Walk { e: Emit::new(terms), env, requests, partials, memo, rows, log }
     }
 
     /// A place to come back to with [`Walk::forget`].
@@ -74,6 +86,7 @@ impl<'a, 't> Walk<'a, 't> {
     pub fn forget(&mut self, mark: usize) {
         for key in self.log.drain(mark..) {
             self.memo.remove(&key);
+            self.rows.remove(&key);
         }
     }
 
@@ -163,6 +176,35 @@ impl<'a, 't> Walk<'a, 't> {
         self.memo.insert(key, val);
         self.log.push(key);
         val
+    }
+
+    /// Says what the value of a term of the source is in the present scope.
+    pub fn know(&mut self, id: Id, val: Val) {
+        self.know_inside(id, 0, val);
+    }
+
+    /// As [`Walk::know`], in the scope that so many more variables make.
+    pub fn know_inside(&mut self, id: Id, more: usize, val: Val) {
+        let key = (id, self.env.len() + more);
+        self.memo.insert(key, val);
+        self.log.push(key);
+    }
+
+    /// Says which table there is for the steps of a fold or scan, in the scope that so many more variables make.
+    pub fn know_table(&mut self, id: Id, more: usize, table: (Val, Vec<Row>)) {
+        let key = (id, self.env.len() + more);
+        self.rows.insert(key, table);
+        self.log.push(key);
+    }
+
+    /// The table for the steps of a fold or scan, if there is one in the present scope.
+    pub fn table_for(&self, id: Id) -> Option<(Val, Vec<Row>)> {
+        self.rows.get(&(id, self.env.len())).cloned()
+    }
+
+    /// The value of a term of the source, if it was made in the present scope.
+    pub fn known(&self, id: Id) -> Option<Val> {
+        self.memo.get(&(id, self.env.len())).copied()
     }
 
     fn made(&mut self, id: Id) -> Val {
