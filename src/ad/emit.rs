@@ -24,6 +24,8 @@ enum Bound {
     Open,
     /// A let that waits, with its value one level further out.
     Let(Id),
+    /// One that stays although it is used once.
+    Kept(Id),
 }
 
 /// Terms under construction.
@@ -64,7 +66,7 @@ impl<'t> Emit<'t> {
     /// The value of the let of a level, right one level further out; nothing where it is no let.
     pub fn let_value(&self, level: usize) -> Option<Id> {
         match self.scope[level].1 {
-            Bound::Let(value) => Some(value),
+            Bound::Let(value) | Bound::Kept(value) => Some(value),
             Bound::Open => None,
         }
     }
@@ -100,6 +102,15 @@ impl<'t> Emit<'t> {
         self.top()
     }
 
+    /// As [`Emit::bind`], by a let that is not put where it is used once.
+    pub fn keep(&mut self, id: Id) -> Val {
+        if self.atomic(id) {
+            return self.val(id);
+        }
+        self.scope.push((self.terms.ty(id), Bound::Kept(id)));
+        self.top()
+    }
+
     fn atomic(&self, id: Id) -> bool {
         match self.terms.head(id) {
             Head::Var(..) | Head::Const(_) => true,
@@ -120,9 +131,10 @@ impl<'t> Emit<'t> {
             let count = uses[level - mark];
             let moved = if count == 0 { value } else { self.replace(value, level, mark, &place, kept.len()) };
             let alias = matches!(self.terms.head(moved), Head::Var(..) | Head::Const(_));
+            let stays = matches!(self.scope[level].1, Bound::Kept(_));
             place.push(match count {
                 0 => Place::Gone,
-                _ if alias || count == 1 => Place::Inline(moved, kept.len()),
+                _ if alias || count == 1 && !stays => Place::Inline(moved, kept.len()),
                 _ => {
                     kept.push(moved);
                     Place::Kept(kept.len() - 1)

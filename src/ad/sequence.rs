@@ -154,7 +154,15 @@ impl Reverse<'_, '_> {
     fn know_step(&mut self, seq: &Sequence, k: Val) {
         let next = self.row(k, seq.states);
         let next = self.w.e.bind(next);
-        self.w.know(seq.body, next);
+        // What a let is bound in is what the let is.
+        let (mut body, mut number) = (seq.body, 0);
+        loop {
+            self.w.know_inside(body, number, next);
+            if self.w.e.terms.head(body) != Head::Let {
+                break;
+            }
+            (body, number) = (self.w.e.terms.kids(body)[1], number + 1);
+        }
         let Some((table, rows)) = &seq.table else { return };
         let row = self.row(k, *table);
         let row = self.w.e.bind(row);

@@ -8,7 +8,7 @@ use super::emit::{Emit, Val};
 use super::piece::shift_above;
 use super::walk::has_floats;
 use crate::ir::op::Class;
-use crate::ir::{Head, Id, Monoid, Terms, Ty, deep};
+use crate::ir::{Head, Id, Monoid, Op, Terms, Ty, deep};
 use crate::types::shape::{lowered, shape};
 use rustc_hash::FxHashMap;
 
@@ -23,6 +23,8 @@ struct Split<'t> {
     e: Emit<'t>,
     env: Vec<Entry>,
     params: usize,
+    /// The number of loops around the work.
+    loops: usize,
     memo: FxHashMap<(Id, usize), Val>,
     log: Vec<(Id, usize)>,
 }
@@ -30,7 +32,7 @@ struct Split<'t> {
 /// A normal body over parameters of these types with its loops split.
 pub fn split(terms: &mut Terms, params: &[Ty], body: Id) -> Id {
     let (env, memo, log) = Default::default();
-    let mut s = Split { e: Emit::new(terms), env, params: params.len(), memo, log };
+    let mut s = Split { e: Emit::new(terms), env, params: params.len(), loops: 0, memo, log };
     params.iter().for_each(|ty| s.enter(*ty));
     let made = s.value(body);
     let made = s.e.now(made);
@@ -95,6 +97,13 @@ impl Split<'_> {
                 self.e.put(head, [c, arms[0], arms[1]])
             }
             _ if head.binds(kids.len().saturating_sub(1), kids.len()) > 0 => self.looped(head, &kids),
+            Head::Op(Op::Exp | Op::Tanh | Op::Sqrt) if self.loops > 0 && self.e.ty(id).as_scalar().is_some() => {
+                // Its derivative is made of its value.
+                let kids = self.values(&kids);
+                let made = self.e.put(head, kids);
+                let val = self.e.keep(made);
+                self.e.now(val)
+            }
             _ => {
                 let kids = self.values(&kids);
                 self.e.put(head, kids)
@@ -150,7 +159,9 @@ impl Split<'_> {
         }
         let inside = self.e.depth();
         let mark = self.log.len();
+        self.loops += 1;
         let body = self.value(last);
+        self.loops -= 1;
         let body = self.e.now(body);
         let body = self.e.close(inside, body);
         self.forget(mark);
