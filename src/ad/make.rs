@@ -383,7 +383,7 @@ fn gradient(r: &mut Reverse<'_, '_>, (body, n): (Id, usize), wrt: &[bool], dr: V
             r.w.env[k].active = Active::Adjoint(number);
         }
     }
-    let first = value.then(|| r.w.value(body));
+    let first = value.then(|| value_of(&mut r.w, body));
     let piece = r.whole(dr);
     r.back(body, vec![piece])?;
     let mut parts = vec![];
@@ -399,6 +399,20 @@ fn gradient(r: &mut Reverse<'_, '_>, (body, n): (Id, usize), wrt: &[bool], dr: V
         _ => r.w.e.put(Head::Tuple, parts),
     };
     Ok(paired(&mut r.w, first, made, mark))
+}
+
+/// The value of a body. What its lets bind is known afterwards: the way back binds the same.
+fn value_of(w: &mut Walk<'_, '_>, mut body: Id) -> Val {
+    let scope = w.env.len();
+    while w.e.terms.head(body) == Head::Let {
+        let kids = w.e.terms.kids(body).to_vec();
+        let entry = w.entry(kids[0], Active::No);
+        w.env.push(entry);
+        body = kids[1];
+    }
+    let value = w.value(body);
+    w.env.truncate(scope);
+    value
 }
 
 /// The result with its lets, behind the value where that is wanted.
