@@ -1,6 +1,6 @@
 //! `daedal grad`: a definition becomes its derivative as source, or the derivative is checked.
 
-use super::optimize::Cost;
+use super::optimize::{self, Cost};
 use super::{World, input};
 use crate::ad::check::{self, Checked, Point};
 use crate::ad::{self, Mode, Wanted};
@@ -34,7 +34,7 @@ pub struct Grad {
     #[arg(long)]
     value: bool,
     /// Keep about the root of the states of a fold, and make the others again on the way back
-    #[arg(long, conflicts_with = "check")]
+    #[arg(long)]
     checkpoint: bool,
     /// Optimize the derivative
     #[arg(long)]
@@ -42,6 +42,9 @@ pub struct Grad {
     /// What the optimizer makes small
     #[arg(long, value_enum, default_value_t = Cost::Analytic)]
     cost: Cost,
+    /// An estimate of a named size or integer parameter, for the optimizer; may be given more than once
+    #[arg(long = "size", value_name = "NAME=N", value_parser = optimize::size, requires = "optimize")]
+    sizes: Vec<(String, u64)>,
     /// Compare with differences and the modes with each other; exit 1 where they disagree
     #[arg(long, conflicts_with_all = ["optimize", "output", "value"])]
     check: bool,
@@ -93,9 +96,10 @@ impl Grad {
         let (derived, fun) = ad::derive(&program, &wanted)?;
         let mut made = needed(&derived, fun);
         if self.optimize {
-            let cost = self.cost.model();
-            let options =
-                pipeline::Options { cost, defs: vec![fun.sig().name.clone()], ..pipeline::Options::standard() };
+            optimize::known_sizes(&made, &self.sizes)?;
+            let (cost, sizes) = (self.cost.model(), self.sizes.clone());
+            let defs = vec![fun.sig().name.clone()];
+            let options = pipeline::Options { cost, sizes, defs, ..pipeline::Options::standard() };
             made = needed(&pipeline::optimize(&made, &options)?.program, fun);
         }
         let text = print::program(&made);
@@ -130,7 +134,7 @@ impl Grad {
     }
 
     fn checked(&self, program: &Program, def: &Def, wrt: &[bool], world: &mut World<'_>) -> Result<()> {
-        let checked = Checked::new(program, def, wrt)?;
+        let checked = Checked::with(program, def, wrt, self.checkpoint)?;
         let count = if self.args.is_empty() { self.samples } else { 1 };
         let mut rows = vec![];
         for k in 0..count {

@@ -191,7 +191,11 @@ impl Float {
     }
 }
 
-fn size(word: &str) -> std::result::Result<(String, u64), String> {
+/// A name and an estimate.
+///
+/// # Errors
+/// It is not written so.
+pub fn size(word: &str) -> std::result::Result<(String, u64), String> {
     let bad = "expected a name and a number, such as `n=1000`";
     let (name, n) = word.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or(bad)?;
     Ok((name.to_string(), n.parse().map_err(|_| bad)?))
@@ -324,7 +328,10 @@ impl Optimize {
 }
 
 /// Refuses an estimate of something that no definition names: it would change nothing.
-fn known_sizes(program: &Program, sizes: &[(String, u64)]) -> Result<()> {
+///
+/// # Errors
+/// There is one.
+pub fn known_sizes(program: &Program, sizes: &[(String, u64)]) -> Result<()> {
     let params = || program.defs.values().flat_map(|d| &d.params);
     let integers = params().filter(|p| p.ty == Ty::int()).map(|p| p.name.as_str());
     let known: Vec<&str> = params().flat_map(|p| &p.sizes).map(String::as_str).chain(integers).collect();

@@ -4,6 +4,7 @@
 
 mod assemble;
 mod only;
+mod pieces;
 mod search;
 
 pub use search::{EXACT, SMALL};

@@ -4,6 +4,7 @@
 //! loop-invariant parts are bound by lets again.
 
 pub mod audit;
+pub mod cut;
 pub mod egraph;
 pub mod explain;
 pub mod inline;

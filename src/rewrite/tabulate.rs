@@ -4,6 +4,7 @@
 //! `index j (build m (lam j f(j)))`. The table depends on no i, so elaboration moves it out of the
 //! loop over i. Only terms that cannot fail are tabulated: a table computes all its elements.
 
+use super::egraph::plan::same_totality;
 use super::inline::{Site, bound_extents, site};
 use crate::ir::op::Class;
 use crate::ir::{Free, Head, Id, Lit, Node, Terms, deep};
@@ -242,10 +243,12 @@ impl Walk<'_> {
         let table = terms.put(Head::Build(n), dims.iter().map(|(_, e)| *e).chain([body]));
         let mut kids: Vec<Id> = dims.iter().map(|(i, _)| terms.var(*i as u32, crate::ir::Ty::int())).collect();
         kids.push(table);
-        let out = terms.put(Head::Index(n), kids);
-        // The term cannot fail, nor can its parts, nor reading within the extents.
-        for part in terms.reachable(out) {
-            self.known.total.insert(part, true);
+        let out = terms.put(Head::Index(n), kids.iter().copied());
+        // The term cannot fail, nor can reading within the extents.
+        same_totality(&self.known.terms, &mut self.known.total, id, body, &mut FxHashSet::default());
+        let sizes = dims.iter().flat_map(|(_, e)| self.known.terms.reachable(*e)).collect::<Vec<_>>();
+        for sure in sizes.into_iter().chain(kids).chain([body, out]) {
+            self.known.total.insert(sure, true);
         }
         out
     }

@@ -164,11 +164,27 @@ impl<'a> Builder<'a> {
             return None;
         }
         let out = crate::types::shape::lowered(terms, kids[d], d)?;
-        if self.total.get(&kids[d]) == Some(&true) {
-            // The parts of what cannot fail cannot fail.
-            self.total.extend(terms.reachable(out).into_iter().map(|part| (part, true)));
-        }
+        same_totality(terms, &mut self.total, kids[d], out, &mut FxHashSet::default());
         Some(out)
+    }
+}
+
+/// Says of the parts of a copy with other variables what is known of the parts of the original. What is certain to
+/// be evaluated may have an arm that fails, so a term that cannot fail says nothing of its parts.
+pub fn same_totality(
+    terms: &Terms,
+    total: &mut FxHashMap<TermId, bool>,
+    from: TermId,
+    to: TermId,
+    seen: &mut FxHashSet<(TermId, TermId)>,
+) {
+    if from == to || !seen.insert((from, to)) {
+        return;
+    }
+    let known = total.get(&from) == Some(&true);
+    total.entry(to).or_insert(known);
+    for (a, b) in terms.kids(from).iter().zip(terms.kids(to)) {
+        deep(|| same_totality(terms, total, *a, *b, seen));
     }
 }
 
