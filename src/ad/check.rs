@@ -65,7 +65,18 @@ impl Checked {
     /// # Errors
     /// The function has none.
     pub fn new(program: &Program, def: &Def, wrt: &[bool]) -> Result<Checked> {
-        let wanted = |mode| Wanted { fun: def.fun, mode, wrt: wrt.to_vec(), value: false, checkpoint: false };
+        Checked::with(program, def, wrt, false)
+    }
+
+    /// As [`Checked::new`]; reverse mode may keep few states of folds.
+    ///
+    /// # Errors
+    /// The function has no derivative.
+    pub fn with(program: &Program, def: &Def, wrt: &[bool], checkpoint: bool) -> Result<Checked> {
+        let wanted = |mode| {
+            let checkpoint = checkpoint && mode == Mode::Reverse;
+            Wanted { fun: def.fun, mode, wrt: wrt.to_vec(), value: false, checkpoint }
+        };
         let (program, forward) = derive(program, &wanted(Mode::Forward))?;
         let (program, reverse) = derive(&program, &wanted(Mode::Reverse))?;
         Ok(Checked { program, of: def.fun, forward, reverse, wrt: wrt.to_vec() })
