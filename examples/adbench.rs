@@ -12,12 +12,8 @@
 //! | `ba` | `n m p`; one camera (11), one point (3), one weight, one feature (2), each for all | `cameras` (n × 11), `points` (m × 3), `weights` (p), `features` (p × 2), and what observation i sees: `camera_of` i mod n, `point_of` i mod m |
 //! | `lstm` | `l c b`; `main` (2l × 4b); `extra` (3 × b); `state` (2l × b); `sequence` (c × b) | these four |
 //!
-//! | `hand` | `p t`; for each point the vertex that it belongs to and where it was measured (3), for all; two more for each point where they are there, which the simple form does not take; `theta` (t) | `theta`, `correspondences` (p), `measured` (p × 3), and from the model `parents` (n), `relatives` and `inverses` (n × 4 × 4), `positions` (vertices × 4), `weights` (vertices × n), `mirrored` (0) |
-//!
-//! The model of a hand is in the directory `model` beside the file. `bones.txt` has a line for each bone:
-//! name, parent, the frame in the parent's, and the inverse of the frame at rest, between colons. Where the
-//! file writes frames by columns, it says so by their last row, 0 0 0 1. `vertices.txt` has a line for each vertex: position (3),
-//! five numbers that are not read, and bones with their weights, behind how many there are.
+//! The hand tracking data is a directory of meshes and skeletons in a format of its own, which is not
+//! read here.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of the command line")]
 
 use daedal::data::Output;
@@ -34,12 +30,6 @@ const MOST: u32 = 100_000_000;
 struct Numbers<'a> {
     words: std::str::SplitWhitespace<'a>,
     taken: usize,
-}
-
-impl<'a> Numbers<'a> {
-    fn of(text: &'a str) -> Numbers<'a> {
-        Numbers { words: text.split_whitespace(), taken: 0 }
-    }
 }
 
 /// Arrays to be written, by name.
@@ -73,11 +63,6 @@ impl Numbers<'_> {
         Ok(matrix(what, rows, columns, &self.floats(rows * columns, what)?))
     }
 
-    fn rest(&mut self, what: &str) -> Result<Vec<f64>> {
-        let n = self.words.clone().count();
-        self.floats(n, what)
-    }
-
     fn end(mut self) -> Result<()> {
         match self.words.next() {
             None => Ok(()),
@@ -100,9 +85,9 @@ fn vector(name: &'static str, of: &[f64]) -> (&'static str, Value, Ty) {
     (name, Value::tensor(vec![of.len()], data), Ty::tensor(1, Ty::float()))
 }
 
-fn integers(name: &'static str, of: impl ExactSizeIterator<Item = i64>) -> (&'static str, Value, Ty) {
+fn integers(name: &'static str, of: impl ExactSizeIterator<Item = usize>) -> (&'static str, Value, Ty) {
     let n = of.len();
-    let data = of.map(|v| Value::Scalar(Lit::int(v))).collect();
+    let data = of.map(|v| Value::Scalar(Lit::int(v as i64))).collect();
     (name, Value::tensor(vec![n], data), Ty::tensor(1, Ty::int()))
 }
 
@@ -136,8 +121,8 @@ fn ba(from: &mut Numbers<'_>) -> Result<Arrays> {
         matrix("points", m, 3, &point.repeat(m)),
         vector("weights", &weight.repeat(p)),
         matrix("features", p, 2, &feature.repeat(p)),
-        integers("camera_of", (0..p).map(|i| (i % n) as i64)),
-        integers("point_of", (0..p).map(|i| (i % m) as i64)),
+        integers("camera_of", (0..p).map(|i| i % n)),
+        integers("point_of", (0..p).map(|i| i % m)),
     ])
 }
 
@@ -151,94 +136,18 @@ fn lstm(from: &mut Numbers<'_>) -> Result<Arrays> {
     ])
 }
 
-/// Numbers between colons, as those of a model are; of a bone without its name.
-fn fields(text: &str, name: bool) -> String {
-    let line = |l: &str| l.split_once(':').filter(|_| name).map_or(l, |(_, rest)| rest).replace(':', " ");
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// Frames of 16 numbers each, by rows.
-fn frames(name: &'static str, of: &[f64]) -> Result<(&'static str, Value, Ty)> {
-    let ends = |at: [usize; 4]| of.chunks(16).all(|m| at.map(|k| m[k]) == [0.0, 0.0, 0.0, 1.0]);
-    let by_row: Vec<f64> = match (ends([12, 13, 14, 15]), ends([3, 7, 11, 15])) {
-        (true, _) => of.to_vec(),
-        (false, true) => of.chunks(16).flat_map(|m| (0..16).map(|k| m[k % 4 * 4 + k / 4])).collect(),
-        (false, false) => return Err(Diagnostic::user(format!("{name} have no last row 0 0 0 1"))),
-    };
-    let data = by_row.iter().map(|v| float(*v)).collect();
-    Ok((name, Value::tensor(vec![of.len() / 16, 4, 4], data), Ty::tensor(3, Ty::float())))
-}
-
-fn hand(from: &mut Numbers<'_>, bones: &str, vertices: &str) -> Result<Arrays> {
-    let (p, t) = (from.size("the number of points")?, from.size("the number of angles")?);
-    let (mut seen, mut measured) = (vec![], vec![]);
-    for _ in 0..p {
-        seen.push(from.size("a vertex")?);
-        measured.extend(from.floats(3, "a point")?);
-    }
-    let mut theta = from.floats(t, "theta")?;
-    // The other form has two numbers a point before the angles.
-    let rest: Vec<f64> = from.rest("theta")?;
-    if rest.len() == 2 * p {
-        let all: Vec<f64> = theta.into_iter().chain(rest).collect();
-        theta = all[2 * p..].to_vec();
-    } else if !rest.is_empty() {
-        return Err(Diagnostic::user(format!("the file goes on with {} numbers after theta", rest.len())));
-    }
-    let n = bones.lines().filter(|l| !l.trim().is_empty()).count();
-    let (bones, vertices) = (fields(bones, true), fields(vertices, false));
-    let mut from = Numbers::of(&bones);
-    let (mut parents, mut relatives, mut inverses) = (vec![], vec![], vec![]);
-    for _ in 0..n {
-        parents.push(from.word::<i64>("a parent")?);
-        relatives.extend(from.floats(16, "a frame")?);
-        inverses.extend(from.floats(16, "an inverse frame")?);
-    }
-    from.end()?;
-    let (mut from, mut positions, mut weights) = (Numbers::of(&vertices), vec![], vec![]);
-    let count = vertices.lines().filter(|l| !l.trim().is_empty()).count();
-    for _ in 0..count {
-        positions.extend(from.floats(3, "a position")?);
-        positions.push(1.0);
-        from.floats(5, "what is not read")?;
-        let mut row = vec![0.0; n];
-        for _ in 0..from.size("the number of bones")? {
-            let bone = from.size("a bone")?;
-            let weight = from.word("a weight")?;
-            *row.get_mut(bone).ok_or_else(|| Diagnostic::user(format!("a vertex names bone {bone} of {n}")))? = weight;
-        }
-        weights.extend(row);
-    }
-    from.end()?;
-    Ok(vec![
-        vector("theta", &theta),
-        integers("parents", parents.into_iter()),
-        frames("relatives", &relatives)?,
-        frames("inverses", &inverses)?,
-        matrix("positions", count, 4, &positions),
-        matrix("weights", count, n, &weights),
-        integers("correspondences", seen.into_iter().map(|v| v as i64)),
-        matrix("measured", p, 3, &measured),
-        integers("mirrored", [0].into_iter()),
-    ])
-}
-
-/// Reads a text in a format, and writes its arrays to a directory; gives their names. `folder` is where more may
-/// stand that belongs to the text.
+/// Reads a text in a format, and writes its arrays to a directory; gives their names.
 ///
 /// # Errors
 /// An unknown format, a text in another one, a directory that cannot be written.
-pub fn convert(format: &str, text: &str, folder: &Path, to: &Path) -> Result<Vec<&'static str>> {
-    let mut numbers = Numbers::of(text);
-    let model = |name: &str| read(&folder.join("model").join(name));
+pub fn convert(format: &str, text: &str, to: &Path) -> Result<Vec<&'static str>> {
+    let mut numbers = Numbers { words: text.split_whitespace(), taken: 0 };
     let arrays = match format {
         "gmm" => gmm(&mut numbers)?,
         "ba" => ba(&mut numbers)?,
         "lstm" => lstm(&mut numbers)?,
-        "hand" => hand(&mut numbers, &model("bones.txt")?, &model("vertices.txt")?)?,
         other => {
-            let d = Diagnostic::user(format!("unknown format `{other}`"));
-            return Err(d.note("expected `gmm`, `ba`, `lstm` or `hand`"));
+            return Err(Diagnostic::user(format!("unknown format `{other}`")).note("expected `gmm`, `ba` or `lstm`"));
         }
     };
     numbers.end()?;
@@ -248,19 +157,20 @@ pub fn convert(format: &str, text: &str, folder: &Path, to: &Path) -> Result<Vec
     Ok(arrays.into_iter().map(|(name, ..)| name).collect())
 }
 
-fn read(file: &Path) -> Result<String> {
-    std::fs::read_to_string(file).map_err(|e| Diagnostic::user(format!("{}: {e}", file.display())))
-}
-
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [format, file, to] = words.as_slice() else {
         eprintln!("expected FORMAT FILE DIRECTORY");
         return ExitCode::FAILURE;
     };
-    let file = Path::new(file);
-    let folder = file.parent().unwrap_or(Path::new("."));
-    match read(file).and_then(|text| convert(format, &text, folder, Path::new(to))) {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(e) => {
+            eprintln!("{file}: {e}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match convert(format, &text, Path::new(to)) {
         Ok(names) => {
             names.iter().for_each(|name| println!("{to}/{name}.npy"));
             ExitCode::SUCCESS
