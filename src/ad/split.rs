@@ -120,6 +120,8 @@ impl Split<'_> {
         // The name of a size that is known from the parameters would hide that.
         let known = matches!(self.e.terms.head(made), Head::Size(_)) && self.known(made, self.e.depth());
         let val = if known { self.e.val(made) } else { self.e.bind(made) };
+        // From here on the value has a name: a size that only the value itself can tell is read of that.
+        self.memo.insert((value, self.env.len()), val);
         let sizes = shape(self.e.terms, value);
         let sizes = sizes.into_iter().map(|s| self.value(s)).collect();
         let mark = self.log.len();

@@ -68,8 +68,7 @@ impl Est {
         }
     }
 
-    /// The size of an axis, through nested tensors.
-    pub fn axis(&self, k: usize) -> f64 {
+    fn axis(&self, k: usize) -> f64 {
         match self {
             Est::Tensor(dims, elem) => dims.get(k).copied().unwrap_or_else(|| elem.axis(k - dims.len())),
             Est::Num(_) | Est::Tuple(_) => ASSUMED,

@@ -2,7 +2,7 @@
 //!
 //! The same per-node numbers serve extraction from e-graphs. Times are never measured here.
 
-pub mod estimate;
+mod estimate;
 
 pub use estimate::Est;
 
@@ -173,13 +173,7 @@ impl<'a> Costing<'a> {
         cost
     }
 
-    /// The guess of a term's value in a scope.
-    pub fn guess(&mut self, terms: &Terms, id: Id, scope: &mut Vec<Est>) -> Est {
-        self.walk(terms, id, scope).1
-    }
-
-    /// The guesses of a definition's parameters.
-    pub fn params(&self, def: &Def) -> Vec<Est> {
+    fn params(&self, def: &Def) -> Vec<Est> {
         let known = |name: &String| self.sizes.iter().find(|(n, _)| n == name).map(|(_, v)| *v as f64);
         def.params
             .iter()

@@ -4,7 +4,6 @@
 
 mod assemble;
 mod only;
-mod pieces;
 mod search;
 
 pub use search::{EXACT, SMALL};

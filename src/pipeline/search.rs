@@ -12,12 +12,11 @@ use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize a
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::egraph::saturate::{Limits, Report};
 use crate::rewrite::explain::{self, Task};
-use crate::rewrite::cut::Fact;
-use crate::rewrite::inline::{Flat, flatten};
+use crate::rewrite::inline::flatten;
 use rustc_hash::FxHashSet;
 
-/// Terms with more nodes than this share of the node limit are cut into pieces.
-pub(super) const START_SHARE: usize = 4;
+/// Terms with more nodes than this share of the node limit are left as they are.
+const START_SHARE: usize = 4;
 
 /// The exact search where nobody asks for it: for small e-graphs it is quicker than trials.
 pub const SMALL: Effort = Effort { places: 60, branches: 30 };
@@ -75,48 +74,31 @@ impl Search<'_> {
 
     /// Equality saturation.
     fn saturated(&self) -> Option<Better> {
-        let Search { program, def, kept, options, .. } = *self;
+        let Search { program, def, kept, rules, options } = *self;
         let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let flatten = |terms: &Terms, id: Id| flatten(program, kept, terms, id, &params);
         let start = flatten(&program.terms, def.term()?)?;
         if start.terms.reachable(start.id).len() > options.max_nodes / START_SHARE {
-            // Steps are taken in a term without lets, and this one is too large to be one.
-            let found = if options.derive { None } else { self.by_pieces() };
-            return found.map(|found| Better { found, derived: None });
+            return None;
         }
         let mut costing = Costing::new(program, options.cost, &options.sizes);
+        let limits = Limits { nodes: options.max_nodes, rounds: 30, matches: 500 };
         let stop = |share: f64| (options.stop)(share).is_some();
-        let settings = self.settings(&options.sizes, (&program.terms, &[]), &flatten, &stop);
-        let found = saturate(def, start, &mut costing, &settings)?;
-        if options.derive { self.derived(found) } else { Some(Better { found, derived: None }) }
-    }
-
-    /// How terms over parameters are searched, by what is known of those.
-    pub(super) fn settings<'s>(
-        &self,
-        sizes: &'s [(String, u64)],
-        facts: (&'s Terms, &'s [Fact]),
-        flatten: &'s (dyn Fn(&Terms, Id) -> Option<Flat> + Sync),
-        stop: &'s (dyn Fn(f64) -> bool + Sync),
-    ) -> Settings<'s>
-    where
-        Self: 's,
-    {
-        let Search { rules, options, .. } = *self;
-        Settings {
+        let settings = Settings {
             rules,
             level: options.float,
             model: options.cost,
-            sizes,
-            facts,
-            limits: Limits { nodes: options.max_nodes, rounds: 30, matches: 500 },
-            flatten,
+            sizes: &options.sizes,
+            limits,
+            flatten: &flatten,
             restarts: 4,
             trials: 300,
             journal: options.derive,
             effort: if options.exact { EXACT } else { SMALL },
-            stop,
-        }
+            stop: &stop,
+        };
+        let found = saturate(def, start, &mut costing, &settings)?;
+        if options.derive { self.derived(found) } else { Some(Better { found, derived: None }) }
     }
 
     /// The best result of equality saturation that can be derived.

@@ -4,7 +4,6 @@
 //! loop-invariant parts are bound by lets again.
 
 pub mod audit;
-pub mod cut;
 pub mod egraph;
 pub mod explain;
 pub mod inline;

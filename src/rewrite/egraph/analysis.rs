@@ -163,7 +163,7 @@ impl Fact {
             Label::Unknown => (Ty::tuple([]), Free::default()),
         };
         let mut size = 1u64;
-        if !matches!(node.label, Label::Head(Head::Var(..)) | Label::Param(..)) {
+        if !matches!(node.label, Label::Head(Head::Var(..))) {
             for (k, kid) in kids.iter().enumerate() {
                 let binds = node.head().map_or(0, |h| h.binds(k, kids.len()));
                 free = free.union(kid.free.outside(binds));
@@ -237,9 +237,6 @@ fn sum_is_exact(a: f64, b: f64, sum: f64) -> bool {
 }
 
 fn estimate(node: &ENode, kids: &[&Fact]) -> f64 {
-    if let Label::Param(..) = node.label {
-        return kids.first().map_or(ASSUMED, |e| (e.estimate / 2.0).max(1.0));
-    }
     match node.head() {
         Some(Head::Const(l)) => l.to_f64().unwrap_or(ASSUMED),
         Some(Head::Op(op)) if kids.iter().all(|k| k.ty == Ty::int()) && !kids.is_empty() => {

@@ -452,8 +452,8 @@ impl Parts {
 /// The children that are part of the term: the extent of a variable is not.
 pub fn extracted_kids(node: &ENode) -> &[Id] {
     match node.label {
-        Label::Head(Head::Var(..)) | Label::Param(..) => &[],
-        Label::Head(_) | Label::Unknown => &node.kids,
+        Label::Head(Head::Var(..)) => &[],
+        Label::Head(_) | Label::Param(..) | Label::Unknown => &node.kids,
     }
 }
 

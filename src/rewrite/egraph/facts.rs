@@ -16,7 +16,7 @@ pub fn in_range(g: &Graph, index: Id, n: Id) -> bool {
     let by_extent = g[index]
         .nodes
         .iter()
-        .any(|e| is_index(e.label) && e.kids.first().is_some_and(|ext| g.find(*ext) == n));
+        .any(|e| matches!(e.label, Label::Head(Head::Var(..))) && e.kids.first().is_some_and(|ext| g.find(*ext) == n));
     let (i, size) = (range(g, index), range(g, n));
     by_extent || (i.lo >= 0.0 && i.hi < size.lo)
 }
@@ -136,17 +136,19 @@ pub fn node_dims(g: &Graph, node: &ENode, ty: Ty) -> Vec<Option<Id>> {
 /// and every rule on integers, where overflow gives no bounds.
 pub fn node_range(g: &Graph, node: &ENode, ty: Ty) -> Range {
     let Some(scalar) = ty.as_scalar() else { return Range::ALL };
+    let Label::Head(head) = node.label else { return Range::ALL };
     let r = |k: usize| range(g, node.kids[k]);
-    let head = match node.label {
-        Label::Head(head) => head,
-        Label::Param(..) => return node.kids.first().map_or(Range::ALL, |extent| index(g, *extent)),
-        Label::Unknown => return Range::ALL,
-    };
     let out = match head {
         Head::Const(l) => l.to_f64().map_or(Range::ALL, Range::point),
         Head::Size(_) => Range::new(0.0, Range::SIZE),
         Head::Arg(_) => Range::new(0.0, Range::SIZE),
-        Head::Var(..) => node.kids.first().map_or(Range::ALL, |extent| index(g, *extent)),
+        Head::Var(..) => {
+            // An index variable exists only where its loop runs, so its extent is at least 1.
+            match node.kids.first().map(|k| &g[*k]) {
+                Some(ext) if ext.data.ty == Ty::int() => Range::new(0.0, (ext.data.range.hi - 1.0).max(0.0)),
+                _ => Range::ALL,
+            }
+        }
         Head::If => r(1).hull(r(2)),
         Head::Assert => r(1),
         Head::Op(op) => operation(op, &(0..node.kids.len()).map(r).collect::<Vec<_>>(), node, scalar.is_float()),
@@ -161,17 +163,6 @@ pub fn node_range(g: &Graph, node: &ENode, ty: Ty) -> Range {
     let inside = scalar.is_float()
         || (out.lo >= lo as f64 && out.hi <= hi as f64 && out.hi < Range::EXACT && out.lo > -Range::EXACT);
     if inside { out } else { Range::ALL }
-}
-
-/// Bounds of an index. Its variable exists only where its loop runs, so the extent is at least 1.
-fn index(g: &Graph, extent: Id) -> Range {
-    let extent = &g[extent].data;
-    if extent.ty == Ty::int() { Range::new(0.0, (extent.range.hi - 1.0).max(0.0)) } else { Range::ALL }
-}
-
-/// Whether the child of such a node is what its value stays below.
-fn is_index(label: Label) -> bool {
-    matches!(label, Label::Head(Head::Var(..)) | Label::Param(..))
 }
 
 /// `float` says that the operands are floats: a quotient of integers truncates, and may be 0.

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 pub enum Label {
     /// A node of a term. `Var` has one child: its extent, or [`Label::Unknown`].
     Head(Head),
-    /// The k-th parameter of the definition. One that is an index of a loop around it has a child: its extent.
+    /// The k-th parameter of the definition.
     Param(u32, Ty),
     /// The extent of a variable that has none, or one that is not closed.
     Unknown,

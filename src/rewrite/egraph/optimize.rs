@@ -3,14 +3,13 @@
 use super::Graph;
 use super::exact::Effort;
 use super::journal::Journal;
-use super::language::{ENode, Label};
+use super::language::ENode;
 use super::params::parameters;
 use super::pattern::Compiled;
 use super::saturate::{Limits, Report, extents, graph, saturate};
 use super::trial::Trials;
 use crate::cost::{Costing, Model};
-use crate::ir::{Def, Head, Id, Terms, Ty, deep};
-use crate::rewrite::cut::Fact;
+use crate::ir::{Def, Head, Id, Terms, deep};
 use crate::rewrite::inline::{Flat, bound_extents, site};
 use crate::rules::Level;
 use rustc_hash::FxHashMap;
@@ -25,8 +24,6 @@ pub struct Settings<'a> {
     pub model: Model,
     /// Estimated sizes by name.
     pub sizes: &'a [(String, u64)],
-    /// What is known of the parameters, in terms over them.
-    pub facts: (&'a Terms, &'a [Fact]),
     /// Limits of each round.
     pub limits: Limits,
     /// Makes a term over the definition's parameters let-free.
@@ -125,42 +122,7 @@ impl<'a> Import<'a> {
         let like = def.params.iter().map(|p| (p.ty, p.sizes.as_slice()));
         let params = parameters(g, like, settings.sizes);
         let (scope, extents, memo, strict) = Default::default();
-        let mut out = Import { g, flat, terms: flat.terms.clone(), params, scope, extents, memo, frames: 0, strict };
-        let (terms, facts) = settings.facts;
-        facts.iter().for_each(|fact| out.know(terms, *fact));
-        out.g.rebuild();
-        out
-    }
-
-    /// Takes a fact about the parameters for granted.
-    fn know(&mut self, terms: &Terms, fact: Fact) {
-        let mut class = |id: Id| {
-            let id = self.terms.import(terms, id);
-            self.class(id, 0)
-        };
-        match fact {
-            Fact::Size(k, axis, id) => {
-                let (size, param) = (class(id), self.params[k]);
-                // Inside of an empty tensor sizes are 0, whatever its elements would have.
-                if self.g[param].data.ty.as_tensor().is_some_and(|(rank, _)| axis < rank) {
-                    let known = self.g.add(ENode::new(Head::Size(axis), [param]));
-                    self.g.union(known, size);
-                }
-                let mut fact = self.g[param].data.clone();
-                fact.dims[axis] = Some(size);
-                self.g.set_analysis_data(param, fact);
-            }
-            Fact::Below(k, id) => {
-                let (extent, param) = (class(id), self.params[k]);
-                let index = ENode { label: Label::Param(k as u32, Ty::int()), kids: [extent].into_iter().collect() };
-                let index = self.g.add(index);
-                self.g.union(index, param);
-            }
-            Fact::Is(k, id) => {
-                let value = class(id);
-                self.g.union(value, self.params[k]);
-            }
-        }
+        Import { g, flat, terms: flat.terms.clone(), params, scope, extents, memo, frames: 0, strict }
     }
 
     fn run(mut self) -> egg::Id {
