@@ -8,7 +8,7 @@
 
 use super::batch::Batch;
 use super::encode::Graph;
-use super::lesson::{Lesson, of};
+use super::lesson::{Lesson, NEAR, of};
 use super::network::{Network, Setting};
 use crate::cost::{Costing, Model};
 use crate::diag::{Diagnostic, Result};
@@ -29,13 +29,17 @@ use std::collections::BTreeSet;
 pub trait Fit {
     /// One step on a batch and the rates to predict, one row a graph; the loss before it.
     fn step(&mut self, batch: &Batch, rates: &Array2<f32>) -> f32;
-    /// The network as it is now.
+    /// The network that was learned so far.
     fn network(&self) -> Network;
-    /// All that the next step depends on, beside the weights: the number of steps made, and tables.
+    /// All that the next step depends on, beside that network: the number of steps made, and [`TABLES`] tables for
+    /// each of its tensors, of the same size.
     fn state(&self) -> (u32, Vec<Array2<f32>>);
-    /// Goes on from a state with the weights that it was with.
+    /// Goes on from a state with the network that it was with.
     fn restore(&mut self, network: &Network, state: (u32, Vec<Array2<f32>>));
 }
+
+/// Tables that a state has for each tensor of the network.
+pub const TABLES: usize = 3;
 
 impl Fit for Box<dyn Fit> {
     fn step(&mut self, batch: &Batch, rates: &Array2<f32>) -> f32 {
@@ -107,6 +111,9 @@ pub struct Settings {
     /// none where this is 0, or bindings are placed. To name what stands twice takes five moves and more, of which
     /// each makes the term dearer: a walk at random hardly ever makes them, and what never was met is not learned.
     pub binding: usize,
+    /// States that short random walks evaluate at most, after each search, from states on the way to the best one: what
+    /// a search has to tell apart is the next state on the way from the others that are a move away.
+    pub beside: usize,
     /// Moves that a search makes at most.
     pub depth: usize,
     /// Moves that the network tells apart: those of its setting.
@@ -144,6 +151,7 @@ impl Settings {
             budget: 1000,
             walks: 200,
             binding: 0,
+            beside: 0,
             depth: 30,
             steps: Setting::small().steps,
             bind: Bind::Placed,
@@ -187,8 +195,6 @@ const TERMS: usize = 8_000_000;
 const HELD_BACK: u64 = 10;
 /// Added to costs before their ratio is taken, so that a cost of 0 has one.
 const SOME: f64 = 0.1;
-/// Costs no further apart are equal.
-const NEAR: f64 = 1e-6;
 
 /// A training under way.
 pub struct Trainer<'a, F: Fit> {
@@ -301,7 +307,7 @@ impl<'a, F: Fit> Trainer<'a, F> {
             let found = lesson.search(network, rng.random());
             self.best[k] = self.best[k].min(found.best);
             costs.push((k, found.best));
-            evaluations += found.evaluations + lesson.explore(&mut rng);
+            evaluations += found.evaluations + lesson.explore(&mut rng) + lesson.beside(&mut rng);
             states.extend((known..lesson.len()).map(|state| (k, state)));
         }
         let chosen = match self.settings.even {
