@@ -16,6 +16,7 @@ use crate::rewrite::agent::Engine;
 use clap::ValueEnum;
 use rayon::prelude::*;
 use runs::{Limits, Networks, Runs, Task, Way};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
 use training::Course;
@@ -94,8 +95,12 @@ impl Experiment {
         let placed = Way::searches(&["astar"], false);
         let bound = Way::searches(&["astar", "greedy", "random", "mcts"], true);
         match self {
-            Experiment::A => [vec![egraph], placed, bound, vec![Way::trained(Engine::Astar, Engine::Astar, 5)]].concat(),
-            Experiment::B => [vec![egraph], placed, bound, vec![Way::trained(Engine::Astar, Engine::Astar, 5)]].concat(),
+            Experiment::A => {
+                [vec![egraph], placed, bound, vec![Way::trained(Engine::Astar, Engine::Astar, 5)]].concat()
+            }
+            Experiment::B => {
+                [vec![egraph], placed, bound, vec![Way::trained(Engine::Astar, Engine::Astar, 5)]].concat()
+            }
             Experiment::C => {
                 let others = Way::searches(&["astar"], true);
                 let trained = vec![Way::trained(Engine::Astar, Engine::Astar, PAIRED)];
@@ -136,7 +141,10 @@ pub fn table(asked: &Asked, folder: &Path, terminal: bool) -> Result<Table> {
         let (published, depth) = experiment.limits();
         let budget = asked.budget.unwrap_or(published);
         let tasks: Vec<Task<'_>> = experiment.files().iter().flat_map(|f| runs::tasks(&programs, f)).collect();
-        let tasks: Vec<Task<'_>> = tasks.into_iter().filter(|t| wanted(experiment, t)).collect();
+        let mut names = BTreeSet::new();
+        // The file of a gradient repeats what it is the gradient of.
+        let first = |t: &Task<'_>| wanted(experiment, t) && names.insert(t.def.name());
+        let tasks: Vec<Task<'_>> = tasks.into_iter().filter(first).collect();
         let limits = (budget, depth, asked.seeds);
         let note = |text: &str| show(terminal, &format!("{}: {text}", experiment.letter()));
         let (networks, ways, left_out) = possible(experiment.ways(), &programs, &tasks, &mut runs, limits, &note)?;
@@ -198,7 +206,8 @@ fn possible(
             left_out.push(String::new());
         }
         let known = |seed| tasks.iter().any(|task| runs.one(task, &way, limits, seed).is_some());
-        let possible = |seed| tasks.iter().any(|t| way.guide.is_some_and(|g| networks.contains_key(&(g.course(t), seed))));
+        let possible =
+            |seed| tasks.iter().any(|t| way.guide.is_some_and(|g| networks.contains_key(&(g.course(t), seed))));
         if way.guide.is_none() || (0..way.seeds(limits)).any(|seed| known(seed) || possible(seed)) {
             out.push(way);
         }

@@ -270,7 +270,8 @@ impl Runs {
             }
         }
         missing.retain(|(task, way, seed)| !self.done.contains_key(&key(task, way, limits, *seed)));
-        let guided = |task: &Task<'_>, way: &Way, seed| way.guide.map(|guide| networks.get(&(guide.course(task), seed)));
+        let guided =
+            |task: &Task<'_>, way: &Way, seed| way.guide.map(|guide| networks.get(&(guide.course(task), seed)));
         missing.retain(|(task, way, seed)| guided(task, way, *seed).is_none_or(|network| network.is_some()));
         if missing.is_empty() {
             return Ok(());

@@ -8,9 +8,9 @@ use crate::derive::record::hash;
 use crate::diag::Result;
 use crate::ir::Program;
 use crate::pipeline::prepare;
-use crate::rewrite::agent::{Bind, Engine};
 use crate::rewrite::agent::value::train::{self, EpochReport, Settings, Trainer};
 use crate::rewrite::agent::value::{Network, Setting, weights};
+use crate::rewrite::agent::{Bind, Engine};
 use crate::rules::{Level, Library};
 use crate::run;
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ impl Course {
     fn epochs(self) -> usize {
         match self.subject {
             Subject::Arithmetic => 40,
-            Subject::Sharing => 20,
+            Subject::Sharing => 12,
             Subject::Linear => 12,
         }
     }
@@ -104,25 +104,19 @@ impl Course {
     fn settings(self, seed: u64) -> Settings {
         let (engine, bind, passes) = (self.by, Bind::Searched, 3);
         let general = Settings { engine, bind, passes, seed, ..Settings::standard() };
-        let one_goal = Settings {
-            depth: 10,
-            budget: 300,
-            walks: 100,
-            binding: 1000,
-            even: true,
-            above: true,
-            ..general
-        };
+        let one_goal =
+            Settings { depth: 10, budget: 300, walks: 100, binding: 1000, even: true, above: true, ..general };
         match self.subject {
             Subject::Arithmetic => Settings { programs: 8, ..one_goal },
-            Subject::Sharing => Settings { programs: 12, binding: 3000, beside: 160, ..one_goal },
+            Subject::Sharing => Settings { programs: 12, walks: 40, binding: 30_000, ..one_goal },
             Subject::Linear => Settings { programs: 11, budget: 800, ..general },
         }
     }
 
     /// What tells courses apart: other settings or expressions make another one.
     pub fn identity(self) -> String {
-        let of = format!("{} {SETTLED} {RATE} {:?} {:?}", self.epochs(), self.settings(0), runs::text(self.subject.name()));
+        let of =
+            format!("{} {SETTLED} {RATE} {:?} {:?}", self.epochs(), self.settings(0), runs::text(self.subject.name()));
         format!("{}-{}", self.name(), &hash(&of)[..8])
     }
 
@@ -159,12 +153,8 @@ pub const POSSIBLE: bool = cfg!(feature = "torch");
 
 /// How networks learn, for the page.
 pub fn about(course: Course) -> String {
-    let Settings { budget, walks, beside, binding, programs, states, passes, .. } = course.settings(0);
+    let Settings { budget, walks, binding, programs, states, passes, .. } = course.settings(0);
     let (width, epochs, by) = (Setting::small().width, course.epochs(), course.by.name());
-    let beside = match beside {
-        0 => String::new(),
-        _ => format!(" and for {beside} from states on the way to the best one"),
-    };
     let binding = match binding {
         0 => String::new(),
         _ => format!(" The first search of each makes moves of bindings alone, {binding} evaluations."),
@@ -175,7 +165,7 @@ pub fn about(course: Course) -> String {
     };
     format!(
         "Networks of width {width}, at most {epochs} epochs{settled}. An epoch searches {programs} definitions by \
-         `{by}` with {budget} evaluations each, walks at random for {walks} more{beside}, and goes {passes} times \
+         `{by}` with {budget} evaluations each, walks at random for {walks} more, and goes {passes} times \
          through at most {states} states.{binding}"
     )
 }
@@ -230,7 +220,9 @@ fn trained(
         costs.iter().filter(|(k, cost)| tasks[*k].known.is_some_and(|known| *cost > known + SAME)).count()
     };
     let settled = |reports: &[EpochReport]| {
-        course.settles() && reports.len() >= SETTLED && reports[reports.len() - SETTLED..].iter().all(|r| missed(&r.costs) == 0)
+        course.settles()
+            && reports.len() >= SETTLED
+            && reports[reports.len() - SETTLED..].iter().all(|r| missed(&r.costs) == 0)
     };
     while trainer.reports().len() < course.epochs() && !settled(trainer.reports()) {
         let r = trainer.epoch();

@@ -38,10 +38,6 @@ pub struct Lesson<'a> {
 
 /// Moves of one random walk.
 const WALK: usize = 8;
-/// Moves of a random walk from the way to the best state: its last state is only met.
-const ASIDE: usize = 3;
-/// Costs no further apart are equal.
-pub(super) const NEAR: f64 = 1e-6;
 
 /// How one search went.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -132,37 +128,6 @@ impl<'a> Lesson<'a> {
         }
         self.agent.space_mut().root = root;
         evaluations
-    }
-
-    /// Walks at random from states on a way to the best one that is known, and keeps what was met.
-    pub fn beside(&mut self, rng: &mut StdRng) -> usize {
-        let walks = self.settings.beside / (ASIDE + 1);
-        let way = if walks > 0 { self.way(rng) } else { vec![] };
-        let (root, mut evaluations) = (self.agent.space().root, 0);
-        for _ in 0..walks {
-            let Some(from) = way.get(rng.random_range(0..way.len().max(1))) else { break };
-            self.agent.space_mut().root = self.expanded[*from];
-            evaluations += self.searched(Engine::Random, (ASIDE + 1, ASIDE), None, rng.random()).evaluations;
-        }
-        self.agent.space_mut().root = root;
-        evaluations
-    }
-
-    /// One of the shortest ways from the definition to its best state, as far as its states were expanded; nothing
-    /// where no way is short enough to be told.
-    fn way(&mut self, rng: &mut StdRng) -> Vec<usize> {
-        let all = self.least(None);
-        let best = all.iter().map(|costs| costs[1]).fold(f64::INFINITY, f64::min);
-        let far = |state: usize| all[state].iter().position(|cost| *cost <= best + NEAR);
-        let (mut way, mut at) = (vec![], (!all.is_empty()).then_some(0));
-        while let Some((state, left)) = at.and_then(|state| Some((state, far(state)?))) {
-            way.push(state);
-            let moves = self.agent.space().rewrites.borrow_mut().of(self.expanded[state]);
-            let known = moves.iter().filter_map(|m| self.expanded.get_index_of(&m.to));
-            let nearer: Vec<usize> = known.filter(|to| far(*to).is_some_and(|far| far < left)).collect();
-            at = (!nearer.is_empty()).then(|| nearer[rng.random_range(0..nearer.len())]);
-        }
-        way
     }
 
     fn searched(

@@ -40,7 +40,8 @@ impl Torch {
         // Sums in parts would be other sums on another number of threads.
         tch::set_num_threads(1);
         let device = Device::cuda_if_available();
-        let mut out = Torch { setting: network.setting, rate, device, weights: vec![], means: vec![], moments: vec![], steps: 0 };
+        let mut out =
+            Torch { setting: network.setting, rate, device, weights: vec![], means: vec![], moments: vec![], steps: 0 };
         let zeros = network.tensors.iter().chain(&network.tensors).map(|t| Array2::zeros(t.raw_dim()));
         out.restore(network, (0, zeros.chain(network.tensors.iter().cloned()).collect()));
         out

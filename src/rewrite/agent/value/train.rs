@@ -8,7 +8,7 @@
 
 use super::batch::Batch;
 use super::encode::Graph;
-use super::lesson::{Lesson, NEAR, of};
+use super::lesson::{Lesson, of};
 use super::network::{Network, Setting};
 use crate::cost::{Costing, Model};
 use crate::diag::{Diagnostic, Result};
@@ -111,9 +111,6 @@ pub struct Settings {
     /// none where this is 0, or bindings are placed. To name what stands twice takes five moves and more, of which
     /// each makes the term dearer: a walk at random hardly ever makes them, and what never was met is not learned.
     pub binding: usize,
-    /// States that short random walks evaluate at most, after each search, from states on the way to the best one: what
-    /// a search has to tell apart is the next state on the way from the others that are a move away.
-    pub beside: usize,
     /// Moves that a search makes at most.
     pub depth: usize,
     /// Moves that the network tells apart: those of its setting.
@@ -151,7 +148,6 @@ impl Settings {
             budget: 1000,
             walks: 200,
             binding: 0,
-            beside: 0,
             depth: 30,
             steps: Setting::small().steps,
             bind: Bind::Placed,
@@ -195,6 +191,9 @@ const TERMS: usize = 8_000_000;
 const HELD_BACK: u64 = 10;
 /// Added to costs before their ratio is taken, so that a cost of 0 has one.
 const SOME: f64 = 0.1;
+
+/// Costs no further apart are equal.
+const NEAR: f64 = 1e-6;
 
 /// A training under way.
 pub struct Trainer<'a, F: Fit> {
@@ -307,7 +306,7 @@ impl<'a, F: Fit> Trainer<'a, F> {
             let found = lesson.search(network, rng.random());
             self.best[k] = self.best[k].min(found.best);
             costs.push((k, found.best));
-            evaluations += found.evaluations + lesson.explore(&mut rng) + lesson.beside(&mut rng);
+            evaluations += found.evaluations + lesson.explore(&mut rng);
             states.extend((known..lesson.len()).map(|state| (k, state)));
         }
         let chosen = match self.settings.even {
