@@ -151,9 +151,9 @@ impl Page<'_> {
             None => "– | – | – | –".to_string(),
         };
         let took: Vec<f64> = found.iter().filter_map(|(known, run)| until(run, *known)).collect();
-        let most = took.iter().copied().fold(0.0, f64::max);
-        let (met, of, mean) = (took.len(), tasks.len(), mean(took.into_iter()));
-        Some(format!("| {} | {seed} | {learned} | {met} of {of} | {mean:.0} | {most:.0} |", way.title()))
+        let (met, of, most) = (took.len(), tasks.len(), took.iter().copied().reduce(f64::max));
+        let until = most.map_or("– | –".to_string(), |most| format!("{:.0} | {most:.0}", mean(took.into_iter())));
+        Some(format!("| {} | {seed} | {learned} | {met} of {of} | {until} |", way.title()))
     }
 
     /// A cost; bold where none is less.
