@@ -7,13 +7,15 @@ use common::generate::{self, Knobs};
 use daedal::cost::Model;
 use daedal::ir::{Def, Program};
 use daedal::pipeline::{Engine, Options, optimize, prepare};
-use daedal::rewrite::agent::Engine as Agent;
 use daedal::rewrite::agent::value::batch::Batch;
 use daedal::rewrite::agent::value::encode::{Graph, graph};
-use daedal::rewrite::agent::value::train::{Fit, Settings, Task, Trainer, huber};
+use daedal::rewrite::agent::value::train::{EpochReport, Fit, Settings, TABLES, Task, Trainer, huber};
 use daedal::rewrite::agent::value::{Network, Setting, weights};
+use daedal::rewrite::agent::{Bind, Engine as Agent};
 use daedal::rules::{Level, Library};
 use ndarray::Array2;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// A network whose last layer is not 0, so that it predicts something.
 fn network(setting: Setting, seed: u64) -> Network {
@@ -243,7 +245,7 @@ fn with_trainer<R>(text: &str, settings: Settings, run: impl FnOnce(&mut Trainer
     let rules = prepare(&library, Level::Real).unwrap();
     let tasks: Vec<Task<'_>> = program.defs.values().map(|def| Task { program: &program, def }).collect();
     let network = Network::new(TINY, 2);
-    let seen = network.tensors.iter().chain(&network.tensors).map(|t| Array2::zeros(t.raw_dim())).collect();
+    let seen = (0..TABLES).flat_map(|_| &network.tensors).map(|t| Array2::zeros(t.raw_dim())).collect();
     run(&mut Trainer::new(&tasks, &rules, settings, Mean { network, steps: 0, seen }).unwrap())
 }
 
@@ -257,6 +259,102 @@ fn epochs_learn_from_searches() {
     assert!(reports[2].loss < reports[0].loss, "a mean is a better guess than 0: {reports:?}");
     let costs = |r: &daedal::rewrite::agent::value::train::EpochReport| r.best.iter().sum::<f64>();
     assert!(costs(&reports[2]) <= costs(&reports[0]));
+}
+
+/// Learns nothing, and keeps what it was to learn.
+struct Pupil {
+    network: Network,
+    told: Rc<RefCell<Vec<Vec<f32>>>>,
+}
+
+impl Fit for Pupil {
+    fn step(&mut self, _: &Batch, rates: &Array2<f32>) -> f32 {
+        self.told.borrow_mut().extend(rates.rows().into_iter().map(|row| row.to_vec()));
+        0.0
+    }
+
+    fn network(&self) -> Network {
+        self.network.clone()
+    }
+
+    fn state(&self) -> (u32, Vec<Array2<f32>>) {
+        (0, vec![])
+    }
+
+    fn restore(&mut self, network: &Network, _: (u32, Vec<Array2<f32>>)) {
+        self.network = network.clone();
+    }
+}
+
+const STEPS: usize = 10;
+
+/// What one epoch teaches of a definition: its report, and by how much the cost of each state falls within 1, 2, …
+/// moves, as logarithms.
+fn taught(expression: &str, settings: Settings) -> (EpochReport, Vec<Vec<f32>>) {
+    let text = format!("(def f Float ((a : Float) (b : Float) (c : Float) (d : Float)) {expression})");
+    let program = common::read("f.ks", &text).unwrap();
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let tasks: Vec<Task<'_>> = program.defs.values().map(|def| Task { program: &program, def }).collect();
+    let told = Rc::new(RefCell::new(vec![]));
+    let network = Network::new(Setting { steps: STEPS, ..TINY }, 1);
+    let fit = Pupil { network, told: told.clone() };
+    let report = Trainer::new(&tasks, &rules, settings, fit).unwrap().epoch();
+    let falls = |rates: &Vec<f32>| rates.iter().enumerate().map(|(k, rate)| rate * (k + 1) as f32).collect();
+    let falls = told.borrow().iter().map(falls).collect();
+    (report, falls)
+}
+
+/// An expression whose best form names `a + b`, at a cost of 10.1: seven moves of which each makes it dearer.
+const SHARED: &str = "(mul (exp (add a b)) (add (mul a c) (add a b)))";
+
+fn naming() -> Settings {
+    Settings { bind: Bind::Searched, depth: 10, budget: 100, walks: 100, passes: 1, ..Settings::standard() }
+}
+
+/// Protects: what is to be named is met where the first search makes moves of bindings alone, and not without.
+#[test]
+fn a_search_by_bindings_alone_meets_what_is_to_be_named() {
+    let best = |binding| taught(SHARED, Settings { binding, ..naming() }).0.best[0];
+    assert!(best(0) > 10.5, "{}", best(0));
+    assert!((best(3000) - 10.1).abs() < 1e-6, "{}", best(3000));
+}
+
+/// Protects: above the best cost a fall to it is a great one, though it be a tenth of the cost.
+#[test]
+fn what_is_above_the_best_cost_falls_far() {
+    let settings = Settings { binding: 3000, ..naming() };
+    let most = |above| {
+        let (_, falls) = taught(SHARED, Settings { above, ..settings });
+        falls.iter().map(|f| f[STEPS - 1]).fold(0.0, f32::max)
+    };
+    // As written it costs 11.0. A state that costs as much has ln((0.9 + 0.1) / 0.1) to fall.
+    assert!(most(true) > 2.3, "{}", most(true));
+    // The dearest states cost some 20, and fall to 10.1.
+    assert!(most(false) < 1.2, "{}", most(false));
+}
+
+/// How many of these states have their greatest fall within so many moves and not fewer; the last are without any.
+fn by_distance(falls: &[Vec<f32>]) -> Vec<usize> {
+    let mut out = vec![0; STEPS + 1];
+    for fall in falls {
+        let far = fall.iter().position(|f| *f > 2.0);
+        out[far.unwrap_or(STEPS)] += 1;
+    }
+    out
+}
+
+/// Protects: states on the way to the best one are learned as often as the many that are far from it.
+#[test]
+fn distances_are_learned_evenly() {
+    let settings = Settings { binding: 3000, above: true, states: 120, ..naming() };
+    let near = |even| {
+        let (_, falls) = taught(SHARED, Settings { even, ..settings });
+        let counts = by_distance(&falls);
+        assert!(falls.len() > 60, "{counts:?}");
+        counts[..4].iter().sum::<usize>() as f64 / falls.len() as f64
+    };
+    assert!(near(true) > 1.5 * near(false), "{} and {}", near(true), near(false));
 }
 
 /// Protects: a training that is interrupted and goes on is the training that was not.

@@ -12,9 +12,11 @@ use crate::cli::optimize::show;
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::Program;
+use crate::rewrite::agent::Engine;
 use clap::ValueEnum;
 use rayon::prelude::*;
 use runs::{Limits, Networks, Runs, Task, Way};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
 use training::Course;
@@ -47,6 +49,9 @@ pub struct Asked {
     /// States evaluated at most; nothing for what each experiment has.
     pub budget: Option<usize>,
 }
+
+/// Networks of each kind where four kinds are compared.
+const PAIRED: u64 = 2;
 
 impl Experiment {
     /// Its letter.
@@ -90,11 +95,16 @@ impl Experiment {
         let placed = Way::searches(&["astar"], false);
         let bound = Way::searches(&["astar", "greedy", "random", "mcts"], true);
         match self {
-            Experiment::A => [vec![egraph], placed, bound, vec![Way::trained(Course::Arithmetic)]].concat(),
-            Experiment::B => [vec![egraph], placed, bound, vec![Way::trained(Course::Sharing)]].concat(),
+            Experiment::A => {
+                [vec![egraph], placed, bound, vec![Way::trained(Engine::Astar, Engine::Astar, 5)]].concat()
+            }
+            Experiment::B => {
+                [vec![egraph], placed, bound, vec![Way::trained(Engine::Astar, Engine::Astar, 5)]].concat()
+            }
             Experiment::C => {
                 let others = Way::searches(&["astar"], true);
-                [vec![egraph, auto], Way::searches(&["astar", "mcts", "greedy"], false), others].concat()
+                let trained = vec![Way::trained(Engine::Astar, Engine::Astar, PAIRED)];
+                [vec![egraph, auto], Way::searches(&["astar", "mcts", "greedy"], false), others, trained].concat()
             }
             Experiment::D | Experiment::E => {
                 let two = Way { phased: true, ..placed[0].clone() };
@@ -102,7 +112,9 @@ impl Experiment {
             }
             Experiment::F => {
                 let pair = ["astar", "mcts"];
-                [Way::searches(&pair, false), Way::searches(&pair, true)].concat()
+                let engines = [Engine::Astar, Engine::Mcts];
+                let trained = engines.iter().flat_map(|by| engines.map(|engine| Way::trained(engine, *by, PAIRED)));
+                [Way::searches(&pair, false), Way::searches(&pair, true), trained.collect()].concat()
             }
             Experiment::G => {
                 let all = ["astar", "mcts", "beam", "mb2fbs", "greedy", "random"];
@@ -129,7 +141,10 @@ pub fn table(asked: &Asked, folder: &Path, terminal: bool) -> Result<Table> {
         let (published, depth) = experiment.limits();
         let budget = asked.budget.unwrap_or(published);
         let tasks: Vec<Task<'_>> = experiment.files().iter().flat_map(|f| runs::tasks(&programs, f)).collect();
-        let tasks: Vec<Task<'_>> = tasks.into_iter().filter(|t| wanted(experiment, t)).collect();
+        let mut names = BTreeSet::new();
+        // The file of a gradient repeats what it is the gradient of.
+        let first = |t: &Task<'_>| wanted(experiment, t) && names.insert(t.def.name());
+        let tasks: Vec<Task<'_>> = tasks.into_iter().filter(first).collect();
         let limits = (budget, depth, asked.seeds);
         let note = |text: &str| show(terminal, &format!("{}: {text}", experiment.letter()));
         let (networks, ways, left_out) = possible(experiment.ways(), &programs, &tasks, &mut runs, limits, &note)?;
@@ -162,18 +177,23 @@ fn possible(
 ) -> Result<(Networks, Vec<Way>, Vec<String>)> {
     let (mut networks, mut out, mut left_out) = (Networks::new(), vec![], vec![]);
     for way in ways {
+        let mut wanted = vec![];
+        for (seed, task) in (0..way.seeds(limits)).flat_map(|seed| tasks.iter().map(move |task| (seed, task))) {
+            if let Some(guide) = way.guide.filter(|_| runs.one(task, &way, limits, seed).is_none()) {
+                wanted.push((guide.course(task), seed));
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted.retain(|key| !networks.contains_key(key));
+        let shared = Mutex::new(&mut *runs);
+        let network = |key: &(Course, u64)| (*key, training::network(key.0, key.1, programs, &shared, note));
+        let made: Vec<_> = wanted.par_iter().map(network).collect();
         let mut missing = vec![];
-        let complete = (0..way.seeds(limits)).all(|seed| runs.has(tasks, &way, limits, seed));
-        if let Some(course) = way.course.filter(|_| !complete) {
-            let shared = Mutex::new(&mut *runs);
-            let network = |seed: u64| (seed, training::network(course, seed, programs, &shared, note));
-            let made: Vec<_> = (0..limits.2).into_par_iter().map(network).collect();
-            for (seed, network) in made {
-                match network? {
-                    Some(network) => drop(networks.insert((course, seed), network)),
-                    None if runs.has(tasks, &way, limits, seed) => {}
-                    None => missing.push(format!("`{}`", course.file(seed))),
-                }
+        for ((course, seed), network) in made {
+            match network? {
+                Some(network) => drop(networks.insert((course, seed), network)),
+                None => missing.push(format!("`{}`", course.file(seed))),
             }
         }
         if !missing.is_empty() {
@@ -185,7 +205,10 @@ fn possible(
             ));
             left_out.push(String::new());
         }
-        if missing.len() < limits.2 as usize {
+        let known = |seed| tasks.iter().any(|task| runs.one(task, &way, limits, seed).is_some());
+        let possible =
+            |seed| tasks.iter().any(|t| way.guide.is_some_and(|g| networks.contains_key(&(g.course(t), seed))));
+        if way.guide.is_none() || (0..way.seeds(limits)).any(|seed| known(seed) || possible(seed)) {
             out.push(way);
         }
     }

@@ -2,10 +2,11 @@
 
 use super::Experiment;
 use super::runs::{Limits, Run, Runs, Task, Way};
-use super::training::{self, Training};
+use super::training::{self, Course, Training};
 use crate::diag::Result;
 use crate::report::{self, Series};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
 
 /// Evaluations after which a run was at a cost or below.
 fn until(run: &Run, known: f64) -> Option<f64> {
@@ -104,40 +105,55 @@ impl Page<'_> {
             out.push(format!("| *{what}* | | | {} |", value.join(" | ")));
         }
         out.push(String::new());
-        self.ways.iter().filter(|way| way.course.is_some()).for_each(|way| out.extend(self.trainings(way)));
+        out.extend(self.trainings());
         out.extend(self.left_out.iter().cloned());
         out
     }
 
-    /// What each training took, and what its network finds.
-    fn trainings(&self, way: &Way) -> Vec<String> {
-        let Some(course) = way.course else { return vec![] };
-        let mut out = vec![format!("{}: {}", way.title(), training::about(course)), String::new()];
-        let known = self.known();
-        out.push(format!(
-            "| seed | epochs | evaluated in training | minutes of training | met in training | at the {known} | \
-             evaluations until then, mean | most |"
-        ));
-        out.push(format!("|{}", "---:|".repeat(8)));
-        for seed in 0..way.seeds(self.limits) {
-            let learned = match self.runs.training(&course.key(seed)) {
-                Some(t) => {
-                    let Training { epochs, evaluations, met, of, seconds, .. } = t;
-                    format!("{epochs} | {evaluations} | {:.1} | {met} of {of}", seconds / 60.0)
-                }
-                None => "– | – | – | –".to_string(),
-            };
-            if !self.runs.has(self.tasks, way, self.limits, seed) {
-                continue;
+    /// What each training took, and what its network finds with each search that it guides.
+    fn trainings(&self) -> Vec<String> {
+        let mut out = vec![];
+        let pairs = |way: &Way| -> BTreeSet<Course> {
+            way.guide.map_or(BTreeSet::new(), |guide| self.tasks.iter().map(|t| guide.course(t)).collect())
+        };
+        let courses: BTreeSet<Course> = self.ways.iter().flat_map(pairs).collect();
+        for course in courses {
+            out.extend([training::about(course), String::new()]);
+            out.push(format!(
+                "| search | seed | epochs | evaluated in training | minutes of training | met in training | at the {} | \
+                 evaluations until then, mean | most |",
+                self.known()
+            ));
+            out.push(format!("|---|{}", "---:|".repeat(8)));
+            for way in self.ways.iter().filter(|way| pairs(way).contains(&course)) {
+                out.extend((0..way.seeds(self.limits)).filter_map(|seed| self.trained(course, way, seed)));
             }
-            let found = self.tasks.iter().filter_map(|t| Some((t.known?, self.runs.one(t, way, self.limits, seed)?)));
-            let took: Vec<f64> = found.filter_map(|(known, run)| until(run, known)).collect();
-            let most = took.iter().copied().fold(0.0, f64::max);
-            let (met, of) = (took.len(), self.tasks.len());
-            out.push(format!("| {seed} | {learned} | {met} of {of} | {:.0} | {most:.0} |", mean(took.into_iter())));
+            out.push(String::new());
         }
-        out.push(String::new());
         out
+    }
+
+    /// The row of a network and a search; nothing where it was not tested.
+    fn trained(&self, course: Course, way: &Way, seed: u64) -> Option<String> {
+        let of = |task: &&Task<'_>| way.guide.is_some_and(|guide| guide.course(task) == course);
+        let tasks: Vec<&Task<'_>> = self.tasks.iter().filter(of).collect();
+        let runs = |task: &&Task<'_>| Some((task.known?, self.runs.one(task, way, self.limits, seed)?));
+        let found: Vec<(f64, &Run)> = tasks.iter().filter_map(runs).collect();
+        if found.is_empty() {
+            return None;
+        }
+        let learned = match self.runs.training(&course.key(seed)) {
+            Some(t) => {
+                let Training { epochs, evaluations, met, of, seconds, .. } = t;
+                let met = if course.goals() { format!("{met} of {of}") } else { "–".to_string() };
+                format!("{epochs} | {evaluations} | {:.1} | {met}", seconds / 60.0)
+            }
+            None => "– | – | – | –".to_string(),
+        };
+        let took: Vec<f64> = found.iter().filter_map(|(known, run)| until(run, *known)).collect();
+        let (met, of, most) = (took.len(), tasks.len(), took.iter().copied().reduce(f64::max));
+        let until = most.map_or("– | –".to_string(), |most| format!("{:.0} | {most:.0}", mean(took.into_iter())));
+        Some(format!("| {} | {seed} | {learned} | {met} of {of} | {until} |", way.title()))
     }
 
     /// A cost; bold where none is less.

@@ -1,7 +1,7 @@
 //! One search of one definition becomes a line of a file; what stands there is not run again.
 
 use super::pages::SAME;
-use super::training::{Course, Training};
+use super::training::{Course, Subject, Training};
 use crate::ad;
 use crate::cost::{Costing, Model};
 use crate::derive::record::hash;
@@ -62,14 +62,30 @@ pub struct Way {
     pub bind: Bind,
     /// Whether there are two phases.
     pub phased: bool,
-    /// What the network that guides it has learned from.
-    pub course: Option<Course>,
+    /// The network that guides it.
+    pub guide: Option<Guide>,
+}
+
+/// A network that learned from definitions of the programs that it is tested on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Guide {
+    /// The search that it learned from.
+    pub by: Engine,
+    /// How many networks there are at most, one for each seed.
+    pub networks: u64,
+}
+
+impl Guide {
+    /// What it learned for a definition.
+    pub fn course(self, task: &Task<'_>) -> Course {
+        Course { subject: Subject::of(task.file), by: self.by }
+    }
 }
 
 impl Way {
     /// Equality saturation.
     pub fn egraph() -> Way {
-        Way { engine: pipeline::Engine::Egraph, bind: Bind::Placed, phased: false, course: None }
+        Way { engine: pipeline::Engine::Egraph, bind: Bind::Placed, phased: false, guide: None }
     }
 
     /// Equality saturation, and A* after it.
@@ -85,29 +101,38 @@ impl Way {
         named.map(|e| Way { engine: pipeline::Engine::Agent(e), bind, ..Way::egraph() }).collect()
     }
 
-    /// A* with lets searched, guided by a network.
-    pub fn trained(course: Course) -> Way {
-        let (engine, bind) = (pipeline::Engine::Agent(Engine::Astar), Bind::Searched);
-        Way { engine, bind, course: Some(course), ..Way::egraph() }
+    /// A search of terms with lets searched, guided by networks that learned from a search.
+    pub fn trained(engine: Engine, by: Engine, networks: u64) -> Way {
+        let (engine, bind) = (pipeline::Engine::Agent(engine), Bind::Searched);
+        Way { engine, bind, guide: Some(Guide { by, networks }), ..Way::egraph() }
     }
 
     /// The head of its column.
     pub fn title(&self) -> String {
         let bind = if self.bind == Bind::Searched { ", lets searched" } else { "" };
         let phased = if self.phased { ", two phases" } else { "" };
-        let trained = if self.course.is_some() { ", trained" } else { "" };
+        let trained = match self.guide.map(|guide| guide.by) {
+            None => String::new(),
+            // The paper learns from the search that it tests.
+            Some(by) if pipeline::Engine::Agent(by) == self.engine => ", trained".to_string(),
+            Some(by) => format!(", trained by `{}`", by.name()),
+        };
         format!("`{}`{bind}{phased}{trained}", self.engine.name())
     }
 
-    /// Whether it goes by chance: that of the search, or that of the training.
+    /// Whether it goes by the chance of the search.
     fn chance(&self) -> bool {
         use pipeline::Engine::Agent;
-        self.course.is_some() || matches!(self.engine, Agent(Engine::Random) | Agent(Engine::Mcts))
+        matches!(self.engine, Agent(Engine::Random) | Agent(Engine::Mcts))
     }
 
     /// How often it runs.
     pub fn seeds(&self, limits: Limits) -> u64 {
-        if self.chance() { limits.2 } else { 1 }
+        match self.guide {
+            Some(guide) => guide.networks.min(limits.2),
+            None if self.chance() => limits.2,
+            None => 1,
+        }
     }
 }
 
@@ -223,11 +248,6 @@ impl Runs {
         Ok(())
     }
 
-    /// Whether a way was run on all tasks with a seed.
-    pub fn has(&self, tasks: &[Task<'_>], way: &Way, limits: Limits, seed: u64) -> bool {
-        tasks.iter().all(|task| self.one(task, way, limits, seed).is_some())
-    }
-
     /// Makes all runs that are missing. `networks` are those that guide, by what they learned from and the seed; a run
     /// whose network is not there is not made.
     ///
@@ -250,7 +270,9 @@ impl Runs {
             }
         }
         missing.retain(|(task, way, seed)| !self.done.contains_key(&key(task, way, limits, *seed)));
-        missing.retain(|(_, way, seed)| way.course.is_none_or(|course| networks.contains_key(&(course, *seed))));
+        let guided =
+            |task: &Task<'_>, way: &Way, seed| way.guide.map(|guide| networks.get(&(guide.course(task), seed)));
+        missing.retain(|(task, way, seed)| guided(task, way, *seed).is_none_or(|network| network.is_some()));
         if missing.is_empty() {
             return Ok(());
         }
@@ -259,7 +281,7 @@ impl Runs {
             .par_iter()
             .map(|(task, way, seed)| {
                 note(&format!("{} by {}", task.def.name(), way.title()));
-                let network = way.course.and_then(|course| networks.get(&(course, *seed)));
+                let network = guided(task, way, *seed).flatten();
                 let run = made(task, way, network, &rules, limits, *seed)?;
                 let key = key(task, way, limits, *seed);
                 let line = format!("{}\n", object(&key, &run));
@@ -307,7 +329,7 @@ impl Runs {
 fn key(task: &Task<'_>, way: &Way, (budget, depth, _): Limits, seed: u64) -> String {
     let text = &hash(&task.program.source.text)[..8];
     let (name, def) = (task.file, task.def.name());
-    let learned = way.course.map_or(String::new(), |course| format!(" after {}", course.identity()));
+    let learned = way.guide.map_or(String::new(), |guide| format!(" after {}", guide.course(task).identity()));
     format!("{name} {text} {def} {}{learned} {budget} {depth} {seed}", way.title())
 }
 

@@ -8,77 +8,115 @@ use crate::derive::record::hash;
 use crate::diag::Result;
 use crate::ir::Program;
 use crate::pipeline::prepare;
-use crate::rewrite::agent::Bind;
 use crate::rewrite::agent::value::train::{self, EpochReport, Settings, Trainer};
 use crate::rewrite::agent::value::{Network, Setting, weights};
+use crate::rewrite::agent::{Bind, Engine};
 use crate::rules::{Level, Library};
 use crate::run;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What a network learns from.
+/// What a network learns, and how.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Course {
+pub struct Course {
+    /// From which definitions.
+    pub subject: Subject,
+    /// From which search.
+    pub by: Engine,
+}
+
+/// Definitions to learn from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Subject {
     /// The eight arithmetic expressions that it is tested on
     Arithmetic,
     /// The 36 expressions in other contexts than those that it is tested on
     Sharing,
+    /// The eleven helpers of linear algebra of which the functions that it is tested on are made
+    Linear,
 }
 
-/// How far a step of learning goes.
-const RATE: f64 = 0.0015;
-/// A training ends early once all searches of so many epochs in a row met the least cost that is known.
-const SETTLED: usize = 3;
+impl Subject {
+    /// What networks learn that are tested on definitions of a program.
+    pub fn of(file: &str) -> Subject {
+        match file {
+            "arithmetic" => Subject::Arithmetic,
+            "sharing" => Subject::Sharing,
+            _ => Subject::Linear,
+        }
+    }
 
-impl Course {
-    /// The name of its files.
-    pub fn name(self) -> &'static str {
+    /// The name of the program.
+    fn name(self) -> &'static str {
         match self {
-            Course::Arithmetic => "arithmetic",
-            Course::Sharing => "sharing",
+            Subject::Arithmetic => "arithmetic",
+            Subject::Sharing => "sharing",
+            Subject::Linear => "blas",
         }
     }
 
     /// The definitions.
     fn tasks<'a>(self, programs: &'a [(&'static str, Program)]) -> Vec<Task<'a>> {
         let mut tasks = runs::tasks(programs, self.name());
-        tasks.retain(|t| self != Course::Sharing || t.def.name().starts_with("train"));
+        tasks.retain(|t| match self {
+            Subject::Arithmetic => true,
+            Subject::Sharing => t.def.name().starts_with("train"),
+            Subject::Linear => t.known.is_none(),
+        });
         tasks
+    }
+}
+
+/// How far a step of learning goes.
+const RATE: f64 = 0.0015;
+/// A training that is tested on what it learned from ends early, once all searches of so many epochs in a row met the
+/// least cost that is known.
+const SETTLED: usize = 3;
+
+impl Course {
+    /// The name of its files.
+    pub fn name(self) -> String {
+        let by = if self.by == Engine::Astar { String::new() } else { format!("-{}", self.by.name()) };
+        format!("{}{by}", self.subject.name())
     }
 
     /// Epochs at most: in the paper 40 (Section 4.1).
     fn epochs(self) -> usize {
-        match self {
-            Course::Arithmetic => 40,
-            Course::Sharing => 20,
+        match self.subject {
+            Subject::Arithmetic => 40,
+            Subject::Sharing => 12,
+            Subject::Linear => 12,
         }
+    }
+
+    /// Whether each definition has one goal, whose cost is known.
+    pub fn goals(self) -> bool {
+        self.subject != Subject::Linear
+    }
+
+    /// Whether a training may end early.
+    fn settles(self) -> bool {
+        self.subject == Subject::Arithmetic
     }
 
     /// How it is learned.
     fn settings(self, seed: u64) -> Settings {
-        let common = Settings {
-            bind: Bind::Searched,
-            depth: 10,
-            budget: 300,
-            walks: 100,
-            binding: 1000,
-            even: true,
-            above: true,
-            states: 1500,
-            passes: 3,
-            seed,
-            ..Settings::standard()
-        };
-        match self {
-            Course::Arithmetic => Settings { programs: 8, ..common },
-            Course::Sharing => Settings { programs: 6, binding: 3000, ..common },
+        let (engine, bind, passes) = (self.by, Bind::Searched, 3);
+        let general = Settings { engine, bind, passes, seed, ..Settings::standard() };
+        let one_goal =
+            Settings { depth: 10, budget: 300, walks: 100, binding: 1000, even: true, above: true, ..general };
+        match self.subject {
+            Subject::Arithmetic => Settings { programs: 8, ..one_goal },
+            Subject::Sharing => Settings { programs: 12, walks: 40, binding: 30_000, ..one_goal },
+            Subject::Linear => Settings { programs: 11, budget: 800, ..general },
         }
     }
 
     /// What tells courses apart: other settings or expressions make another one.
     pub fn identity(self) -> String {
-        let of = format!("{} {SETTLED} {RATE} {:?} {:?}", self.epochs(), self.settings(0), runs::text(self.name()));
+        let of =
+            format!("{} {SETTLED} {RATE} {:?} {:?}", self.epochs(), self.settings(0), runs::text(self.subject.name()));
         format!("{}-{}", self.name(), &hash(&of)[..8])
     }
 
@@ -116,12 +154,19 @@ pub const POSSIBLE: bool = cfg!(feature = "torch");
 /// How networks learn, for the page.
 pub fn about(course: Course) -> String {
     let Settings { budget, walks, binding, programs, states, passes, .. } = course.settings(0);
-    let (width, epochs) = (Setting::small().width, course.epochs());
+    let (width, epochs, by) = (Setting::small().width, course.epochs(), course.by.name());
+    let binding = match binding {
+        0 => String::new(),
+        _ => format!(" The first search of each makes moves of bindings alone, {binding} evaluations."),
+    };
+    let settled = match course.settles() {
+        true => format!(", fewer once the searches of {SETTLED} in a row meet the least cost of all that they search"),
+        false => String::new(),
+    };
     format!(
-        "Networks of width {width}, at most {epochs} epochs, fewer once the searches of {SETTLED} in a row meet the \
-         least cost of all that they search. An epoch searches {programs} expressions with {budget} evaluations each, \
-         walks at random for {walks} more, and goes {passes} times through at most {states} states. The first search \
-         of each expression makes moves of bindings alone, {binding} evaluations."
+        "Networks of width {width}, at most {epochs} epochs{settled}. An epoch searches {programs} definitions by \
+         `{by}` with {budget} evaluations each, walks at random for {walks} more, and goes {passes} times \
+         through at most {states} states.{binding}"
     )
 }
 
@@ -145,7 +190,7 @@ pub fn network(
     if !POSSIBLE {
         return Ok(None);
     }
-    let tasks = course.tasks(programs);
+    let tasks = course.subject.tasks(programs);
     let (network, training) = trained(course, seed, &tasks, &path, note)?;
     locked().trained(training)?;
     Ok(Some(network))
@@ -175,7 +220,9 @@ fn trained(
         costs.iter().filter(|(k, cost)| tasks[*k].known.is_some_and(|known| *cost > known + SAME)).count()
     };
     let settled = |reports: &[EpochReport]| {
-        reports.len() >= SETTLED && reports[reports.len() - SETTLED..].iter().all(|r| missed(&r.costs) == 0)
+        course.settles()
+            && reports.len() >= SETTLED
+            && reports[reports.len() - SETTLED..].iter().all(|r| missed(&r.costs) == 0)
     };
     while trainer.reports().len() < course.epochs() && !settled(trainer.reports()) {
         let r = trainer.epoch();

@@ -4,7 +4,7 @@
 //! the same moves make the same terms again.
 
 use super::network::{Network, Setting};
-use super::train::{EpochReport, Fit, Trainer};
+use super::train::{EpochReport, Fit, TABLES, Trainer};
 use super::vocabulary::{KINDS, VERSION};
 use super::weights::{Part, counts, floats, pack, unpack};
 use crate::diag::{Diagnostic, Result};
@@ -34,7 +34,7 @@ impl<F: Fit> Trainer<'_, F> {
     /// A bug, where they cannot be made.
     pub fn checkpoint(&self) -> Result<Vec<u8>> {
         let Setting { width, propagations, steps } = self.network.setting;
-        let (fitted, moments) = self.fit.state();
+        let (fitted, tables) = self.fit.state();
         let (best, reports) = (self.best.clone(), self.reports.clone());
         let about = About { training: VERSION, of: self.identity(), width, propagations, steps, fitted, best, reports };
         let about =
@@ -43,7 +43,7 @@ impl<F: Fit> Trainer<'_, F> {
             tensors.iter().enumerate().map(|(k, t)| (format!("{what} {k}"), Part::floats(t))).collect()
         };
         let mut parts = named("weights", &self.network.tensors);
-        parts.extend(named("moments", &moments));
+        parts.extend(named("fit", &tables));
         for (k, lesson) in self.lessons.iter().enumerate() {
             parts.push((format!("lesson {k}"), Part::counts(&lesson.record())));
         }
@@ -66,8 +66,8 @@ impl<F: Fit> Trainer<'_, F> {
         let shapes: Vec<[usize; 2]> = setting.tensors().iter().map(|(_, shape)| *shape).collect();
         let read = |what: &str, k: usize, shape: [usize; 2]| floats(name, &file, &format!("{what} {k}"), shape);
         let tensors = shapes.iter().enumerate().map(|(k, s)| read("weights", k, *s)).collect::<Result<_>>()?;
-        let both = shapes.iter().chain(&shapes).enumerate();
-        let moments = both.map(|(k, s)| read("moments", k, *s)).collect::<Result<_>>()?;
+        let tables = (0..TABLES).flat_map(|_| &shapes).enumerate();
+        let tables = tables.map(|(k, s)| read("fit", k, *s)).collect::<Result<_>>()?;
         for (k, lesson) in self.lessons.iter_mut().enumerate() {
             if !lesson.replay(&counts(name, &file, &format!("lesson {k}"))?) {
                 return Err(Diagnostic::user(format!("`{name}` holds searches that these rules do not allow"))
@@ -78,7 +78,7 @@ impl<F: Fit> Trainer<'_, F> {
             return Err(Diagnostic::user(format!("`{name}` holds a training of another number of definitions")));
         }
         self.network = Network { setting, tensors };
-        self.fit.restore(&self.network, (about.fitted, moments));
+        self.fit.restore(&self.network, (about.fitted, tables));
         (self.best, self.reports) = (about.best, about.reports);
         Ok(())
     }

@@ -17,6 +17,9 @@ pub const PUBLISHED_RATE: f64 = 1e-4;
 /// Adam's decay of the first and second moments, and what keeps quotients finite (Kingma and Ba, 2015).
 const DECAY: (f64, f64) = (0.9, 0.999);
 const SMALL: f64 = 1e-8;
+/// How much of the mean of the weights a step keeps, once there were many: the mean of some 500 steps. Steps of a
+/// size that learns fast jump about what they seek, and their mean lies nearer to it (Polyak and Juditsky, 1992).
+const KEPT: f64 = 0.998;
 
 /// A network whose weights are learned.
 pub struct Torch {
@@ -24,6 +27,8 @@ pub struct Torch {
     rate: f64,
     device: Device,
     weights: Vec<Tensor>,
+    /// Their means over the last steps: the network that is made use of.
+    means: Vec<Tensor>,
     /// The moments of the gradients: all first ones, then all second ones.
     moments: Vec<Tensor>,
     steps: u32,
@@ -35,9 +40,10 @@ impl Torch {
         // Sums in parts would be other sums on another number of threads.
         tch::set_num_threads(1);
         let device = Device::cuda_if_available();
-        let mut out = Torch { setting: network.setting, rate, device, weights: vec![], moments: vec![], steps: 0 };
+        let mut out =
+            Torch { setting: network.setting, rate, device, weights: vec![], means: vec![], moments: vec![], steps: 0 };
         let zeros = network.tensors.iter().chain(&network.tensors).map(|t| Array2::zeros(t.raw_dim()));
-        out.restore(network, (0, zeros.collect()));
+        out.restore(network, (0, zeros.chain(network.tensors.iter().cloned()).collect()));
         out
     }
 
@@ -47,31 +53,29 @@ impl Torch {
     }
 
     fn forward(&self, batch: &Batch) -> Tensor {
-        let (nodes, width) = (batch.kinds.len() as i64, self.setting.width as i64);
+        let width = self.setting.width as i64;
         let w = |k: usize| &self.weights[k];
-        let features = Tensor::from_slice(&batch.features).to_device(self.device).reshape([nodes, FEATURES as i64]);
+        let features = Tensor::from_slice(&batch.features).to_device(self.device).reshape([-1, FEATURES as i64]);
         let start = w(KIND).index_select(0, &self.numbers(batch.kinds.iter().map(|k| i64::from(*k))))
             + w(ELEMENT).index_select(0, &self.numbers(batch.elements.iter().map(|k| i64::from(*k))))
             + features.matmul(w(FEATURE));
-        let sources = self.numbers(batch.sources.iter().map(|n| i64::from(*n)));
-        let targets = self.numbers(batch.targets.iter().map(|n| i64::from(*n)));
+        let (rows, nodes) = (batch.targets.len(), batch.kinds.len());
         let row = |row: usize| std::iter::repeat_n(row as i64, batch.rows[row + 1] - batch.rows[row]);
-        let rows = self.numbers((0..batch.targets.len()).flat_map(row));
-        let weights = Tensor::from_slice(&batch.weights).to_device(self.device).unsqueeze(1);
+        let edges: Vec<i64> = (0..rows).flat_map(row).collect();
+        let sources = batch.sources.iter().map(|n| i64::from(*n)).collect();
+        let gather = self.sparse((edges, sources), &batch.weights, (rows, nodes));
+        let targets = batch.targets.iter().map(|n| i64::from(*n)).collect();
+        let deliver = self.sparse((targets, (0..rows as i64).collect()), &vec![1.0; rows], (nodes, rows));
+        let sizes: Vec<i64> = (0..EDGES).map(|kind| batch.range(kind).len() as i64).collect();
+        // Parts are cut out once and together: the gradient of each cut is a table as large as the whole.
+        let products = w(EDGE).split(width, 0);
         let (message, state) = (w(MESSAGE).tr(), w(STATE).tr());
         let biases = (w(MESSAGE + 1).reshape([3 * width]), w(STATE + 1).reshape([3 * width]));
-        let zeros = |rows: usize| Tensor::zeros([rows as i64, width], (Kind::Float, self.device));
         let mut at = start.shallow_clone();
         for _ in 0..self.setting.propagations {
-            let brought = at.index_select(0, &sources) * &weights;
-            let gathered = zeros(batch.targets.len()).index_add(0, &rows, &brought);
-            let part = |kind: usize| {
-                let rows = batch.range(kind);
-                let own = w(EDGE).narrow(0, kind as i64 * width, width);
-                gathered.narrow(0, rows.start as i64, rows.len() as i64).matmul(&own)
-            };
-            let sent = Tensor::cat(&(0..EDGES).map(part).collect::<Vec<_>>(), 0);
-            let received = zeros(batch.kinds.len()).index_add(0, &targets, &sent);
+            let gathered = gather.mm(&at).split_with_sizes(&sizes, 0);
+            let sent: Vec<Tensor> = gathered.iter().zip(&products).map(|(part, by)| part.mm(by)).collect();
+            let received = deliver.mm(&Tensor::cat(&sent, 0));
             at = received.gru_cell(&at, &message, &state, Some(&biases.0), Some(&biases.1));
         }
         self.read(batch, &start, &at)
@@ -91,6 +95,15 @@ impl Torch {
         // Nothing is predicted of an empty graph.
         let some: Vec<f32> = sizes.iter().map(|n| f32::from(*n > 0)).collect();
         rates * Tensor::from_slice(&some).to_device(self.device).unsqueeze(1)
+    }
+
+    /// A table of numbers at these rows and columns, and zeros elsewhere. To multiply by it is several times as fast
+    /// as to pick rows and add them up, one by one, which libtorch does without vector instructions.
+    fn sparse(&self, (rows, columns): (Vec<i64>, Vec<i64>), values: &[f32], (m, n): (usize, usize)) -> Tensor {
+        let places = Tensor::from_slice(&[rows, columns].concat()).reshape([2, -1]).to_device(self.device);
+        let values = Tensor::from_slice(values).to_device(self.device);
+        let how = (Kind::Float, self.device);
+        Tensor::sparse_coo_tensor_indices_size(&places, &values, [m as i64, n as i64], how, false)
     }
 
     fn numbers(&self, numbers: impl Iterator<Item = i64>) -> Tensor {
@@ -122,6 +135,11 @@ impl Torch {
                 let _ = weights.g_sub_(&(change * self.rate));
                 weights.zero_grad();
             }
+            let steps = f64::from(self.steps);
+            let kept = KEPT.min(steps / (steps + 10.0));
+            for (mean, weights) in self.means.iter_mut().zip(&self.weights) {
+                *mean = &*mean * kept + weights.detach() * (1.0 - kept);
+            }
         });
     }
 }
@@ -146,17 +164,22 @@ impl Fit for Torch {
     }
 
     fn network(&self) -> Network {
-        Network { setting: self.setting, tensors: self.weights.iter().map(|t| array(&t.detach())).collect() }
+        Network { setting: self.setting, tensors: self.means.iter().map(array).collect() }
     }
 
+    /// The moments, and the weights as the last step left them.
     fn state(&self) -> (u32, Vec<Array2<f32>>) {
-        (self.steps, self.moments.iter().map(array).collect())
+        let weights = self.weights.iter().map(|t| array(&t.detach()));
+        (self.steps, self.moments.iter().map(array).chain(weights).collect())
     }
 
-    fn restore(&mut self, network: &Network, (steps, moments): (u32, Vec<Array2<f32>>)) {
+    fn restore(&mut self, network: &Network, (steps, tables): (u32, Vec<Array2<f32>>)) {
         self.setting = network.setting;
-        self.weights = network.tensors.iter().map(|t| self.tensor(t).set_requires_grad(true)).collect();
-        self.moments = moments.iter().map(|t| self.tensor(t)).collect();
+        self.means = network.tensors.iter().map(|t| self.tensor(t)).collect();
+        let mut tables: Vec<Tensor> = tables.iter().map(|t| self.tensor(t)).collect();
+        let weights = tables.split_off(2 * TENSORS);
+        self.weights = weights.into_iter().map(|t| t.set_requires_grad(true)).collect();
+        self.moments = tables;
         self.steps = steps;
     }
 }

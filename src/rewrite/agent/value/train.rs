@@ -29,13 +29,17 @@ use std::collections::BTreeSet;
 pub trait Fit {
     /// One step on a batch and the rates to predict, one row a graph; the loss before it.
     fn step(&mut self, batch: &Batch, rates: &Array2<f32>) -> f32;
-    /// The network as it is now.
+    /// The network that was learned so far.
     fn network(&self) -> Network;
-    /// All that the next step depends on, beside the weights: the number of steps made, and tables.
+    /// All that the next step depends on, beside that network: the number of steps made, and [`TABLES`] tables for
+    /// each of its tensors, of the same size.
     fn state(&self) -> (u32, Vec<Array2<f32>>);
-    /// Goes on from a state with the weights that it was with.
+    /// Goes on from a state with the network that it was with.
     fn restore(&mut self, network: &Network, state: (u32, Vec<Array2<f32>>));
 }
+
+/// Tables that a state has for each tensor of the network.
+pub const TABLES: usize = 3;
 
 impl Fit for Box<dyn Fit> {
     fn step(&mut self, batch: &Batch, rates: &Array2<f32>) -> f32 {
@@ -187,6 +191,7 @@ const TERMS: usize = 8_000_000;
 const HELD_BACK: u64 = 10;
 /// Added to costs before their ratio is taken, so that a cost of 0 has one.
 const SOME: f64 = 0.1;
+
 /// Costs no further apart are equal.
 const NEAR: f64 = 1e-6;
 
