@@ -78,7 +78,17 @@ fn the_sample_of_a_network_has_its_sizes() {
 #[test]
 fn the_sample_of_a_hand_is_at_rest() {
     let dir = tempfile::tempdir().unwrap();
-    let names = ["theta", "parents", "relatives", "inverses", "positions", "weights", "correspondences", "measured", "mirrored"];
+    let names = [
+        "theta",
+        "parents",
+        "relatives",
+        "inverses",
+        "positions",
+        "weights",
+        "correspondences",
+        "measured",
+        "mirrored",
+    ];
     assert_eq!(converted("hand", dir.path()), names);
     let text = std::fs::read_to_string(root("benches/gradients/hand.ks")).unwrap();
     let program = types::program(&Source::new("hand.ks", text)).unwrap_or_else(|d| panic!("{d}"));
