@@ -317,6 +317,44 @@ fn conv1d() -> Workload {
     }
 }
 
+fn gelu_case(n: usize) -> Case {
+    scalar(&[n], vec![Stream(10).floats(&[n], -4.0, 4.0)], &[0])
+}
+
+fn gelu() -> Workload {
+    Workload {
+        name: "gelu",
+        shape: "n=10000".into(),
+        file: "steps",
+        entries: &["gelu"],
+        precise: None,
+        meaning: Meaning::Gradient(&[0]),
+        objective: Objective { files: &["programs/apps/gelu.ks", "benches/gradients/gelu_sum.ks"], def: "gelu_sum" },
+        small: vec![gelu_case(3), gelu_case(45)],
+        large: gelu_case(10000),
+    }
+}
+
+fn swing_case(n: usize) -> Case {
+    let mut s = Stream(11);
+    let inputs = vec![s.floats(&[2], -1.0, 1.0), Array::floats(&[], |_| 0.3), s.floats(&[n], 0.001, 0.01)];
+    scalar(&[n], inputs, &[0, 1, 2])
+}
+
+fn swing() -> Workload {
+    Workload {
+        name: "swing",
+        shape: "10000 steps".into(),
+        file: "steps",
+        entries: &["swing"],
+        precise: None,
+        meaning: Meaning::Gradient(&[0, 1, 2]),
+        objective: Objective { files: &["benches/gradients/swing.ks"], def: "swing_end" },
+        small: vec![swing_case(1), swing_case(37)],
+        large: swing_case(10000),
+    }
+}
+
 /// All rows of the table.
 pub fn all() -> Vec<Workload> {
     vec![
@@ -333,5 +371,7 @@ pub fn all() -> Vec<Workload> {
         logsumexp(),
         kmeans(),
         conv1d(),
+        gelu(),
+        swing(),
     ]
 }

@@ -83,7 +83,7 @@ pub fn exp(x: f64) -> f64 {
     let half = bits(k * 0.5 + ROUND).wrapping_sub(bits(ROUND));
     let whole = bits(k + ROUND).wrapping_sub(bits(ROUND));
     let out = ((1.0 + rest) * power(half)) * power(whole.wrapping_sub(half));
-    if x == x { out } else { x }
+    if x.is_nan() { x } else { out }
 }
 
 /// The natural logarithm: minus infinity at 0, no number below.
@@ -115,7 +115,7 @@ pub fn tanh(x: f64) -> f64 {
     let scale = power(bits(k + ROUND).wrapping_sub(bits(ROUND)));
     let e = scale * rest + (scale - 1.0);
     let out = float(bits(e / (e + 2.0)) | (bits(x) & i64::MIN));
-    if x == x { out } else { x }
+    if x.is_nan() { x } else { out }
 }
 
 #[cfg(test)]

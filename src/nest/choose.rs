@@ -161,7 +161,7 @@ fn needs_lanes(stmts: &[Stmt]) -> bool {
 }
 
 fn calls(e: &Expr) -> bool {
-    matches!(e, Expr::Op(Op::Exp | Op::Log | Op::Tanh, ..)) || e.kids().iter().any(|k| calls(k))
+    matches!(e, Expr::Op(Op::Exp | Op::Log | Op::Tanh, ..)) || e.kids().iter().any(calls)
 }
 
 /// Whether a loop in a block runs in lanes.
