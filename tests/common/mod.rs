@@ -235,23 +235,27 @@ pub fn check(program: &Program, run: &Run, runner: &Runner<'_>) -> std::result::
 /// Whether two values of one type agree: floats within a relative tolerance, NaN with NaN, shapes
 /// and all else exactly.
 pub fn agree(a: &Value, b: &Value, tolerance: f64) -> bool {
+    agree_from(a, b, tolerance, f64::MIN_POSITIVE)
+}
+
+/// As [`agree`], but floats below `least` are compared as if they were that large: where terms cancel, what
+/// is left is their rounding.
+pub fn agree_from(a: &Value, b: &Value, tolerance: f64, least: f64) -> bool {
     match (a, b) {
         (Value::Scalar(a), Value::Scalar(b)) => match (a.as_f64(), b.as_f64()) {
-            (Some(x), Some(y)) => close(x, y, tolerance),
+            (Some(x), Some(y)) => {
+                x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance * x.abs().max(y.abs()).max(least)
+            }
             _ => a == b,
         },
         (Value::Tuple(a), Value::Tuple(b)) => {
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| agree(x, y, tolerance))
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| agree_from(x, y, tolerance, least))
         }
         (Value::Tensor(a), Value::Tensor(b)) => {
-            a.dims == b.dims && a.data.iter().zip(&b.data).all(|(x, y)| agree(x, y, tolerance))
+            a.dims == b.dims && a.data.iter().zip(&b.data).all(|(x, y)| agree_from(x, y, tolerance, least))
         }
         _ => false,
     }
-}
-
-fn close(x: f64, y: f64, tolerance: f64) -> bool {
-    x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance * x.abs().max(y.abs()).max(f64::MIN_POSITIVE)
 }
 
 /// The value of a type from a JSON text.
