@@ -14,6 +14,10 @@ use std::fmt::Write;
 
 /// Writes a loop in lanes; says whether that can be done.
 pub(super) fn write(w: &Writer<'_>, out: &mut String, l: &Loop, depth: usize) -> bool {
+    // The compiler unrolls so few iterations, which beats vectors that are mostly empty.
+    if l.extent.as_int().is_some_and(|n| n < LANES as i64) {
+        return false;
+    }
     let Some(lanes) = classify(w.f, l) else { return false };
     let pad = "  ".repeat(depth);
     let (v, n) = (w.names.var(l.var), w.expr(&l.extent));
@@ -90,8 +94,7 @@ impl LaneWriter<'_, '_> {
 
     /// Whether a loop can have more than one iteration, but not one for every lane, and is worth the text.
     fn may_be_few(&self, l: &Loop) -> bool {
-        let known = l.extent.as_int();
-        known.is_none_or(|n| (2..LANES as i64).contains(&n)) && count(&l.body) <= MAX_FEW
+        l.extent.as_int().is_none() && count(&l.body) <= MAX_FEW
     }
 
     /// The last argument of what works on the lanes that have iterations.
