@@ -58,6 +58,17 @@ pub(super) fn cpp_ty(s: Scalar) -> &'static str {
     }
 }
 
+/// How deep the statements of a function stand, whose buffers may be its results.
+const FUNCTION: usize = 1;
+/// Buffers of more elements stay in the arena.
+const MAX_LOCAL: i64 = 16;
+
+/// The number of elements, where it is known and small.
+fn small(dims: &[Expr]) -> Option<i64> {
+    let n = dims.iter().try_fold(1, |n: i64, d| n.checked_mul(d.as_int()?))?;
+    (1..=MAX_LOCAL).contains(&n).then_some(n)
+}
+
 fn slot_ty(f: &Func, s: Slot) -> Scalar {
     match s {
         Slot::Scalar(v) | Slot::Size(v) => f.vars[v.0 as usize].ty,
@@ -167,7 +178,7 @@ impl<'a> Writer<'a> {
         if self.f.depth.is_some() {
             out.push_str("  ks::check_stack(arena);\n");
         }
-        self.block(&mut out, &self.f.body, 1);
+        self.block(&mut out, &self.f.body, FUNCTION);
         for (k, r) in self.f.results.iter().enumerate() {
             let value = match r {
                 Arg::Scalar(e) | Arg::Size(e) => self.expr(e),
@@ -198,8 +209,7 @@ impl<'a> Writer<'a> {
             Stmt::Set(v, e) => writeln!(out, "{pad}{} = {};", self.names.var(*v), self.expr(e)),
             Stmt::Alloc(b, dims) => {
                 let ty = cpp_ty(self.f.bufs[b.0 as usize].ty);
-                let name = self.names.buf(*b);
-                writeln!(out, "{pad}{ty}* const {name} = ks::take<{ty}>(arena, ks::count({}));", self.list(dims))
+                writeln!(out, "{pad}{}", self.taken(ty, *b, dims, depth))
             }
             Stmt::Store(b, at, e) => {
                 writeln!(out, "{pad}{}[{}] = {};", self.names.buf(*b), self.expr(at), self.expr(e))
@@ -227,6 +237,16 @@ impl<'a> Writer<'a> {
                 Ok(())
             }
         };
+    }
+
+    /// Memory for a buffer. What is small, and gone at the end of a block, is a local array: compilers make
+    /// variables of it.
+    pub(super) fn taken(&self, ty: &str, b: Buf, dims: &[Expr], depth: usize) -> String {
+        let name = self.names.buf(b);
+        match small(dims) {
+            Some(n) if depth > FUNCTION => format!("{ty} {name}[{n}];"),
+            _ => format!("{ty}* const {name} = ks::take<{ty}>(arena, ks::count({}));", self.list(dims)),
+        }
     }
 
     fn for_loop(&self, out: &mut String, l: &Loop, depth: usize) {

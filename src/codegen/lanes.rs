@@ -129,8 +129,8 @@ impl LaneWriter<'_, '_> {
             }
             Stmt::Set(v, e) if self.varies(*v) => writeln!(out, "{pad}{} = {};", w.names.var(*v), self.vector(e)),
             Stmt::Alloc(b, dims) => {
-                let (ty, name) = (vector_ty(w.f.bufs[b.0 as usize].ty), w.names.buf(*b));
-                writeln!(out, "{pad}{ty}* const {name} = ks::take<{ty}>(arena, ks::count({}));", w.list(dims))
+                let ty = vector_ty(w.f.bufs[b.0 as usize].ty);
+                writeln!(out, "{pad}{}", w.taken(ty, *b, dims, depth))
             }
             Stmt::Store(b, at, e) => {
                 let (name, value) = (w.names.buf(*b), self.vector(e));

@@ -12,13 +12,24 @@ fn range(g: &Graph, id: Id) -> Range {
 
 /// Whether an index is proved to lie in `0..n`.
 pub fn in_range(g: &Graph, index: Id, n: Id) -> bool {
-    let n = g.find(n);
-    let by_extent = g[index]
-        .nodes
-        .iter()
-        .any(|e| matches!(e.label, Label::Head(Head::Var(..))) && e.kids.first().is_some_and(|ext| g.find(*ext) == n));
     let (i, size) = (range(g, index), range(g, n));
-    by_extent || (i.lo >= 0.0 && i.hi < size.lo)
+    runs_below(g, index, n) || mirrored(g, index, n) || (i.lo >= 0.0 && i.hi < size.lo)
+}
+
+/// Whether an index is that of a loop of so many rounds.
+fn runs_below(g: &Graph, index: Id, n: Id) -> bool {
+    let extent = |e: &ENode| e.kids.first().is_some_and(|extent| g.find(*extent) == g.find(n));
+    g[index].nodes.iter().any(|e| matches!(e.label, Label::Head(Head::Var(..))) && extent(e))
+}
+
+/// Whether an index is `n - 1 - i`, where `i` is that of a loop of `n` rounds: it goes by the same elements,
+/// last one first.
+fn mirrored(g: &Graph, index: Id, n: Id) -> bool {
+    let differences = |id: Id| g[id].nodes.iter().filter(|e| e.label == Label::Head(Head::Op(Op::Sub)));
+    let last = |id: Id| {
+        differences(id).any(|e| g.find(e.kids[0]) == g.find(n) && g[e.kids[1]].data.konst == Some(Lit::int(1)))
+    };
+    differences(index).any(|e| g[index].data.ty == Ty::int() && runs_below(g, e.kids[1], n) && last(e.kids[0]))
 }
 
 /// Whether two tensors are known to have equal sizes on all axes.

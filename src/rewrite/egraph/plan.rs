@@ -4,7 +4,7 @@ use super::Graph;
 use super::extract::{Candidates, Choice, MAX_FAMILIES, extracted_kids};
 use super::facts::node_total;
 use super::language::{ENode, Label};
-use crate::ir::{Head, Id as TermId, Lit, Terms, deep};
+use crate::ir::{Head, Id as TermId, Lit, Op, Terms, deep};
 use egg::Id;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,12 +138,26 @@ impl<'a> Builder<'a> {
             self.total.insert(id, true);
             return Some(id);
         }
-        let total = strict || node_total(self.g, node) && ids.iter().all(|k| self.total.get(k) == Some(&true));
+        let all_total = ids.iter().all(|k| self.total.get(k) == Some(&true));
+        let total = strict || node_total(self.g, node) && (all_total || self.guarded(terms, head, &ids));
         let id = terms.add(head, ids).ok()?;
         // One term may come from classes that know different things of it.
         let entry = self.total.entry(id).or_insert(total);
         *entry &= total;
         Some(id)
+    }
+
+    /// Whether an `if` asks for an element before it looks for the greatest or least, and else cannot fail.
+    fn guarded(&self, terms: &Terms, head: Head, ids: &[TermId]) -> bool {
+        let total = |id: &TermId| self.total.get(id) == Some(&true);
+        let (Head::If, [asked, found, other]) = (head, ids) else { return false };
+        let [extent, key] = terms.kids(*found) else { return false };
+        let zero = |id: TermId| terms.as_lit(id) == Some(Lit::int(0));
+        let some = match (terms.head(*asked), terms.kids(*asked)) {
+            (Head::Op(Op::Gt), [n, z]) | (Head::Op(Op::Lt), [z, n]) => n == extent && zero(*z),
+            _ => false,
+        };
+        matches!(terms.head(*found), Head::Arg(_)) && some && [asked, extent, key, other].into_iter().all(total)
     }
 
     /// The tensor itself, where the node would copy it element by element.
