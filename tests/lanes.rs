@@ -87,6 +87,15 @@ const PROGRAM: &str = r"
     (sumbuild n (lam (j : Integer)
       (mul (index (div (add (index i at) j) (index i by)) x) (to_float (mod j 3))))))))
 
+; Only the end of an iteration is done one after another: the lanes are those of the outer loop, then of the inner.
+(def sums (Tuple Float Integer) ((a : (Vec (Vec Float)) (n m)) (at : (Vec Integer) n) (k : Integer))
+  (tuple
+    (sumbuild n (lam (i : Integer)
+      (let (own (build m (lam (l : Integer) (mul (index l (index i a)) (to_float (add i l))))))
+        (exp (neg (sumbuild k (lam (l : Integer) (mul (index l own) (index l (index i a))))))))))
+    (sumbuild n (lam (i : Integer)
+      (sumbuild k (lam (j : Integer) (mul (div i (add j 1)) (div 100 (index i at)))))))))
+
 ; The lower triangle, and what is packed by columns.
 (def triangle Float ((a : (Vec Float) n) (b : (Vec Float) n))
   (let (t (sumbuild n (lam (k : Integer)
@@ -127,6 +136,25 @@ fn lanes_have_the_bits_of_single_iterations() {
     columns.iter_mut().for_each(|c| c[1] = json!(c[1].as_u64().unwrap() + 2));
     assert_eq!(agree(&program, "columns", &columns), columns.len());
     agree(&program, "mixed", &mixed);
+}
+
+/// Protects: sums whose iterations run in lanes but for their end, left-over ones, and failures in some lanes.
+#[test]
+fn what_iterations_add_is_added_in_order() {
+    let (program, mut d) = (read(PROGRAM), Data(StdRng::seed_from_u64(7)));
+    let shown = loops(&program, "sums");
+    let added = |l: &&str| l.trim_start().starts_with("for") && l.ends_with("in lanes");
+    assert_eq!(shown.lines().filter(added).count(), 2, "{shown}");
+    let mut all = vec![];
+    for n in [1usize, 2, 7, 8, 9, 16, 17, 31] {
+        for k in [0usize, 1, 2, 3, 4, 9] {
+            all.push(vec![d.rows(n, 3), d.integers(n, 1, 9), json!(k)]);
+            all.push(vec![d.rows(n, 9), d.integers(n, 1, 9), json!(k)]);
+            all.push(vec![d.rows(n, 9), d.integers(n, -1, 9), json!(k)]);
+        }
+    }
+    let failed = agree(&program, "sums", &all);
+    assert!((10..all.len() / 2).contains(&failed), "{failed} of {} fail", all.len());
 }
 
 /// Protects: of several failures, the first in the order of the interpreter, whatever lane it is in.

@@ -147,6 +147,7 @@ impl Named {
         names.give("whole");
         names.give("lane");
         names.give("live");
+        names.give("step");
         let bufs = f.bufs.iter().map(|b| names.give(&b.name)).collect();
         let vars = f.vars.iter().map(|v| names.give(&v.name)).collect();
         Named { vars, bufs }

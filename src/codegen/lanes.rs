@@ -28,7 +28,7 @@ pub(super) fn write(w: &Writer<'_>, out: &mut String, l: &Loop, depth: usize) ->
     if l.takes {
         let _ = writeln!(out, "{pad}  char* const mark_{v} = arena.top;");
     }
-    if lanes.repeatable {
+    if lanes.may_overlap() {
         // The last vector overlaps the one before: it writes the same again.
         let _ = writeln!(out, "{pad}  for (; {v} < {n}; {v} += {LANES}) {{");
         let _ = writeln!(out, "{pad}    if ({v} + {LANES} > {n}) {{\n{pad}      if ({n} < {LANES}) break;");
@@ -127,6 +127,10 @@ impl LaneWriter<'_, '_> {
             Stmt::Mut(v, e) if self.varies(*v) => {
                 writeln!(out, "{pad}{} {} = {};", ty(v), w.names.var(*v), self.vector(e))
             }
+            Stmt::Set(v, Expr::Op(op, ty, args)) if self.lanes.carries(*v) => {
+                self.add(out, *v, (*op, *ty, args), depth);
+                Ok(())
+            }
             Stmt::Set(v, e) if self.varies(*v) => writeln!(out, "{pad}{} = {};", w.names.var(*v), self.vector(e)),
             Stmt::Alloc(b, dims) => {
                 let ty = vector_ty(w.f.bufs[b.0 as usize].ty);
@@ -183,6 +187,15 @@ impl LaneWriter<'_, '_> {
                 Ok(())
             }
         };
+    }
+
+    /// Each lane adds to a variable, in the order of the iterations.
+    fn add(&mut self, out: &mut String, v: Var, (op, ty, args): (Op, Scalar, &[Expr]), depth: usize) {
+        let (pad, name) = ("  ".repeat(depth), self.w.names.var(v));
+        let (vector, each) = (vector_ty(self.w.f.ty(&args[1])), self.vector(&args[1]));
+        let sum = self.w.op(op, ty, args, vec![name.to_string(), "step[lane]".to_string()]);
+        let _ = writeln!(out, "{pad}{{\n{pad}  const {vector} step = {each};");
+        let _ = writeln!(out, "{pad}  {} {name} = {sum}; }}\n{pad}}}", self.for_lanes());
     }
 
     fn for_loop(&mut self, out: &mut String, l: &Loop, depth: usize) {

@@ -113,6 +113,10 @@ impl Costs<'_> {
                 one(c) + 1.0 + self.lane_block(lanes, a, apart).max(self.lane_block(lanes, b, apart))
             }
             Stmt::Let(_, e) | Stmt::Mut(_, e) => one(e),
+            Stmt::Set(v, Expr::Op(op, ty, args)) if lanes.carries(*v) => {
+                let each = op_cost(*op, *ty) + 1.0 + LATENCY;
+                LANES as f64 * each + args.get(1).map_or(0.0, one)
+            }
             Stmt::Set(v, e) => one(e) + if mentions(e, *v) { LATENCY } else { 0.0 },
             Stmt::Store(b, at, e) => {
                 let near =

@@ -36,8 +36,10 @@ pub struct Lanes {
     mutable: FxHashSet<Var>,
     /// Whether a check can fail in some lanes only.
     pub checks: bool,
-    /// Whether iterations may be done twice: they write nothing that they read.
+    /// Whether iterations may be done twice, up to what they add: they write nothing that they read.
     pub repeatable: bool,
+    /// What iterations add to, one after another, at their end.
+    carried: FxHashSet<Var>,
 }
 
 /// What stands in the body of a loop.
@@ -47,14 +49,17 @@ struct Inside {
     mutable: FxHashSet<Var>,
     taken: FxHashSet<Buf>,
     set: FxHashSet<Var>,
+    read: FxHashSet<Var>,
     loaded: FxHashSet<Buf>,
     stored: FxHashSet<Buf>,
 }
 
 impl Inside {
     fn expr(&mut self, e: &Expr) {
-        if let Expr::Load(b, _) = e {
-            self.loaded.insert(*b);
+        match e {
+            Expr::Load(b, _) => drop(self.loaded.insert(*b)),
+            Expr::Var(v) => drop(self.read.insert(*v)),
+            _ => {}
         }
         e.kids().iter().for_each(|k| self.expr(k));
     }
@@ -107,14 +112,33 @@ pub fn fits(ty: Scalar) -> bool {
     matches!(ty, Scalar::F64 | Scalar::I64 | Scalar::Bool)
 }
 
-/// What the body of a loop is in lanes; nothing where it cannot run so.
+/// What a statement adds to a variable, by any operation.
+pub fn added(s: &Stmt) -> Option<(Var, &Expr)> {
+    match s {
+        Stmt::Set(v, Expr::Op(_, _, args)) => match args.as_slice() {
+            [Expr::Var(to), e] if to == v => Some((*v, e)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What the body of a loop is in lanes; nothing where it cannot run so. Iterations of a loop that is not parallel
+/// can, but for its end, where each only adds to what is read nowhere else.
 pub fn classify(func: &Func, l: &Loop) -> Option<Lanes> {
-    if !l.parallel {
+    let mut inside = Inside::default();
+    let end = if l.parallel { 0 } else { l.body.iter().rev().take_while(|s| added(s).is_some()).count() };
+    let (work, end) = l.body.split_at(l.body.len() - end);
+    inside.block(work);
+    let sums: Vec<(Var, &Expr)> = end.iter().filter_map(added).collect();
+    sums.iter().for_each(|(_, e)| inside.expr(e));
+    let carried: FxHashSet<Var> = sums.iter().map(|(v, _)| *v).collect();
+    let number = |v: &Var| matches!(func.vars[v.0 as usize].ty, Scalar::F64 | Scalar::I64);
+    let apart = inside.read.is_disjoint(&carried) && sums.len() == carried.len() && carried.iter().all(number);
+    if !inside.set.is_subset(&inside.declared) || !apart {
         return None;
     }
-    let mut inside = Inside::default();
-    inside.block(&l.body);
-    if !inside.set.is_subset(&inside.declared) {
+    if !l.parallel && (carried.is_empty() || !inside.stored.is_subset(&inside.taken)) {
         return None;
     }
     let shared = |b: &&Buf| !inside.taken.contains(b);
@@ -124,7 +148,7 @@ pub fn classify(func: &Func, l: &Loop) -> Option<Lanes> {
         return None;
     }
     let (private, mutable) = (inside.taken, inside.mutable);
-    let mut lanes = Lanes { private, mutable, repeatable, ..Lanes::default() };
+    let mut lanes = Lanes { private, mutable, repeatable, carried, ..Lanes::default() };
     lanes.vars.insert(l.var, Class::Affine(Expr::int(1)));
     while lanes.block(func, &l.body, false)? {}
     if lanes.checks && !repeatable { None } else { Some(lanes) }
@@ -134,6 +158,16 @@ impl Lanes {
     /// Whether each lane has a buffer of its own.
     pub fn is_private(&self, b: Buf) -> bool {
         self.private.contains(&b)
+    }
+
+    /// Whether iterations add to a variable one after another.
+    pub fn carries(&self, v: Var) -> bool {
+        self.carried.contains(&v)
+    }
+
+    /// Whether the last iterations may be done again.
+    pub fn may_overlap(&self) -> bool {
+        self.repeatable && self.carried.is_empty()
     }
 
     /// The class of an expression.
@@ -206,6 +240,7 @@ impl Lanes {
                 let class = self.class(e);
                 self.raise(*v, if apart { Class::Varying } else { class })
             }
+            Stmt::Set(v, _) if self.carries(*v) => false,
             Stmt::Mut(v, e) | Stmt::Set(v, e) => {
                 let class = whole(self.class(e));
                 self.raise(*v, class)
