@@ -1,4 +1,5 @@
-//! Which parallel loops run several iterations at once, one in each lane, and what each variable is then.
+//! Which loops run several iterations at once, one in each lane, and what each variable is then. Sums can too: what an
+//! iteration adds at its end is added one after another.
 //!
 //! Every lane does what its iteration does, in the order of its iteration, so results have the same bits.
 //! Where a check fails in one lane only, the iterations are done again one after another, which finds the
