@@ -10,9 +10,11 @@ use daedal::cost::Model;
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Def, Head, Program};
 use daedal::pipeline::{Options, optimize, optimize_with, prepare};
+use daedal::rewrite::egraph::plan::same_totality;
 use daedal::rules::{Level, Library};
 use daedal::run::{Native, Toolchain};
 use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 fn options(cost: Model, float: Level) -> Options<'static> {
     Options { cost, float, max_nodes: 3000, ..Options::standard() }
@@ -126,16 +128,16 @@ fn random_programs(seeds: std::ops::Range<u64>, float: Level, knobs: Knobs) -> u
 #[test]
 fn random_programs_mean_the_same_at_exact() {
     let knobs = Knobs { budget: 24, dyadic: false, failing: true, renamed: false };
-    let cheaper = random_programs(0..10_000, Level::Exact, knobs);
-    assert!(cheaper > 500, "only {cheaper} programs got cheaper");
+    let cheaper = random_programs(0..5_000, Level::Exact, knobs);
+    assert!(cheaper > 250, "only {cheaper} programs got cheaper");
 }
 
 /// Protects: soundness at level `real`, on numbers that show no rounding.
 #[test]
 fn random_programs_mean_the_same_at_real() {
     let knobs = Knobs { budget: 24, dyadic: true, failing: true, renamed: false };
-    let cheaper = random_programs(0..10_000, Level::Real, knobs);
-    assert!(cheaper > 500, "only {cheaper} programs got cheaper");
+    let cheaper = random_programs(0..5_000, Level::Real, knobs);
+    assert!(cheaper > 250, "only {cheaper} programs got cheaper");
 }
 
 /// Protects: costs of the corpus, before and after, recomputed from the text by other code.
@@ -232,6 +234,24 @@ fn what_fails_says_nothing_of_what_it_is_made_of() {
                 .unwrap_or_else(|e| panic!("{e}\n{}", daedal::ir::print::program(&after)));
         }
     }
+}
+
+/// Protects: what is certain to be evaluated may have an arm that fails, so of a copy with other variables only the
+/// whole is known not to. The gradient of a recurrent network found an index that had lost its guard.
+#[test]
+fn a_guard_is_no_proof_for_what_it_guards() {
+    let text = "(def main Float ((v : (Vec Float)) (k : Integer)) (exp (if (gt k 0) (index (sub k 1) v) 0.0)))";
+    let mut program = common::read("guard.ks", text).unwrap();
+    let whole = program.named("main")[0].term().unwrap();
+    let terms = &mut program.terms;
+    let copy = terms.shift(whole, 1);
+    let index = |terms: &daedal::ir::Terms, of| {
+        terms.reachable(of).into_iter().find(|id| matches!(terms.head(*id), Head::Index(_))).unwrap()
+    };
+    let (guarded, guarded_copy) = (index(terms, whole), index(terms, copy));
+    let mut total: FxHashMap<_, _> = terms.reachable(whole).into_iter().map(|id| (id, id != guarded)).collect();
+    same_totality(terms, &mut total, whole, copy, &mut FxHashSet::default());
+    assert!(guarded != guarded_copy && total[&copy] && !total[&guarded_copy]);
 }
 
 /// Protects: the state of a loop may be infinite, and 0 rounds of it are 0 all the same.
