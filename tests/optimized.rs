@@ -42,38 +42,40 @@ fn the_corpus_means_the_same_after_optimization() {
     let tools =
         Toolchain::discover(None, Some(std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("optimized")));
     let modes = [(Model::Analytic, Level::Real), (Model::Knossos, Level::Exact)];
-    let mut failed = vec![];
-    for case in corpus() {
-        for (cost, float) in modes {
-            let after = optimized(&case, cost, float);
-            let defs: Vec<&Def> = after.defs.values().filter(|d| d.term().is_some()).collect();
-            let native = match (cost, float) {
-                (Model::Analytic, Level::Real) => Native::compile_all(&after, &defs, &tools).unwrap(),
-                _ => vec![],
+    let cases = corpus();
+    let each: Vec<(&Case, (Model, Level))> = cases.iter().flat_map(|c| modes.map(|m| (c, m))).collect();
+    let failed: Vec<String> =
+        each.into_par_iter().flat_map_iter(|(case, mode)| differences(case, mode, &tools)).collect();
+    assert!(failed.is_empty(), "{} failures\n{}", failed.len(), failed.join("\n"));
+}
+
+/// What the optimized program of a case gives otherwise than the case, or otherwise natively than interpreted.
+fn differences(case: &Case, (cost, float): (Model, Level), tools: &Toolchain) -> Vec<String> {
+    let after = optimized(case, cost, float);
+    let defs: Vec<&Def> = after.defs.values().filter(|d| d.term().is_some()).collect();
+    let native = match (cost, float) {
+        (Model::Analytic, Level::Real) => Native::compile_all(&after, &defs, tools).unwrap(),
+        _ => vec![],
+    };
+    let (interpreter, mut failed) = (Interpreter::new(&after), vec![]);
+    for run in &case.runs {
+        let Some((def, args)) = call(&case.program, run) else { continue };
+        let place = format!("{}:{} ({cost:?}, {float})", case.name, run.line);
+        failed.extend(compare(&case.program, &after, def.name(), &args, float).err().map(|e| format!("{place} {e}")));
+        let at = defs.iter().position(|d| d.fun == def.fun);
+        if let Some(Ok(native)) = at.and_then(|k| native.get(k)) {
+            let (want, have) = (interpreter.run(defs[at.unwrap()], &args), native.call(&args));
+            let same = match (&want, &have) {
+                (Ok(a), Ok(b)) => agree(a, b, 0.0),
+                (Err(a), Err(b)) => a.message == b.message,
+                _ => false,
             };
-            let interpreter = Interpreter::new(&after);
-            for run in &case.runs {
-                let Some((def, args)) = call(&case.program, run) else { continue };
-                let place = format!("{}:{} ({cost:?}, {float})", case.name, run.line);
-                failed.extend(
-                    compare(&case.program, &after, def.name(), &args, float).err().map(|e| format!("{place} {e}")),
-                );
-                let at = defs.iter().position(|d| d.fun == def.fun);
-                if let Some(Ok(native)) = at.and_then(|k| native.get(k)) {
-                    let (want, have) = (interpreter.run(defs[at.unwrap()], &args), native.call(&args));
-                    let same = match (&want, &have) {
-                        (Ok(a), Ok(b)) => agree(a, b, 0.0),
-                        (Err(a), Err(b)) => a.message == b.message,
-                        _ => false,
-                    };
-                    if !same {
-                        failed.push(format!("{place} native `{}`: {want:?} {have:?}", def.name()));
-                    }
-                }
+            if !same {
+                failed.push(format!("{place} native `{}`: {want:?} {have:?}", def.name()));
             }
         }
     }
-    assert!(failed.is_empty(), "{} failures\n{}", failed.len(), failed.join("\n"));
+    failed
 }
 
 /// The number of tensors that a definition makes, by nodes.
