@@ -14,10 +14,6 @@ use std::fmt::Write;
 
 /// Writes a loop in lanes; says whether that can be done.
 pub(super) fn write(w: &Writer<'_>, out: &mut String, l: &Loop, depth: usize) -> bool {
-    // The compiler unrolls so few iterations, which beats vectors that are mostly empty.
-    if l.extent.as_int().is_some_and(|n| n < LANES as i64) {
-        return false;
-    }
     let Some(lanes) = classify(w.f, l) else { return false };
     let pad = "  ".repeat(depth);
     let (v, n) = (w.names.var(l.var), w.expr(&l.extent));

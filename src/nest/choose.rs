@@ -83,7 +83,9 @@ impl Costs<'_> {
             }
             _ => trips(l) * each + 4.0,
         };
-        let Some(lanes) = lanes else { return plain };
+        // The compiler unrolls a few iterations, which beats vectors that are mostly empty.
+        let few = l.extent.as_int().is_some_and(|n| n < LANES as i64);
+        let Some(lanes) = lanes.filter(|_| !few) else { return plain };
         let wide = trips(l) * self.lane_block(&lanes, &l.body, false) / LANES as f64 + 8.0;
         let margin = if in_lanes(&l.body) { 1.0 } else { MARGIN };
         if wide > margin * plain || !needs_lanes(&l.body) {

@@ -114,7 +114,7 @@ pub fn fits(ty: Scalar) -> bool {
 }
 
 /// What a statement adds to a variable, by any operation.
-pub fn added(s: &Stmt) -> Option<(Var, &Expr)> {
+fn added(s: &Stmt) -> Option<(Var, &Expr)> {
     match s {
         Stmt::Set(v, Expr::Op(_, _, args)) => match args.as_slice() {
             [Expr::Var(to), e] if to == v => Some((*v, e)),

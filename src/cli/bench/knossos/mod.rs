@@ -95,10 +95,7 @@ impl Experiment {
         let placed = Way::searches(&["astar"], false);
         let bound = Way::searches(&["astar", "greedy", "random", "mcts"], true);
         match self {
-            Experiment::A => {
-                [vec![egraph], placed, bound, vec![Way::trained(Engine::Astar, Engine::Astar, 5)]].concat()
-            }
-            Experiment::B => {
+            Experiment::A | Experiment::B => {
                 [vec![egraph], placed, bound, vec![Way::trained(Engine::Astar, Engine::Astar, 5)]].concat()
             }
             Experiment::C => {
