@@ -1,9 +1,11 @@
-//! With the feature `torch`: says how to get libtorch where it is missing, and lets binaries find it.
+//! Says when the test programs changed, which are part of the binary. With the feature `torch`: says how to get
+//! libtorch where it is missing, and lets binaries find it.
 
 use std::path::Path;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=programs");
     println!("cargo::rerun-if-env-changed=LIBTORCH");
     let has = |feature: &str| std::env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
     if !has("TORCH") || has("TORCH_CHECK") {

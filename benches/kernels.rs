@@ -10,8 +10,9 @@
 use daedal::cost::Model;
 use daedal::diag::Source;
 use daedal::ir::Program;
+use daedal::pipeline::native;
 use daedal::pipeline::{self, Options};
-use daedal::run::{Native, Toolchain};
+use daedal::run::Toolchain;
 use daedal::types;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,7 +46,7 @@ fn words(list: &str) -> Vec<&'static str> {
 
 fn native(name: &str, program: &Program, tools: &Toolchain) -> Kernel {
     let def = program.named("main")[0];
-    let compiled = Native::compile(program, def, tools).unwrap_or_else(|d| panic!("{d}"));
+    let compiled = native::compile(program, def, tools).unwrap_or_else(|d| panic!("{d}"));
     let turn = move || {
         let t = compiled.time(&[], CALLS).unwrap_or_else(|d| panic!("{d}"));
         Turn { median: t.median_seconds, value: t.value.to_json().as_f64().unwrap(), peak: t.peak_bytes }
@@ -65,9 +66,6 @@ fn baseline(root: &Path, tools: &Toolchain, folder: &Path) -> Kernel {
     let mut command = Command::new(compiler.next().unwrap());
     command.args(compiler).arg(format!("-O{}", tools.level));
     command.args(words("FLAGS").into_iter().filter(|f| !["-shared", "-fPIC"].contains(f)));
-    for f in words("LIBRARY") {
-        command.args([format!("-fno-builtin-{f}"), format!("-fno-builtin-{f}f")]);
-    }
     let done = command.arg("-o").arg(&made).arg(root.join("benches/baselines/gmm.cpp")).status().unwrap();
     assert!(done.success(), "the baseline does not compile");
     let turn = move || {

@@ -1,8 +1,8 @@
 //! The optimizer at length: random programs, and extraction beside the cheapest choice.
 //!
 //! `cargo bench --bench optimize -- random 100000` optimizes so many random programs, half of them at
-//! each number level, and checks that each means the same, costs no more by a second opinion from its
-//! text, and has a derivation that replays; a third word is the first seed. `-- extraction PLACES
+//! each number level, by every engine in turn, and checks that each means the same, costs no more by a second
+//! opinion from its text, and has a derivation that replays; a third word is the first seed. `-- extraction PLACES
 //! BRANCHES` prints for each definition of the corpus what extraction finds by default, what the exact
 //! search finds with that effort, and whether that is proved.
 //!
@@ -15,7 +15,7 @@ mod common;
 use common::corpus;
 use common::egraphs::{quality, saturated};
 use common::generate::Knobs;
-use common::random::Trial;
+use common::random::{ENGINES, Trial};
 use daedal::pipeline::prepare;
 use daedal::rewrite::egraph::exact::Effort;
 use daedal::rules::{Level, Library};
@@ -51,8 +51,15 @@ fn random(count: u64, first: u64) -> bool {
     let mut good = true;
     for float in [Level::Exact, Level::Real] {
         let rules = prepare(&library, float).unwrap();
-        let knobs = Knobs { budget: 24, dyadic: float == Level::Real, failing: true, renamed: false };
-        let trial = Trial { library: &library, rules: &rules, float, knobs, derive: true };
+        let knobs = Knobs {
+            budget: 24,
+            dyadic: float == Level::Real,
+            failing: true,
+            renamed: false,
+            casts: true,
+            corners: true,
+        };
+        let trial = Trial { library: &library, rules: &rules, float, knobs, engines: &ENGINES, derive: true };
         let (mut cheaper, mut derived, mut given_up, mut failed) = (0, 0, 0, 0);
         let seeds: Vec<u64> = (first..first + count / 2).collect();
         for part in seeds.chunks(5000) {

@@ -4,6 +4,7 @@
 //! is complete or untouched: it is written beside its place and renamed.
 
 mod npy;
+mod short;
 
 use crate::diag::{Diagnostic, Result, Source};
 use crate::eval::Value;
@@ -13,6 +14,8 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub use short::shortened;
 
 /// Larger files are refused.
 const MAX_BYTES: u64 = 1 << 30;

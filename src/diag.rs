@@ -5,6 +5,7 @@
 use codespan_reporting::diagnostic::{Diagnostic as Report, Label};
 use codespan_reporting::files::SimpleFile;
 use codespan_reporting::term;
+use codespan_reporting::term::termcolor::Buffer;
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,6 +19,11 @@ pub struct Span {
 }
 
 impl Span {
+    /// The bytes from `start` up to `end`.
+    pub fn new(start: usize, end: usize) -> Span {
+        Span { start: start as u32, end: end as u32 }
+    }
+
     /// The span that covers both.
     pub fn to(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
@@ -49,6 +55,8 @@ pub enum Kind {
     Limit,
     /// This program is wrong (exit 70).
     Bug,
+    /// Nobody's: it follows from an error that is reported beside it, and is not shown.
+    Consequence,
 }
 
 /// One message: what is wrong, where, what was expected, and what may help.
@@ -64,14 +72,26 @@ pub struct Diagnostic {
     pub source: Option<Arc<Source>>,
     /// Further lines: `expected …`, `found …`, hints.
     pub notes: Vec<String>,
+    /// Errors of the same run that do not depend on this one, in the order of their places.
+    pub others: Vec<Diagnostic>,
 }
+
+/// So many errors of one run are shown.
+const SHOWN: usize = 20;
 
 /// The result of everything that can fail.
 pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 impl Diagnostic {
     fn new(kind: Kind, message: impl Into<String>) -> Box<Diagnostic> {
-        Box::new(Diagnostic { kind, message: message.into(), places: vec![], source: None, notes: vec![] })
+        Box::new(Diagnostic {
+            kind,
+            message: message.into(),
+            places: vec![],
+            source: None,
+            notes: vec![],
+            others: vec![],
+        })
     }
 
     /// An error of the input.
@@ -87,6 +107,34 @@ impl Diagnostic {
     /// An error of this program.
     pub fn bug(message: impl Into<String>) -> Box<Diagnostic> {
         Self::new(Kind::Bug, message)
+    }
+
+    /// What cannot be judged because of an error that is reported already.
+    pub fn consequence() -> Box<Diagnostic> {
+        Self::new(Kind::Consequence, "this follows from another error")
+    }
+
+    /// All errors of a run as one, each once and in the order of their places; none where there are none.
+    pub fn all(errors: Vec<Diagnostic>) -> Option<Box<Diagnostic>> {
+        let mut each: Vec<Diagnostic> = vec![];
+        for mut d in errors {
+            let others = std::mem::take(&mut d.others);
+            each.extend([d].into_iter().chain(others));
+        }
+        let only_consequences = !each.is_empty() && each.iter().all(|d| d.kind == Kind::Consequence);
+        if only_consequences {
+            return Some(Diagnostic::bug("an error was not reported"));
+        }
+        each.retain(|d| d.kind != Kind::Consequence);
+        each.sort_by(|a, b| {
+            let key = |d: &Diagnostic| d.places.first().map(|p| p.0);
+            key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+        });
+        each.dedup();
+        let mut each = each.into_iter();
+        let mut first = Box::new(each.next()?);
+        first.others = each.collect();
+        Some(first)
     }
 
     /// Marks a place; the first call marks the main one.
@@ -111,25 +159,44 @@ impl Diagnostic {
 
     /// Says which text the places are in, unless that is known.
     pub fn within(mut self: Box<Self>, source: &Arc<Source>) -> Box<Self> {
-        if self.source.is_none() {
-            self.source = Some(source.clone());
+        self.source.get_or_insert_with(|| source.clone());
+        for other in &mut self.others {
+            other.source.get_or_insert_with(|| source.clone());
         }
         self
     }
 
-    /// The exit code of a command that ends with this error.
+    /// The exit code of a command that ends with these errors: that of the worst.
     pub fn exit_code(&self) -> u8 {
-        match self.kind {
-            Kind::User => 1,
+        let own = match self.kind {
+            Kind::User | Kind::Consequence => 1,
             Kind::Limit => 2,
             Kind::Bug => 70,
-        }
+        };
+        self.others.iter().map(Diagnostic::exit_code).fold(own, u8::max)
     }
 
-    /// The message with its excerpt, as a person reads it.
+    /// The messages with their excerpts, as a person reads them.
     pub fn render(&self) -> String {
+        self.text(false)
+    }
+
+    /// The messages with their excerpts, with or without colours.
+    pub fn text(&self, colour: bool) -> String {
+        let mut out = self.one(colour);
+        for other in self.others.iter().take(SHOWN - 1) {
+            out += "\n\n";
+            out += &other.one(colour);
+        }
+        if let Some(more) = self.others.len().checked_sub(SHOWN - 1).filter(|n| *n > 0) {
+            out += &format!("\n\nand {more} more errors");
+        }
+        out
+    }
+
+    fn one(&self, colour: bool) -> String {
         let report = match self.kind {
-            Kind::User => Report::error(),
+            Kind::User | Kind::Consequence => Report::error(),
             Kind::Limit => Report::error().with_code("limit"),
             Kind::Bug => Report::bug(),
         };
@@ -147,9 +214,12 @@ impl Diagnostic {
             None => &empty,
         };
         let file = SimpleFile::new(&source.name, &source.text);
-        let mut out = String::new();
-        match term::emit_to_string(&mut out, &term::Config::default(), &file, &report) {
-            Ok(()) => out.trim_end().to_string(),
+        let mut out = Buffer::no_color();
+        if colour {
+            out = Buffer::ansi();
+        }
+        match term::emit_to_write_style(&mut out, &term::Config::default(), &file, &report) {
+            Ok(()) => String::from_utf8_lossy(out.as_slice()).trim_end().to_string(),
             Err(e) => format!("{} (and the excerpt cannot be shown: {e})", self.message),
         }
     }
@@ -163,32 +233,89 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// The names nearest to `name`, for hints; nothing where all are far.
+/// The names nearest to `name`, for hints; nothing where all are unlike it.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let far = name.chars().count() / 3 + 1;
-    let mut found: Vec<(usize, &str)> =
-        known.into_iter().map(|k| (distance(name, k, far), k)).filter(|(d, _)| *d <= far).collect();
+    let plain =
+        |n: &str| -> Vec<char> { n.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect() };
+    let sought = plain(name);
+    // Words of three letters differ by one letter from many others, so they must have the same.
+    let far = match sought.len() {
+        0 | 1 => 0,
+        2..=5 => 1,
+        6..=8 => 2,
+        _ => 3,
+    };
+    let close = |k: &'a str| {
+        let other = plain(k);
+        let d = distance(&sought, &other, far);
+        let short = sought.len().min(other.len()) < 3;
+        let alike = d == 0 || !short && (sought.len() > 3 || same_letters(&sought, &other));
+        (d <= far && alike && !other.is_empty() && k != name).then_some((d, k))
+    };
+    let mut found: Vec<(usize, &str)> = known.into_iter().filter_map(close).collect();
     found.sort();
     found.dedup();
-    let names: Vec<String> = found.iter().take(3).map(|(_, n)| format!("`{n}`")).collect();
-    (!names.is_empty()).then(|| format!("did you mean {}?", names.join(" or ")))
+    let best = found.first()?.0;
+    let names: Vec<String> = found.iter().filter(|f| f.0 == best).take(3).map(|(_, n)| format!("`{n}`")).collect();
+    Some(format!("did you mean {}?", names.join(" or ")))
 }
 
-/// Edit distance, given up beyond `far`.
-fn distance(a: &str, b: &str, far: usize) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+/// Whether two words have the same letters but for one that one of them has more.
+fn same_letters(a: &[char], b: &[char]) -> bool {
+    let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
+    let mut rest = long.to_vec();
+    short.iter().all(|c| rest.iter().position(|r| r == c).map(|k| rest.remove(k)).is_some())
+}
+
+/// Edit distance in which two neighbours may change places, given up beyond `far`.
+fn distance(a: &[char], b: &[char], far: usize) -> usize {
     if a.len().abs_diff(b.len()) > far {
         return far + 1;
     }
+    let mut before: Vec<usize> = vec![];
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.iter().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
+        let mut next = vec![i + 1];
         for (j, cb) in b.iter().enumerate() {
-            let next = (corner + usize::from(ca != cb)).min(row[j] + 1).min(row[j + 1] + 1);
-            corner = row[j + 1];
-            row[j + 1] = next;
+            let mut d = (row[j] + usize::from(ca != cb)).min(next[j] + 1).min(row[j + 1] + 1);
+            if i > 0 && j > 0 && *ca == b[j - 1] && a[i - 1] == *cb {
+                d = d.min(before[j - 1] + 1);
+            }
+            next.push(d);
         }
+        (before, row) = (row, next);
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects: hints name what was meant, and nothing where no name is like it.
+    #[test]
+    fn near_names_are_found_and_unlike_ones_are_not() {
+        let known = ["add", "sqrt", "shr", "eq", "or", "floor", "map", "max", "sumbuild", "to_float", "constVec"];
+        let hint = |name: &str| nearest(name, known);
+        for (name, meant) in [("sqr", "sqrt"), ("flor", "floor"), ("sumbiuld", "sumbuild"), ("toFloat", "to_float")] {
+            assert_eq!(hint(name), Some(format!("did you mean `{meant}`?")), "{name}");
+        }
+        assert_eq!(hint("const_vec"), Some("did you mean `constVec`?".into()));
+        for unlike in ["+", "e", "ef", "foo", "mad", "house", "x", ""] {
+            assert_eq!(hint(unlike), None, "{unlike}");
+        }
+    }
+
+    /// Protects: errors of one run come once each, in the order of their places; what follows from
+    /// another error is left out.
+    #[test]
+    fn errors_are_shown_once_and_in_order() {
+        let at = |message: &str, start: u32| Diagnostic::user(message).at(Span { start, end: start + 1 }, "here");
+        let all = [at("b", 2), Diagnostic::consequence(), at("a", 1), at("b", 2)];
+        let found = Diagnostic::all(all.into_iter().map(|d| *d).collect()).unwrap();
+        assert_eq!((found.message.as_str(), found.others.len()), ("a", 1));
+        assert_eq!(found.others[0].message, "b");
+        assert_eq!(Diagnostic::all(vec![]), None);
+        assert_eq!(Diagnostic::all(vec![*Diagnostic::consequence()]).map(|d| d.kind), Some(Kind::Bug));
+    }
 }

@@ -4,7 +4,7 @@
 //!                            ad           rules, cost, search
 //!                            ▲ │                  │
 //!                            │ ▼                  ▼
-//! text ─ir─▶ forms ─types─▶ typed terms ─────rewrite─────▶ typed terms ─nest─▶ loops ─codegen─▶ C++ ─run─▶ numbers
+//! text ─ir─▶ forms ─types─▶ typed terms ─────rewrite─────▶ typed terms ─lower─▶ nest ─schedule─▶ nest ─codegen─▶ C++ ─run─▶ numbers
 //!                                                 │
 //!                                                 └──▶ derivation ─derive─▶ checked, or refused
 //! ```
@@ -23,6 +23,9 @@ pub mod cost;
 pub mod search;
 pub mod rewrite;
 pub mod nest;
+pub mod lower;
+pub mod schedule;
+pub mod machine;
 pub mod codegen;
 pub mod run;
 pub mod report;

@@ -1,7 +1,6 @@
 //! Arguments and environment become a command; its outcome becomes the exit code. No logic.
 
-use clap::Parser;
-use daedal::cli;
+use daedal::cli::{self, Look};
 use daedal::diag::Diagnostic;
 use daedal::run::Interrupt;
 use std::env;
@@ -18,17 +17,19 @@ fn main() -> ExitCode {
         if !INTERRUPT.raise() {
             process::exit(130);
         }
+        let _ = writeln!(stderr(), "interrupted: ending with what is done so far; once more ends at once");
     });
     panic::set_hook(Box::new(|info| {
         let place = info.location().map_or_else(String::new, |l| format!(" ({}:{})", l.file(), l.line()));
         let what = info.payload_as_str().unwrap_or("an unknown failure");
-        complain(&Diagnostic::bug(format!("{what}{place}")).note("this is an error of daedal, not of its input"));
+        let d = Diagnostic::bug(format!("{what}{place}")).note("this is an error of daedal, not of its input");
+        complain(&d, Look::default());
     }));
     panic::catch_unwind(command).unwrap_or(ExitCode::from(70))
 }
 
 fn command() -> ExitCode {
-    let cli = match cli::Cli::try_parse() {
+    let cli = match cli::parse(env::args_os()) {
         Ok(cli) => cli,
         Err(e) => {
             // Help that nobody reads any more is no error.
@@ -37,21 +38,23 @@ fn command() -> ExitCode {
         }
     };
     let mut out = stdout().lock();
-    let cxx = env::var("CXX").ok().filter(|v| !v.is_empty());
-    let (terminal, colour) = (stderr().is_terminal(), stdout().is_terminal());
-    let mut world = cli::World { out: &mut out, cxx, cache: cache(), terminal, colour, interrupt: &INTERRUPT };
+    let set = |name: &str| env::var(name).ok().filter(|v| !v.is_empty());
+    let plain = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
+    let look = cli.look(stdout().is_terminal(), stderr().is_terminal(), plain);
+    let (cxx, cache_size) = (set("CXX"), set("DAEDAL_CACHE_SIZE"));
+    let mut world = cli::World { out: &mut out, cxx, cache: cache(), cache_size, look, interrupt: &INTERRUPT };
     match cli::run(&cli, &mut world) {
         Ok(()) => ExitCode::SUCCESS,
         Err(d) => {
-            complain(&d);
+            complain(&d, look);
             ExitCode::from(d.exit_code())
         }
     }
 }
 
 /// Writes a message to the standard error, if that can be written.
-fn complain(d: &Diagnostic) {
-    let _ = writeln!(stderr(), "{d}");
+fn complain(d: &Diagnostic, look: Look) {
+    let _ = writeln!(stderr(), "{}", d.text(look.message_colour));
 }
 
 /// `$DAEDAL_CACHE`, else where the system keeps a user's caches.

@@ -9,10 +9,12 @@ use daedal::ad;
 use daedal::ad::check::{self, Checked};
 use daedal::eval::Interpreter;
 use daedal::ir::{Body, Def, Program, print};
+use daedal::pipeline::native;
 use daedal::pipeline::{Options, optimize};
 use daedal::run::{Native, Toolchain};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::process::Command;
 
 /// Why a definition of the corpus is left out, where its derivative is refused with reason.
 fn refused(message: &str) -> bool {
@@ -89,7 +91,14 @@ fn random_programs_have_right_derivatives() {
     let results: Vec<(bool, bool, Option<String>)> = (from..from + 8000)
         .into_par_iter()
         .map(|seed| {
-            let knobs = Knobs { budget: 30, dyadic: seed % 2 == 0, failing: seed % 3 == 0, renamed: false };
+            let knobs = Knobs {
+                budget: 30,
+                dyadic: seed % 2 == 0,
+                failing: seed % 3 == 0,
+                renamed: false,
+                casts: false,
+                corners: false,
+            };
             let made = generate::program(seed, &knobs);
             let program = common::read("random", &made.text).unwrap_or_else(|d| panic!("{d}"));
             let def = program.named("main")[0];
@@ -148,7 +157,7 @@ fn agreements(case: &Case, toolchain: &Toolchain) -> usize {
         let again = fast.named(&run.def)[0];
         let [native, fast_native] = compiled.entry(&run.def).or_insert_with(|| {
             [(&case.program, def), (&fast, again)].map(|(program, def)| {
-                Native::compile(program, def, toolchain).unwrap_or_else(|d| panic!("{} {}: {d}", case.name, run.def))
+                native::compile(program, def, toolchain).unwrap_or_else(|d| panic!("{} {}: {d}", case.name, run.def))
             })
         });
         let found = [native.call(&args), Interpreter::new(&fast).run(again, &args), fast_native.call(&args)];
@@ -341,5 +350,182 @@ fn steps_are_not_made_again() {
             let good = point.off_difference().is_none_or(|d| d <= check::DIFFERENCE);
             assert!(good && point.off_modes() <= checked.tolerance(), "{name} {words:?}: {point:?}");
         }
+    }
+}
+
+/// What `grad --check` prints of a definition `f` in `p.ks`, and its exit code.
+fn checked(text: &str, args: &[&str]) -> (i32, String) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("p.ks"), text).unwrap();
+    let command = [&["grad", "p.ks", "f", "--check"][..], args].concat();
+    let out = Command::new(env!("CARGO_BIN_EXE_daedal")).current_dir(dir.path()).args(command).output().unwrap();
+    let said = [out.stdout, out.stderr].concat();
+    (out.status.code().unwrap(), String::from_utf8_lossy(&said).to_string())
+}
+
+/// Protects: polynomials are smooth everywhere, also where their derivatives are 0 or change quickly, and so
+/// are other functions that decide nothing; their differences are accurate enough to say so.
+#[test]
+fn smooth_functions_are_smooth_everywhere() {
+    let functions = [
+        "(mul x x)",
+        "(sub (mul x (mul x x)) (mul 3.0 x))",
+        "(mul (sub x 1.0) (mul (sub x 1.0) (mul (sub x 1.0) (sub x 1.0))))",
+        "(sub (mul 1000.0 (mul x (mul x x))) (mul 0.001 x))",
+        "(pow x 7)",
+        "(sin (mul 50.0 x))",
+        "(exp (mul 30.0 x))",
+        "(div 1.0 (add 0.001 (mul x x)))",
+        "(sumbuild 5 (lam (i : Integer) (pow x (add i 1))))",
+    ];
+    let points = [0.0, 1e-6, 1e-4, 0.5, 1.0, -1.0, 1.0001, 3.0, -7.25];
+    let mut rough = vec![];
+    for f in functions {
+        let program = common::read("smooth", &format!("(def f Float (x : Float) {f})")).unwrap();
+        let def = program.named("f")[0];
+        let both = Checked::new(&program, def, &[true]).unwrap();
+        for x in points {
+            let args = arguments(def, &[format!("{x:?}")]).unwrap();
+            let p = both.at(&args, 3).unwrap().unwrap();
+            let good = p.difference.is_some() && p.off_difference().is_some_and(|d| d <= check::DIFFERENCE);
+            if !good || p.off_modes() > check::MODES || p.noise > 1e-4 * p.forward.abs().max(p.scale) {
+                rough.push(format!("{f} at {x}: {p:?}"));
+            }
+        }
+    }
+    assert!(rough.is_empty(), "{}", rough.join("\n"));
+}
+
+/// Protects: where a function is not smooth, the operation is named that makes it so, with its place and its
+/// numbers; a corner a little away is none.
+#[test]
+fn corners_are_told_with_their_places() {
+    let cases = [
+        ("(def f Float (x : Float)\n  (abs x))", "0.0", "`(abs 0.0)` is 0.0 at p.ks:2:3 here, but `(abs "),
+        (
+            "(def f Float ((a : Float) (b : Float)) (max a b))",
+            "2.0 2.0",
+            "`(max 2.0 2.0)` is 2.0 at p.ks:1:40 here, but",
+        ),
+        (
+            "(def f Float (x : Float) (if (gt x 0.5) (mul x x) x))",
+            "0.5",
+            "`(gt 0.5 0.5)` is false at p.ks:1:30 here, but `(gt 0.5000",
+        ),
+        ("(def f Float (x : Float) (mul x (floor x)))", "2.0", "`(floor 2.0)` is 2.0 at p.ks:1:33 here, but"),
+        (
+            "(def f Float (v : (Vec Float) n) (reduce max n (lam (i : Integer) (index i v))))",
+            "[1.0,1.0]",
+            "`(max 1.0 1.0)`",
+        ),
+        ("(def f Float (x : Float) (to_float (truncate x)))", "3.0", "`(truncate 3.0)` is 3 at p.ks:1:36 here, but"),
+        (
+            "(def f Float (x : Float) (mul x (to_float (truncate x))))",
+            "3.0",
+            "`(truncate 3.0)` is 3 at p.ks:1:43 here, but",
+        ),
+    ];
+    for (text, words, want) in cases {
+        let words: Vec<&str> = words.split(' ').collect();
+        let (_, said) = checked(text, &words);
+        let told = said.contains("line 1: no difference: ") || want == "no derivative";
+        // `floor` has a derivative only where a program makes it a constant.
+        assert!(told && said.contains(want) || said.contains("no derivative"), "{text}: {said}");
+        let away: Vec<String> = words.iter().map(|w| w.replace("2.0", "2.001").replace("0.0", "0.0001")).collect();
+        if text.contains("abs") {
+            let (code, said) = checked(text, &[&away[0]]);
+            assert!(code == 0 && !said.contains("no difference"), "{text}: {said}");
+        }
+    }
+    let (_, said) = checked("(def f Float (x : Float) (abs x))", &["0.0", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
+    let why = json["points"][0]["not_smooth"].as_str().unwrap();
+    assert!(why.starts_with("`(abs 0.0)`") && json["points"][0]["difference"].is_null(), "{said}");
+}
+
+/// Protects: a derivative that is no number is explained: by the value, by an operation with an infinite
+/// derivative, or by what the derivative itself computes; the line says which of them is none.
+#[test]
+fn what_is_no_number_is_explained() {
+    let cases = [
+        (
+            "(def f Float (x : Float)\n  (sqrt x))",
+            "0.0",
+            "infinite: the derivative of `(sqrt 0.0)` at p.ks:2:3 is not finite there",
+        ),
+        (
+            "(def f Float (x : Float) (sqrt (mul x x)))",
+            "0.0",
+            "not a number: the derivative of `(sqrt 0.0)` at p.ks:1:26",
+        ),
+        ("(def f Float (x : Float) (asin x))", "1.0", "the derivative of `(asin 1.0)` at p.ks:1:26"),
+        ("(def f Float (x : Float) (exp x))", "1000.0", "`(exp 1000.0)` is inf at p.ks:1:26"),
+        ("(def f Float (x : Float) (div 1.0 (exp x)))", "-800.0", "both derivatives are"),
+    ];
+    let (code, said) = checked("(def f Float (x : Float) (log x))", &["-1.0"]);
+    let want = "line 1: no difference: there is no value: `(log -1.0)` is NaN at p.ks:1:26";
+    assert!(code == 0 && said.contains(want), "{said}");
+    for (text, x, want) in cases {
+        let (_, said) = checked(text, &[x]);
+        assert!(said.contains(want) && said.contains("line 1: both derivatives are"), "{text}: {said}");
+    }
+}
+
+/// Protects: random arguments have sizes that fit each other, whether a name says so or only the body does;
+/// where none are found, the failure is shown and what to do.
+#[test]
+fn sizes_that_depend_on_each_other_are_found() {
+    let cases = [
+        "(def f Float ((x : (Vec Float) n) (y : (Vec Float) n)) (sumbuild n (lam (i : Integer) (mul (index i x) (index i y)))))",
+        "(def f Float ((x : (Vec Float)) (y : (Vec Float))) (sum (mul x y)))",
+        // A matrix as one vector.
+        "(def f Float ((a : (Vec Float)) (n : Integer) (m : Integer) (x : (Vec Float) k))
+           (assert (and (eq (size a) (mul n m)) (and (gt n 1) (eq m k)))
+             (sumbuild n (lam (i : Integer) (sumbuild m (lam (j : Integer)
+               (mul (index (add (mul i m) j) a) (index j x))))))))",
+        // Differences, one fewer than values.
+        "(def f Float ((v : (Vec Float) n) (w : (Vec Float) m)) (assert (eq n (add m 1))
+           (sumbuild m (lam (i : Integer) (mul (index i w) (sub (index (add i 1) v) (index i v)))))))",
+        "(def f Float ((v : (Vec Float) n) (k : Integer)) (assert (and (gt k 0) (eq (mod n k) 0))
+           (mul (index (sub k 1) v) (index (sub n k) v))))",
+        "(def f Float (x : Float) (assert (gt x 0.0) (log x)))",
+    ];
+    for text in cases {
+        let (code, said) = checked(text, &[]);
+        assert_eq!(code, 0, "{text}: {said}");
+        assert_eq!(said.lines().filter(|l| !l.starts_with("line")).count(), 6, "{text}: {said}");
+    }
+    let (code, said) = checked("(def f Float ((v : (Vec Float) n))\n  (index 1000 v))", &[]);
+    let parts = [
+        "`f` fails at all random arguments that were tried: index out of range: 1000",
+        "p.ks:2:3",
+        "give arguments at which it has a value: `--check ARG",
+    ];
+    assert!(code == 1 && parts.iter().all(|p| said.contains(p)), "{said}");
+}
+
+/// Protects: derivatives keep the names of the source, and are named after what they are derivatives of.
+#[test]
+fn derivatives_have_names() {
+    let text = "
+(def f Float ((x : (Vec Float) n) (w : Float))
+  (let ((scaled (build n (lam (row : Integer) (mul w (sin (index row x))))))
+        (whole (sum scaled))
+        (root (sqrt (add 1.0 (mul whole whole)))))
+    (add (mul root (exp root)) (mul root whole))))
+";
+    let program = common::read("f.ks", text).unwrap();
+    let def = program.named("f")[0];
+    for mode in [ad::Mode::Forward, ad::Mode::Reverse] {
+        let wanted = ad::Wanted { fun: def.fun, mode, wrt: floats(def), value: false, checkpoint: false };
+        let (derived, fun) = ad::derive(&program, &wanted).unwrap();
+        let printed = print::def(&derived.terms, &derived.defs[&fun]);
+        for name in ["(root ", "(d$whole ", "(lam (row : Integer)"] {
+            assert!(printed.contains(name), "{name}\n{printed}");
+        }
+        let options = Options { defs: vec![fun.sig().name.clone()], ..Options::standard() };
+        let optimized = optimize(&derived, &options).unwrap().program;
+        let printed = print::def(&optimized.terms, optimized.named(&fun.sig().name)[0]);
+        assert!(printed.contains("root"), "{printed}");
     }
 }

@@ -8,8 +8,9 @@ use common::{agree, agree_from, arguments, corpus};
 use daedal::ad::{self, Mode, Wanted};
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Body, Def, Fun, Lit, Program};
+use daedal::pipeline::native;
 use daedal::pipeline::{Options, optimize};
-use daedal::run::{Native, Toolchain};
+use daedal::run::Toolchain;
 use rayon::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -101,7 +102,7 @@ fn few_states_give_the_same_gradient() {
     let toolchain = Toolchain::discover(None, Some(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("ad")));
     for def in program.defs.values() {
         let [plain, few] = both(&program, def).unwrap();
-        let native = Native::compile(&few.0, &few.0.defs[&few.1], &toolchain).unwrap_or_else(|d| panic!("{d}"));
+        let native = native::compile(&few.0, &few.0.defs[&few.1], &toolchain).unwrap_or_else(|d| panic!("{d}"));
         let options = Options { max_nodes: 1500, ..Options::standard() };
         let fast = optimize(&few.0, &options).unwrap().program;
         for n in 0..12 {
@@ -153,7 +154,8 @@ fn few_states_give_the_same_gradient_of_everything() {
     let random: usize = (0..600_u64)
         .into_par_iter()
         .map(|seed| {
-            let knobs = Knobs { budget: 30, dyadic: true, failing: false, renamed: false };
+            let knobs =
+                Knobs { budget: 30, dyadic: true, failing: false, renamed: false, casts: false, corners: false };
             let made = generate::program(seed, &knobs);
             if !made.text.contains("(fold ") {
                 return 0;

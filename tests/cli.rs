@@ -229,7 +229,7 @@ fn wrong_rules_are_told() {
         ("(rule \"r\" (a : Float) (div a a) a) (rule \"r\" (a : Float) (sub a a) a)", "two rules are called `r`"),
         ("(rule r (a : Float) (div a a) 1.0)", "expected the name of the rule"),
         ("(rule \"r\" (a : Float) (div a a))", "parts are missing"),
-        ("(rule \"r\" (a : Float) (div a a) 1.0", "this bracket is never closed"),
+        ("(rule \"r\" (a : Float) (div a a) 1.0", "a bracket is never closed"),
         ("div", "expected a rule"),
     ] {
         std::fs::write(d.join("r.rules"), text).unwrap();
@@ -312,6 +312,15 @@ fn optimize_reports() {
     assert!(row["cost_after"].as_f64() < row["cost_before"].as_f64(), "{json}");
     assert!(row["engine"].is_string() && row["steps"].is_u64() && row["seconds"].is_f64(), "{json}");
     assert!(row["fired"]["index-of-build"].as_u64() >= Some(1), "{json}");
+    // Definitions are worked on side by side: the total is what the clock says.
+    let many: String = (0..6).map(|k| format!("{}\n", twice.replace("twice", &format!("f{k}")))).collect();
+    std::fs::write(d.join("m.ks"), format!("{PROGRAM}{many}")).unwrap();
+    let from = std::time::Instant::now();
+    let json: serde_json::Value =
+        serde_json::from_str(&good(d, &["optimize", "m.ks", "--threads", "2", "--json"])).unwrap();
+    let (total, clock) = (json["seconds"].as_f64().unwrap(), from.elapsed().as_secs_f64());
+    let rows = json["defs"].as_array().unwrap().iter().map(|r| r["seconds"].as_f64().unwrap());
+    assert!(total <= clock && rows.fold(0.0, f64::max) <= total, "{clock}: {json}");
     let text = good(d, &["emit", "t.ks", "twice", "--optimize"]);
     assert_eq!(text.matches("build").count(), 1, "{text}");
     let json = good(d, &["rules", "list", "r.rules", "--json"]);
@@ -355,4 +364,147 @@ fn few_states_are_for_reverse_mode() {
     assert!(good(d, &["grad", "p.ks", "scale", "--checkpoint"]).starts_with("(def rev$scale "));
     let message = bad(d, 1, &["grad", "p.ks", "scale", "--checkpoint", "--mode", "fwd"]);
     assert!(message.contains("`--checkpoint` is for reverse mode only"), "{message}");
+}
+
+/// What a command that succeeds prints on a terminal, standard output and error together.
+#[cfg(target_os = "linux")]
+fn on_terminal(dir: &Path, line: &str) -> String {
+    let command = format!("{} {line}", env!("CARGO_BIN_EXE_daedal"));
+    let o = Command::new("script").current_dir(dir).args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").output();
+    let o = o.unwrap();
+    assert!(o.status.success(), "{line}: {}", out(&o));
+    out(&o)
+}
+
+/// Protects: a large result is shortened for a person alone; what is left out is counted.
+#[cfg(target_os = "linux")]
+#[test]
+fn large_results_are_shortened_on_a_terminal() {
+    let dir = dir();
+    let d = dir.path();
+    std::fs::write(d.join("large.ks"), "(def up (Vec Integer) (n : Integer) (build n (lam (i : Integer) i)))").unwrap();
+    let piped = good(d, &["eval", "large.ks", "up", "1000"]);
+    assert!(piped.contains("499,500,501") && piped.lines().count() == 1, "{piped}");
+    let shown = on_terminal(d, "eval large.ks up 1000");
+    assert!(shown.contains("10,11,…,998,999]") && shown.contains("; 986 elements are left out"), "{shown}");
+    assert!(on_terminal(d, "eval large.ks up 20").contains("9,10,11,12"));
+    let json = on_terminal(d, "eval large.ks up 1000 --json");
+    assert!(json.contains("499,500,501"), "{json}");
+    assert_eq!(good(d, &["eval", "large.ks", "up", "1000", "--quiet"]), "");
+    assert_eq!(on_terminal(d, "eval large.ks up 1000 -o all.json -q"), "");
+    assert!(std::fs::read_to_string(d.join("all.json")).unwrap().contains("499,500,501"));
+}
+
+/// Protects: how far the work is stands on a terminal, and nowhere else.
+#[cfg(target_os = "linux")]
+#[test]
+fn progress_is_for_terminals() {
+    let dir = dir();
+    let d = dir.path();
+    let shown = on_terminal(d, "optimize p.ks");
+    assert!(shown.contains(" of 7") && shown.contains("scale"), "{shown}");
+    for line in ["optimize p.ks --quiet", "optimize p.ks --json"] {
+        let shown = on_terminal(d, line);
+        assert!(!shown.contains(" of 7"), "{line}: {shown}");
+    }
+    // `good` asserts that a pipe gets nothing beside the table.
+    assert!(good(d, &["optimize", "p.ks"]).contains("total"));
+}
+
+/// Protects: messages and tables have colours on terminals, unless they are not wanted.
+#[cfg(target_os = "linux")]
+#[test]
+fn colours_are_for_terminals() {
+    let dir = dir();
+    let d = dir.path();
+    let coloured = |text: &str| text.contains("\u{1b}[");
+    assert!(coloured(&good(d, &["optimize", "p.ks", "--color", "always"])));
+    assert!(!coloured(&good(d, &["optimize", "p.ks"])));
+    assert!(coloured(&bad(d, 1, &["check", "missing.ks", "--color", "always"])));
+    assert!(!coloured(&bad(d, 1, &["check", "missing.ks"])));
+    let line = "optimize p.ks 2> /dev/null";
+    assert!(coloured(&on_terminal(d, line)));
+    assert!(!coloured(&on_terminal(d, &format!("--color never {line}"))));
+}
+
+/// Protects: shells and the manual know every command.
+#[test]
+fn shells_and_the_manual_know_the_commands() {
+    let dir = dir();
+    let d = dir.path();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = good(d, &["completions", shell]);
+        for word in ["optimize", "rules", "max-seconds", "completions"] {
+            assert!(script.contains(word), "{shell}: no {word}");
+        }
+    }
+    let page = good(d, &["man"]);
+    assert!(page.contains(".TH daedal 1") && page.contains("optimize"), "{page}");
+    let page = good(d, &["man", "rules", "check"]);
+    assert!(page.contains("mutate"), "{page}");
+    let message = bad(d, 1, &["man", "optimise"]);
+    assert!(message.contains("did you mean `optimize`?"), "{message}");
+}
+
+/// Protects: numbers out of range are refused as such, and files without rules as such.
+#[test]
+fn odd_options_are_told_for_what_they_are() {
+    let dir = dir();
+    let d = dir.path();
+    for (option, value) in [("--max-nodes", "-1"), ("--max-seconds", "-0.5"), ("--threads", "0"), ("--budget", "-7")] {
+        let message = bad(d, 1, &["optimize", "p.ks", option, value]);
+        assert!(message.contains(&format!("invalid value '{value}' for '{option}")), "{message}");
+    }
+    assert!(bad(d, 1, &["grad", "p.ks", "pick", "--check", "--samples", "0"]).contains("0 is not in 1.."));
+    for args in [&["optimize", "p.ks", "--rules", "p.ks"][..], &["rules", "list", "p.ks"], &["rules", "check", "p.ks"]]
+    {
+        assert!(bad(d, 1, args).contains("`p.ks` has no rules"), "{args:?}");
+    }
+}
+
+const PREDICT: &str = "
+(def mm (Vec (Vec Float)) ((a : (Vec (Vec Float)) (n k)) (b : (Vec (Vec Float)) (k m)))
+  (build n (lam (i : Integer) (build m (lam (j : Integer)
+    (sumbuild k (lam (l : Integer) (mul (index l (index i a)) (index j (index l b))))))))))
+(def tr (Vec (Vec Float)) ((a : (Vec (Vec Float)) (n m)))
+  (build m (lam (j : Integer) (build n (lam (i : Integer) (index j (index i a)))))))
+(def predict (Vec (Vec Float)) ((f : (Vec (Vec Float)) (n n)) (p : (Vec (Vec Float)) (n n)))
+  (mm (mm f p) (tr f)))
+";
+
+/// Protects: a derivation never makes a result dearer in silence. A better one without a proof is told in the
+/// text, the JSON and the report, with both costs; and a replay prints JSON.
+#[test]
+fn what_has_no_derivation_is_told() {
+    let dir = dir();
+    let d = dir.path();
+    std::fs::write(d.join("k.ks"), PREDICT).unwrap();
+    let json = |args: &[&str]| -> serde_json::Value {
+        let all: Vec<&str> = ["optimize", "k.ks", "--def", "predict", "--json"].iter().chain(args).copied().collect();
+        serde_json::from_str(&good(d, &all)).unwrap()
+    };
+    let (without, with) = (json(&[]), json(&["--derivation", "k.jsonl"]));
+    let cost = |o: &serde_json::Value| o["defs"][0]["cost_after"].as_f64().unwrap();
+    assert!(without["defs"][0]["unproved"].is_null());
+    let text = good(d, &["optimize", "k.ks", "--def", "predict", "--report", "k.html"]);
+    let page = std::fs::read_to_string(d.join("k.html")).unwrap();
+    let said =
+        |text: &str| text.contains(" was found, ") && text.contains(&format!("{:.1} has a derivation", cost(&with)));
+    match cost(&with) > cost(&without) + 1e-6 {
+        true => {
+            let unproved = &with["defs"][0]["unproved"];
+            assert_eq!(unproved["cost"].as_f64(), Some(cost(&without)), "{with}");
+            assert!(!unproved["why"].as_str().unwrap().is_empty());
+            assert!(said(&text) && said(&page), "{text}");
+        }
+        // All of it has a proof, so there is nothing to tell.
+        false => assert!(!said(&text) && !said(&page) && with["defs"][0]["unproved"].is_null(), "{text}"),
+    }
+    let told: serde_json::Value = serde_json::from_str(&good(d, &["replay", "k.ks", "k.jsonl", "--json"])).unwrap();
+    assert_eq!(told["defs"][0]["name"], "predict");
+    assert_eq!(told["defs"][0]["cost_after"], with["defs"][0]["cost_after"]);
+    let changed = std::fs::read_to_string(d.join("k.jsonl")).unwrap().replace("knossos", "analytic");
+    std::fs::write(d.join("k.jsonl"), changed).unwrap();
+    let message = bad(d, 1, &["replay", "k.ks", "k.jsonl", "--json"]);
+    assert!(message.contains("k.jsonl:2: `predict`: the definition costs"), "{message}");
 }

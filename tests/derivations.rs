@@ -5,15 +5,17 @@ mod common;
 
 use common::corpus;
 use common::generate::{self, Knobs};
-use common::random::{Trial, record_text, replayed};
+use common::random::{Trial, replayed};
 use daedal::cost::Model;
 use daedal::derive::record::{self, Header, Record};
 use daedal::derive::replay::replay;
 use daedal::diag::Source;
-use daedal::ir::Program;
-use daedal::pipeline::{Engine, Options, optimize_with, prepare};
+use daedal::ir::{Lit, Program, Scalar};
+use daedal::pipeline::{self, Engine, Options, optimize_with, prepare};
 use daedal::rewrite::agent::Bind;
 use daedal::rules::{Level, Library};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 
 fn options(cost: Model, float: Level, max_nodes: usize) -> Options<'static> {
@@ -24,29 +26,69 @@ fn read(text: &str) -> Record {
     record::read(&Source::new("steps.jsonl", text)).unwrap_or_else(|d| panic!("{d}"))
 }
 
-/// Protects: every result for the corpus is derived, at both levels, and its derivation replays.
+/// Definitions of the corpus of which the best result that is found has no derivation yet. The list may only
+/// become shorter.
+const UNPROVED: [&str; 9] = [
+    "programs/apps/ba.ks rotate",
+    "programs/apps/convnet.ks main",
+    "programs/grad/ba.ks rotate",
+    "programs/grad/chain.ks [rev energy]",
+    "programs/grad/chain.ks gradient",
+    "programs/grad/conv1d.ks back",
+    "programs/grad/hand.ks by_angles",
+    "programs/grad/ode.ks",
+    "programs/array/sparse_elements.ks",
+];
+
+/// Protects: every result for the corpus is derived, at both levels, and its derivation replays. A result costs
+/// what it costs without a derivation, or it is told what was found and why it is not used.
 #[test]
-fn derivations_of_the_corpus_replay() {
+fn derivations_of_the_corpus_replay_and_cost_nothing() {
     let library = Library::shipped().unwrap();
     let cases = corpus();
+    let mut lost: Vec<String> = vec![];
     for (cost, float) in [(Model::Knossos, Level::Real), (Model::Analytic, Level::Exact)] {
         let rules = prepare(&library, float).unwrap();
-        let one = |case: &common::Case| {
-            let outcome = optimize_with(&case.program, &rules, &options(cost, float, 600)).unwrap();
-            let steps = replayed(&case.program, &outcome, &library, float);
-            steps.unwrap_or_else(|d| panic!("{} ({float}): {d}", case.name))
+        let one = |case: &common::Case| -> (usize, Vec<String>) {
+            let with = options(cost, float, 600);
+            let without = Options { derive: false, ..options(cost, float, 600) };
+            let outcome = optimize_with(&case.program, &rules, &with).unwrap();
+            let steps = replayed(&case.program, &outcome, &library, &with);
+            let steps = steps.unwrap_or_else(|d| panic!("{} ({float}): {d}", case.name));
+            let rows = optimize_with(&case.program, &rules, &without).unwrap().rows;
+            let dearer = outcome.rows.iter().zip(&rows).filter(|(a, b)| a.cost_after > b.cost_after * (1.0 + 1e-9));
+            let told: Vec<String> = outcome
+                .rows
+                .iter()
+                .filter_map(|r| {
+                    Some(format!("{} {}: {:?} < {}", case.name, r.name, r.unproved.as_ref()?, r.cost_after))
+                })
+                .collect();
+            // What calls a definition is dearer with it.
+            let silent = told.is_empty() && dearer.clone().count() > 0;
+            assert!(!silent, "{}: dearer in silence: {:?}", case.name, dearer.collect::<Vec<_>>());
+            (steps, told)
         };
-        let steps: usize = cases.par_iter().map(one).sum();
+        let all: Vec<(usize, Vec<String>)> = cases.par_iter().map(one).collect();
+        let steps: usize = all.iter().map(|(steps, _)| steps).sum();
         assert!(steps > 300, "only {steps} steps at {float}");
+        let known = |told: &&String| !UNPROVED.iter().any(|name| told.starts_with(name));
+        // The list is of what the published costs find; at `exact` it is enough that nothing is dearer in silence.
+        if float != Level::Real {
+            continue;
+        }
+        lost.extend(all.iter().flat_map(|(_, told)| told).filter(known).map(|told| format!("{float}: {told}")));
     }
+    assert!(lost.is_empty(), "{} results lost their derivations:\n{lost:#?}", lost.len());
 }
 
 /// Derives random programs and replays; how many had steps, and how many results were given up.
 fn random(seeds: std::ops::Range<u64>, float: Level) -> (usize, usize) {
     let library = Library::shipped().unwrap();
     let rules = prepare(&library, float).unwrap();
-    let knobs = Knobs { budget: 24, dyadic: float == Level::Real, failing: true, renamed: false };
-    let trial = Trial { library: &library, rules: &rules, float, knobs, derive: true };
+    let knobs =
+        Knobs { budget: 24, dyadic: float == Level::Real, failing: true, renamed: false, casts: true, corners: true };
+    let trial = Trial { library: &library, rules: &rules, float, knobs, engines: &[Engine::Egraph], derive: true };
     let results: Vec<_> = seeds.into_par_iter().map(|seed| trial.check(seed)).collect();
     let failed: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
     assert!(failed.is_empty(), "{} failures, the first:\n{}", failed.len(), failed[0]);
@@ -68,7 +110,7 @@ fn walking(k: u64, cost: Model, float: Level) -> Options<'static> {
 fn searches_of_terms_are_derived() {
     let library = Library::shipped().unwrap();
     let (real, exact) = (prepare(&library, Level::Real).unwrap(), prepare(&library, Level::Exact).unwrap());
-    let knobs = Knobs { budget: 24, dyadic: true, failing: true, renamed: false };
+    let knobs = Knobs { budget: 24, dyadic: true, failing: true, renamed: false, casts: true, corners: true };
     let large = ["ba.ks", "gmm.ks", "lstm.ks", "convnet.ks", "hand.ks"];
     let mut programs: Vec<(String, Program)> = corpus()
         .into_iter()
@@ -85,12 +127,12 @@ fn searches_of_terms_are_derived() {
         let cost = if k % 5 == 0 { Model::Analytic } else { Model::Knossos };
         let options = walking(k as u64, cost, float);
         let outcome = optimize_with(program, rules, &options).map_err(|d| format!("{name}: {d}"))?;
-        let steps = replayed(program, &outcome, &library, float)
+        let steps = replayed(program, &outcome, &library, &options)
             .map_err(|d| format!("{name}, {}: {d}", options.engine.name()))?;
         let better = outcome.rows.iter().filter(|r| r.cost_after < r.cost_before).count();
-        let lost: usize = outcome.derivations.iter().filter(|d| !d.given_up.is_empty()).count();
-        for d in outcome.derivations.iter().filter(|d| !d.given_up.is_empty()) {
-            println!("{} {:?}: {:?}\n{name}", d.derivation.name, options.bind, d.given_up);
+        let lost: usize = outcome.rows.iter().filter(|r| r.unproved.is_some()).count();
+        for row in outcome.rows.iter().filter(|r| r.unproved.is_some()) {
+            println!("{} {:?}: {:?}\n{name}", row.name, options.bind, row.unproved);
         }
         Ok((steps, better, lost))
     };
@@ -121,11 +163,15 @@ fn told(program: &str, level: Level, lines: &[&str]) -> Result<usize, String> {
     let header = Header {
         program: record::hash(&program.source.text),
         level,
+        assume: vec![],
         cost_model: "knossos".into(),
+        sizes: vec![],
         rules: record::hash_rules(&library),
         rule_files: vec![],
     };
-    let text = record::write(&header, &[]) + &lines.join("\n");
+    let count = lines.iter().filter(|l| l.contains("\"def\"")).count();
+    let header = record::write(&header, &[]).replace("\"definitions\":0", &format!("\"definitions\":{count}"));
+    let text = header + &lines.join("\n");
     let record = record::read(&Source::new("steps.jsonl", text)).map_err(|d| d.to_string())?;
     let verdicts = replay(&program, &record, &library, "steps.jsonl").map_err(|d| d.to_string())?;
     Ok(verdicts.iter().map(|v| v.steps).sum())
@@ -237,8 +283,9 @@ fn a_record_is_about_one_program_and_its_rules() {
     let library = Library::shipped().unwrap();
     let rules = prepare(&library, Level::Real).unwrap();
     let program = common::read("p.ks", DOUBLE).unwrap();
-    let outcome = optimize_with(&program, &rules, &options(Model::Knossos, Level::Real, 1000)).unwrap();
-    let text = record_text(&program, &outcome, &library, Level::Real);
+    let options = options(Model::Knossos, Level::Real, 1000);
+    let outcome = optimize_with(&program, &rules, &options).unwrap();
+    let text = pipeline::replay::record(&program, &outcome, &library, &options);
     assert!(replay(&program, &read(&text), &library, "s").is_ok());
     let other = common::read("p.ks", &DOUBLE.replace("2.0", "2.5")).unwrap();
     let found = replay(&other, &read(&text), &library, "s").err().unwrap().to_string();
@@ -249,17 +296,58 @@ fn a_record_is_about_one_program_and_its_rules() {
     assert!(found.contains("made with other rules"), "{found}");
 }
 
-/// Protects: without a derivation the search finds the same.
+/// A scalar expression of casts, literals of all types and arithmetic, as text, and its type.
+fn converted(rng: &mut StdRng, depth: usize) -> (String, Scalar) {
+    let types: Vec<Scalar> = Scalar::NAMES.iter().map(|(s, _)| *s).filter(|s| *s != Scalar::Bool).collect();
+    let s = types[rng.random_range(0..types.len())];
+    if depth == 0 || rng.random_bool(0.15) {
+        return match rng.random_range(0..4) {
+            0 => ("x".into(), Scalar::F64),
+            1 => ("n".into(), Scalar::I64),
+            _ => (Lit::of(s, f64::from(rng.random_range(0..9)) * if s.is_float() { 0.3 } else { 1.0 }).to_string(), s),
+        };
+    }
+    let (one, of) = converted(rng, depth - 1);
+    if rng.random_bool(0.5) {
+        return (format!("(cast {} {one})", s.name()), s);
+    }
+    let (two, other) = converted(rng, depth - 1);
+    let two = if of == other { two } else { format!("(cast {} {two})", of.name()) };
+    let ops: &[&str] = if of.is_float() { &["add", "mul", "sub", "div", "max"] } else { &["add", "mul", "sub", "mod"] };
+    (format!("({} {one} {two})", ops[rng.random_range(0..ops.len())]), of)
+}
+
+/// Protects: literals of all types on the way and in the result read back as themselves: what any engine
+/// makes of conversions is derived, and replays.
 #[test]
-fn a_derivation_changes_no_result() {
+fn derivations_of_conversions_replay() {
+    use daedal::rewrite::agent::Engine::{Astar, Greedy};
     let library = Library::shipped().unwrap();
-    let rules = prepare(&library, Level::Real).unwrap();
-    let case = corpus().into_iter().find(|c| c.name == "programs/blas.ks").unwrap();
-    let with = options(Model::Knossos, Level::Real, 1000);
-    let without = Options { derive: false, ..options(Model::Knossos, Level::Real, 1000) };
-    let text = |options: &Options<'_>| {
-        let outcome = optimize_with(&case.program, &rules, options).unwrap();
-        daedal::ir::print::program(&outcome.program)
+    let (real, exact) = (prepare(&library, Level::Real).unwrap(), prepare(&library, Level::Exact).unwrap());
+    let mut texts = vec![
+        "(def f Float32 ((x : Float) (n : Integer)) (add (cast Float32 x) (cast Float32 (div 1.0 3.0))))".to_string(),
+        "(def f Integer ((x : Float) (n : Integer)) (cast Integer (cast UInt8 (mod 1 -3))))".to_string(),
+    ];
+    let mut rng = StdRng::seed_from_u64(7);
+    texts.extend((0..150).map(|_| {
+        let (text, s) = converted(&mut rng, 4);
+        format!("(def f {} ((x : Float) (n : Integer)) {text})", s.name())
+    }));
+    let engines = [Engine::Egraph, Engine::Auto, Engine::Agent(Greedy), Engine::Agent(Astar)];
+    let one = |(k, text): (usize, &String)| -> usize {
+        let program = common::read("casts.ks", text).unwrap_or_else(|d| panic!("{d}"));
+        let each = engines.iter().map(|engine| {
+            let float = if k % 3 == 2 { Level::Exact } else { Level::Real };
+            let rules = if float == Level::Exact { &exact } else { &real };
+            let bind = if k % 2 == 0 { Bind::Placed } else { Bind::Searched };
+            let some = options(Model::Knossos, float, 400);
+            let options = Options { engine: *engine, bind, phased: k % 4 == 1, budget: 150, ..some };
+            let outcome = optimize_with(&program, rules, &options).unwrap_or_else(|d| panic!("{text}: {d}"));
+            replayed(&program, &outcome, &library, &options)
+                .unwrap_or_else(|d| panic!("{text} ({}): {d}", engine.name()))
+        });
+        each.sum()
     };
-    assert_eq!(text(&with), text(&without));
+    let steps: usize = texts.par_iter().enumerate().map(one).sum();
+    assert!(steps > 300, "only {steps} steps");
 }

@@ -91,3 +91,77 @@ fn a_search_without_limits_is_not_stopped() {
     let rows = rows(&String::from_utf8_lossy(&o.stdout), &out);
     assert!(rows.iter().all(|r| r["stopped"].is_null()) && rows.iter().any(|r| r["proved"] == true));
 }
+
+/// A chain of lets, each of which rewriting finds something to do in.
+fn chain(n: usize) -> String {
+    let mut text = "(def f Float (x : Float)\n".to_string();
+    for k in 0..n {
+        let (one, two) = (k.saturating_sub(1), k.saturating_sub(2));
+        let name = |j: usize| if k == 0 { "x".to_string() } else { format!("a{j}") };
+        text += &format!("(let (a{k} (add (mul {} {k}.5) (sin {})))\n", name(one), name(two));
+    }
+    format!("{text}a{}{}\n", n - 1, ")".repeat(n + 1))
+}
+
+/// Protects: the time is that of the whole command, proofs of the result included. A loaded machine may
+/// delay a process by as much again, and one of three tries is enough.
+#[test]
+fn the_limit_of_time_holds_whatever_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, steps) = (dir.path().join("chain.ks"), dir.path().join("steps.jsonl"));
+    std::fs::write(&file, chain(100)).unwrap();
+    let steps = steps.to_str().unwrap();
+    let cases: [&[&str]; 6] = [
+        &[],
+        &["--exact"],
+        &["--derivation", steps],
+        &["--engine", "auto", "--derivation", steps],
+        &["--engine", "astar", "--budget", "1000000000"],
+        &["--max-nodes", "1000000"],
+    ];
+    for case in cases {
+        let took = (0..3).map(|_| {
+            let from = Instant::now();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_daedal"));
+            command.arg("optimize").arg(&file).args(["--max-seconds", "2"]).args(case);
+            let o = command.output().unwrap();
+            assert!(o.status.success(), "{}", String::from_utf8_lossy(&o.stderr));
+            from.elapsed().as_secs_f64()
+        });
+        let most = 2.0 * 1.1 + 0.2;
+        let least = took.fold(f64::INFINITY, |least, t| if least < 2.0 * most { least } else { least.min(t) });
+        assert!(least < 2.0 * most, "{case:?}: {least:.1} s");
+    }
+}
+
+/// A command that is interrupted after a while: what it prints, and its message.
+#[cfg(unix)]
+fn interrupted(after: u64, args: &[&str]) -> (String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_daedal"));
+    let mut child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(after));
+    assert!(child.try_wait().unwrap().is_none(), "{args:?} ended by itself");
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let o = child.wait_with_output().unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&o.stdout), String::from_utf8_lossy(&o.stderr));
+    assert_eq!(o.status.code(), Some(2), "{args:?}: {stdout}{stderr}");
+    (stdout.to_string(), stderr.to_string())
+}
+
+/// Protects: long commands that are interrupted say what was done until then.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_keeps_what_was_done() {
+    let (stdout, stderr) = interrupted(3, &["rules", "check", "--all", "--effort", "10"]);
+    assert!(stdout.contains(" rules pass, in "), "{stdout}");
+    assert!(stderr.contains("interrupted: ") && stderr.contains(" rules were checked"), "{stderr}");
+    let gmm = root("programs/apps/gmm.ks");
+    let (stdout, stderr) =
+        interrupted(2, &["grad", gmm.to_str().unwrap(), "logsumexp", "--check", "--samples", "100000000"]);
+    assert!(stdout.lines().count() > 10, "{stdout}");
+    assert!(stderr.contains("interrupted after "), "{stderr}");
+    let (stdout, stderr) = interrupted(1, &["bench", "mb2fbs"]);
+    assert!(stdout.contains("| β2, β1 |") && stdout.contains(" rows in "), "{stdout}");
+    assert!(stderr.contains("these are the rows that were finished"), "{stderr}");
+}

@@ -2,10 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it finds something wrong")]
 
-use daedal::diag::{Kind, Result, Source};
+mod common;
+
+use common::generate::{self, Knobs};
+use common::native::difference;
+use daedal::diag::{Kind, Source};
 use daedal::eval::{Interpreter, Value};
-use daedal::ir::{Def, Lit, Program};
-use daedal::run::{Native, Toolchain};
+use daedal::ir::{Body, Def, Head, Id, Lit, Program, Ty};
+use daedal::machine::Machine;
+use daedal::nest::interpret;
+use daedal::pipeline::native;
+use daedal::run::Toolchain;
 use std::path::{Path, PathBuf};
 
 /// The compiler with full optimization, as users run it.
@@ -17,36 +24,6 @@ fn tools() -> Toolchain {
 fn read(name: &str, text: &str) -> Program {
     let program = daedal::types::program(&Source::new(name, text)).and_then(|p| daedal::ad::complete(&p));
     program.unwrap_or_else(|d| panic!("{}", d.render()))
-}
-
-/// Equal bits, but for NaNs.
-fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Scalar(x), Value::Scalar(y)) => {
-            let nan = |l: &Lit| l.as_f64().is_some_and(f64::is_nan);
-            x == y || nan(x) && nan(y) && x.ty() == y.ty()
-        }
-        (Value::Tuple(x), Value::Tuple(y)) => x.len() == y.len() && x.iter().zip(y.iter()).all(|(a, b)| same(a, b)),
-        (Value::Tensor(x), Value::Tensor(y)) => {
-            x.dims == y.dims && x.data.len() == y.data.len() && x.data.iter().zip(&y.data).all(|(a, b)| same(a, b))
-        }
-        _ => false,
-    }
-}
-
-/// Says how two outcomes differ.
-fn difference(want: &Result<Value>, have: &Result<Value>) -> Option<String> {
-    match (want, have) {
-        (Ok(a), Ok(b)) if same(a, b) => None,
-        (Err(a), Err(b)) if a.message == b.message && a.places == b.places && a.kind == b.kind => None,
-        _ => {
-            let show = |r: &Result<Value>| match r {
-                Ok(v) => v.to_json().to_string(),
-                Err(d) => d.render(),
-            };
-            Some(format!("the interpreter gives\n{}\nand compiled code\n{}", show(want), show(have)))
-        }
-    }
 }
 
 /// The definition that the arguments fit, and their values.
@@ -75,6 +52,12 @@ fn cases(program: &Program) -> Vec<(&Def, Vec<Value>, String)> {
         .collect()
 }
 
+/// The nest of a definition as it is lowered, and after all passes.
+fn nests(program: &Program, def: &Def) -> [(&'static str, daedal::nest::Nest); 2] {
+    let all = native::nest(program, def, &Machine::host()).unwrap();
+    [("reference", native::reference(program, def).unwrap()), ("final", all)]
+}
+
 /// Compiles all functions that the cases name as one object, and lists every disagreement.
 fn disagreements(program: &Program, cases: &[(&Def, Vec<Value>, String)]) -> Vec<String> {
     let mut defs: Vec<&Def> = vec![];
@@ -83,15 +66,15 @@ fn disagreements(program: &Program, cases: &[(&Def, Vec<Value>, String)]) -> Vec
             defs.push(def);
         }
     }
-    let compiled = Native::compile_all(program, &defs, &tools()).unwrap_or_else(|d| panic!("{}", d.render()));
+    let compiled = native::compile_all(program, &defs, &tools()).unwrap_or_else(|d| panic!("{}", d.render()));
     let interpreter = Interpreter::new(program);
     let mut out = vec![];
     for (def, args, line) in cases {
         let at = defs.iter().position(|d| d.fun == def.fun).unwrap();
         let native = match &compiled[at] {
             Ok(native) => native,
-            // What only the interpreter does is refused with a limit.
-            Err(d) if d.kind == Kind::Limit && d.places.iter().any(|p| p.1 == "only the interpreter prints") => {
+            // What only the interpreter runs is refused with a limit.
+            Err(d) if d.kind == Kind::Limit && d.places.iter().any(|p| p.1 == "only the interpreter runs this") => {
                 continue;
             }
             Err(d) => {
@@ -99,8 +82,23 @@ fn disagreements(program: &Program, cases: &[(&Def, Vec<Value>, String)]) -> Vec
                 continue;
             }
         };
-        if let Some(d) = difference(&interpreter.run(def, args), &native.call(args)) {
+        let want = interpreter.run(def, args);
+        if let Some(d) = difference(&want, &native.call(args)) {
             out.push(format!("{line}\n{d}"));
+        }
+        let printed = (interpreter.take_printed(), native.take_printed());
+        if printed.0 != printed.1 {
+            out.push(format!("{line}\nthe interpreter prints\n{}\nand compiled code\n{}", printed.0, printed.1));
+        }
+        for (level, nest) in nests(program, def) {
+            let mut text = String::new();
+            let have = interpret(&nest, args, &mut text).map_err(|d| d.within(&program.source));
+            if let Some(d) = difference(&want, &have) {
+                out.push(format!("{line}\nas the {level} nest: {d}\n{nest}"));
+            }
+            if text != printed.0 {
+                out.push(format!("{line}\nthe interpreter prints\n{}\nand the {level} nest\n{text}", printed.0));
+            }
         }
     }
     out
@@ -305,7 +303,7 @@ fn one_object_is_called_many_times() {
         "(def f Float ((x : (Vec Float) n) (y : (Vec Float) n)) (sumbuild n (lam (i : Integer) (mul (index i x) (index i y)))))",
     );
     let def = program.named("f")[0];
-    let native = Native::compile(&program, def, &tools()).unwrap_or_else(|d| panic!("{}", d.render()));
+    let native = native::compile(&program, def, &tools()).unwrap_or_else(|d| panic!("{}", d.render()));
     let vector =
         |n: i64| Value::tensor(vec![n as usize], (0..n).map(|k| Value::Scalar(Lit::float(0.1 * k as f64))).collect());
     let interpreter = Interpreter::new(&program);
@@ -323,7 +321,7 @@ fn one_object_is_called_many_times() {
 fn a_missing_compiler_is_explained() {
     let program = read("one.ks", "(def f Float () 1.0)");
     let tools = Toolchain::discover(Some("no-such-compiler".to_string()), None);
-    let error = Native::compile(&program, program.named("f")[0], &tools).err().unwrap();
+    let error = native::compile(&program, program.named("f")[0], &tools).err().unwrap();
     assert_eq!(error.kind, Kind::User);
     assert!(error.render().contains("hint: install g++"), "{}", error.render());
 }
@@ -342,7 +340,7 @@ fn deep_and_huge_programs_end_well() {
     );
     let program = read("deep.ks", &text);
     let defs: Vec<&Def> = program.defs.values().collect();
-    let native = Native::compile_all(&program, &defs, &tools()).unwrap_or_else(|d| panic!("{}", d.render()));
+    let native = native::compile_all(&program, &defs, &tools()).unwrap_or_else(|d| panic!("{}", d.render()));
     let interpreter = Interpreter::new(&program);
     let x = [Value::Scalar(Lit::float(0.25))];
     for k in [0, 1] {
@@ -391,4 +389,158 @@ fn producers_agree_at_small_sizes() {
     }
     let found = disagreements(&program, &cases);
     assert!(found.is_empty(), "{}", found.join("\n\n"));
+}
+
+/// Protects: compiled code prints what the interpreter prints, byte for byte: texts and numbers of every
+/// type, in loops and functions, before a failure too, and from every round of a timed call the last one.
+#[test]
+fn what_is_printed_is_the_same() {
+    let text = r#"
+(def show Integer ((s : String) (x : Float) (t : (Tuple Integer (Vec String) (Tensor 2 Float) Bool)))
+  (print "s = " s ", x = " x ", " t "\n\t\"quoted\" \u{20ac}"))
+(def nothing Integer () (print))
+(def loops Float (n : Integer)
+  (sumbuild n (lam (i : Integer)
+    (let (p (print "round " i ": " (sqrt (to_float i))))
+      (fold (lam ((s : Float) (x : Float)) (let (q (print s x)) (add s x))) (to_float p) (constVec i 0.5))))))
+(def fails Integer (v : (Vec Integer))
+  (sumbuild (size v) (lam (i : Integer)
+    (let (p (print "dividing by " (index i v))) (add p (div 100 (index i v)))))))
+(def down Integer (n : Integer)
+  (if (lte n 0) (print "done") (let (p (print "at " n)) (add p (down (sub n 1))))))
+(def table (Vec (Vec Float)) (n : Integer)
+  (build n (lam (i : Integer) (build n (lam (j : Integer) (let (p (print i j)) (to_float (mul i (mul j p)))))))))
+(def arms (Vec Float) ((b : Bool) (n : Integer))
+  (if b (let (p (print "first")) (build n (lam (i : Integer) (let (q (print i)) (to_float (add p q))))))
+    (constVec (add n 1) 2.5)))
+(def pick String ((b : Bool) (s : String)) (let (t (if b s "other")) (let (p (print t)) (if (eq t "other") "" t))))
+(def twice Integer (n : Integer) (add (print "again " n) (print "again " n)))
+(def edges Integer (x : Float) (print (div x 0.0) (div (neg x) 0.0) (sub (div x 0.0) (div x 0.0)) (mul x 1e300) -0.0
+  (cast Float32 x) (cast UInt8 255) true (tuple) (constVec 0 1.0) (build 0 (lam (i : Integer) (constVec 2 1.0)))))
+(edef elsewhere Float (Float))
+(def outside Float (x : Float) (let (p (print "before")) (elsewhere x)))
+"#;
+    let lines = [
+        r#"show "text" 1e-7 [3,["a","","a"],[[1.0,2.5],[-0.0,1e22]],true]"#,
+        "nothing",
+        "loops 0",
+        "loops 4",
+        "fails [1,2]",
+        "fails [7,0,3]",
+        "down 3",
+        "table 0",
+        "table 3",
+        "arms true 2",
+        "arms false 2",
+        r#"pick true "mine""#,
+        r#"pick true "other""#,
+        r#"pick false "mine""#,
+        "twice 2",
+        "edges 1.25",
+        "outside 1.0",
+    ];
+    agree(text, &lines);
+    let program = read("timed.ks", "(def f Integer (n : Integer) (print n))");
+    let native = native::compile(&program, program.named("f")[0], &tools()).unwrap();
+    native.time(&[Value::Scalar(Lit::int(12))], 3).unwrap();
+    assert_eq!((native.take_printed(), native.take_printed()), ("12\n".to_string(), String::new()));
+}
+
+/// Lets print some of the numbers that a program makes, as they are made.
+fn with_prints(program: &Program, seed: u64) -> Program {
+    let mut out = program.clone();
+    let mut count = seed;
+    for def in program.defs.values() {
+        let Some(body) = def.term() else { continue };
+        let mut made: std::collections::HashMap<Id, Id> = std::collections::HashMap::default();
+        for id in program.terms.reachable(body) {
+            let kids: Vec<Id> = program.terms.kids(id).iter().map(|k| made[k]).collect();
+            let (head, ty) = (program.terms.head(id), program.terms.ty(id));
+            let mut new = out.terms.put(head, kids);
+            for span in program.terms.spans(id) {
+                out.terms.mark(new, *span);
+            }
+            count = count.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            if matches!(head, Head::Op(_) | Head::Index(_) | Head::Let | Head::Call(_))
+                && (count >> 33).is_multiple_of(4)
+            {
+                let (x, y) = (out.terms.var(0, ty), out.terms.var(1, ty));
+                let shown = out.terms.put(Head::Print, [x]);
+                let inner = out.terms.put(Head::Let, [shown, y]);
+                new = out.terms.put(Head::Let, [new, inner]);
+            }
+            made.insert(id, new);
+        }
+        out.defs[&def.fun].body = Body::Term(made[&body]);
+    }
+    out
+}
+
+/// Protects: the same in programs that nobody thought of, those that fail included.
+#[test]
+fn random_programs_print_the_same() {
+    let (mut printed, mut failed, mut refused) = (0, 0, 0);
+    for chunk in 0..6u64 {
+        let (mut text, mut calls) = (String::new(), vec![]);
+        for seed in chunk * 40..(chunk + 1) * 40 {
+            let knobs =
+                Knobs { budget: 25, dyadic: false, failing: seed % 2 == 0, renamed: false, casts: true, corners: true };
+            let made = generate::program(seed, &knobs);
+            text += &made
+                .text
+                .replace("(def main ", &format!("(def main{seed} "))
+                .replace("helper", &format!("helper{seed}"));
+            calls.push((format!("main{seed}"), made.args));
+        }
+        let program = with_prints(&read("random.ks", &text), chunk);
+        daedal::types::verify::verify(&program).unwrap();
+        let defs: Vec<&Def> = calls.iter().map(|(name, _)| program.named(name)[0]).collect();
+        let compiled = native::compile_all(&program, &defs, &tools()).unwrap();
+        let interpreter = Interpreter::new(&program);
+        for ((def, (_, args)), native) in defs.into_iter().zip(&calls).zip(compiled) {
+            let native = match native {
+                Ok(native) => native,
+                Err(d) if d.kind == Kind::Limit => {
+                    refused += 1;
+                    continue;
+                }
+                Err(d) => panic!("{}", d.render()),
+            };
+            let args = common::arguments(def, args).unwrap();
+            let (want, have) = (interpreter.run(def, &args), native.call(&args));
+            let (want_text, have_text) = (interpreter.take_printed(), native.take_printed());
+            printed += usize::from(!want_text.is_empty());
+            failed += usize::from(!want_text.is_empty() && want.is_err());
+            let show = || daedal::ir::print::def(&program.terms, def);
+            assert!(difference(&want, &have).is_none(), "{args:?}\n{}\n{}", show(), difference(&want, &have).unwrap());
+            assert_eq!(want_text, have_text, "{args:?}\n{}", show());
+        }
+    }
+    println!("{printed} print, {failed} of them fail, {refused} are refused");
+    assert!(printed > 120 && failed > 5 && refused < 60, "{printed} print, {failed} fail, {refused} are refused");
+}
+
+/// Protects: types of what stands for texts.
+#[test]
+fn text_is_compared_and_passed_on() {
+    let text = r#"
+(def same Bool ((a : String) (b : String)) (eq a b))
+(def other Bool ((a : (Tuple Integer String)) (b : (Tuple Integer String))) (ne a b))
+(def count Integer ((all : (Vec String)) (s : String))
+  (sumbuild (size all) (lam (i : Integer) (if (eq s (index i all)) 1 0))))
+(def parts (Tuple String (Vec String)) (s : String) (tuple s (Vec_init "one" s "two")))
+(def after String (v : (Vec String)) (fold (lam ((s : String) (x : String)) (if (eq x "stop") s x)) "none" v))
+"#;
+    let lines = [
+        r#"same "a" "a""#,
+        r#"same "a" "b""#,
+        r#"other [1,"x"] [1,"x"]"#,
+        r#"other [1,"x"] [1,"y"]"#,
+        r#"count ["x","y","x"] "x""#,
+        r#"count [] "x""#,
+        r#"parts "two""#,
+        r#"after ["a","stop","b","stop"]"#,
+    ];
+    agree(text, &lines);
+    assert_eq!(read("one.ks", text).named("same")[0].fun.sig().ret, Ty::bool());
 }

@@ -22,7 +22,7 @@ fn cases() -> u32 {
 /// Nesting that programs made by other programs may have.
 const DEEP: usize = 100_000;
 
-const PLAIN: Knobs = Knobs { budget: 40, dyadic: false, failing: true, renamed: false };
+const PLAIN: Knobs = Knobs { budget: 40, dyadic: false, failing: true, renamed: false, casts: true, corners: true };
 
 fn checked(text: &str) -> Program {
     let program = read("random.ks", text).unwrap_or_else(|d| panic!("{d}\n{text}"));
@@ -97,11 +97,29 @@ proptest! {
 #[test]
 fn random_programs_are_varied() {
     let all: Vec<Generated> = (0..400).map(|seed| program(seed, &PLAIN)).collect();
-    for word in "let if assert tuple get$3$3 build sumbuild reduce index fold scan map helper size deltaVec".split(' ')
-    {
-        let n = all.iter().filter(|g| g.text.contains(&format!("({word} "))).count();
-        assert!(n >= 10, "only {n} of {} programs have `{word}`", all.len());
+    let words = "(let (if (assert (tuple (get$3$3 (build (sumbuild (reduce (index (fold (scan (map (helper (size (deltaVec (constVec";
+    let more = [
+        "(cast Float32",
+        "(cast Int8",
+        "(cast UInt16",
+        "(cast Bool",
+        "(cast Float",
+        "(cast Integer",
+        "build -1",
+        "build 0",
+        "build 1",
+        "build (size",
+        "build (sub",
+        "build (mod",
+        "(constVec -1",
+        "(assert false",
+    ];
+    for word in words.split(' ').chain(more) {
+        let n = all.iter().filter(|g| g.text.contains(&format!("{word} "))).count();
+        assert!(n >= 5, "only {n} of {} programs have `{word}`", all.len());
     }
+    let states = all.iter().filter(|g| g.text.contains("(fold (lam ((") && g.text.contains(" : (Tuple ")).count();
+    assert!(states >= 10, "only {states} programs have folds and tuples");
     let values = all.iter().filter(|g| evaluates(g)).count();
     assert!(values > 200 && values < 390, "{values} of {} programs have a value", all.len());
     assert!(all.iter().any(|g| g.text.len() > 1000));

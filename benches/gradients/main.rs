@@ -19,8 +19,8 @@ mod workloads;
 
 use baseline::Call;
 use daedal::ad::{self, Mode, Wanted};
-use daedal::pipeline::{self, Options};
-use daedal::run::{Native, Toolchain};
+use daedal::pipeline::{self, Options, native};
+use daedal::run::Toolchain;
 use libloading::Library;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,7 @@ fn daedal_primal(root: &Path, w: &Workload, tools: &Toolchain) -> Timer {
     let optimized = pipeline::optimize(&program, &options).unwrap_or_else(|d| panic!("{d}")).program;
     let def = check::definition(&optimized, &w.objective);
     let arguments = check::arguments(def, &w.large);
-    let native = Native::compile(&optimized, def, tools).unwrap_or_else(|d| panic!("{d}"));
+    let native = native::compile(&optimized, def, tools).unwrap_or_else(|d| panic!("{d}"));
     Box::new(move || {
         let call = || native.time(&arguments, 3).unwrap_or_else(|d| panic!("{d}"));
         let first = call();
@@ -139,7 +139,7 @@ fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<L
         arguments.push(check::ones(&program, source, case, def.params.last().unwrap().ty));
         arguments
     };
-    let native = Native::compile(&optimized, def, tools).unwrap_or_else(|d| panic!("{d}"));
+    let native = native::compile(&optimized, def, tools).unwrap_or_else(|d| panic!("{d}"));
     let entry = w.precise.unwrap_or(w.entries[0]);
     for case in &w.small {
         let made = native.call(&with_adjoint(case)).unwrap_or_else(|d| panic!("{d}"));

@@ -3,12 +3,15 @@
 //! For a change dx of the arguments and an adjoint dy of the result, three numbers have to agree: the
 //! inner product of dy with the central difference along dx, with the forward derivative along dx,
 //! and that of dx with the reverse derivative of dy. Changes are random, by a fixed hash of a seed.
+//! Where the program decides otherwise a small step away (`smooth.rs`), a difference says nothing.
 
+use super::arguments::{Hash, finite};
+use super::smooth::Trace;
 use super::{Mode, Wanted, derive};
 use crate::diag::Result;
-use crate::eval::{Interpreter, Value};
-use crate::ir::op::ranhash;
-use crate::ir::{Def, Fun, Lit, Program, Scalar, Ty, TyKind};
+use crate::eval::{Event, Interpreter, Value};
+use crate::ir::{Def, Fun, Lit, Program, Scalar, Ty};
+use std::cell::RefCell;
 
 /// A program with both derivatives of one function.
 pub struct Checked {
@@ -20,17 +23,21 @@ pub struct Checked {
 }
 
 /// The three numbers at one point, and how far they are apart.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// From a central difference; nothing where the function is not smooth or not defined around.
+    /// From central differences; nothing where the function is not smooth or not defined around.
     pub difference: Option<f64>,
+    /// Why there is no difference.
+    pub rough: Option<String>,
+    /// Why a derivative is no finite number, where it is none.
+    pub lost: Option<String>,
     /// From forward mode.
     pub forward: f64,
     /// From reverse mode.
     pub reverse: f64,
     /// The size of the terms of the inner products: what rounding is measured by.
     pub scale: f64,
-    /// The rounding error that the difference may have, since large values are subtracted.
+    /// The error that the difference may have.
     pub noise: f64,
 }
 
@@ -94,51 +101,189 @@ impl Checked {
 
     /// The disagreement of the modes that rounding explains: more with single precision.
     pub fn tolerance(&self) -> f64 {
-        let single = |f: &Fun| {
-            let body = self.program.defs[f].term();
-            body.into_iter()
-                .flat_map(|b| self.program.terms.reachable(b))
-                .any(|id| self.program.terms.ty(id) == Ty::scalar(Scalar::F32))
-        };
-        if single(&self.reverse) { SINGLE } else { MODES }
+        if self.is_single() { SINGLE } else { MODES }
     }
 
-    /// Compares at arguments.
+    fn is_single(&self) -> bool {
+        let body = self.program.defs[&self.reverse].term();
+        body.into_iter()
+            .flat_map(|b| self.program.terms.reachable(b))
+            .any(|id| self.program.terms.ty(id) == Ty::scalar(Scalar::F32))
+    }
+
+    /// Compares at arguments; nothing where the function has no value there.
     ///
     /// # Errors
     /// A derivative fails where the function has a value.
     pub fn at(&self, args: &[Value], seed: i64) -> Result<Option<Point>> {
-        let interpreter = Interpreter::new(&self.program);
-        let run = |f: Fun, args: &[Value]| interpreter.run(&self.program.defs[&f], args);
-        let Ok(value) = run(self.of, args) else { return Ok(None) };
-        let mut hash = Hash { seed, next: 0 };
-        let changes: Vec<Option<Value>> = args.iter().zip(&self.wrt).map(|(a, w)| w.then(|| hash.tangent(a))).collect();
-        let dy = hash.tangent(&value);
+        let trace = RefCell::new(Trace::default());
+        let watch = |e: &Event<'_>| trace.borrow_mut().note(e);
+        let interpreter = Interpreter::new(&self.program).watched(&watch);
+        let run = |f: Fun, args: &[Value]| {
+            trace.take();
+            let value = interpreter.run(&self.program.defs[&f], args);
+            value.map(|v| (v, trace.take()))
+        };
+        let Ok((value, here)) = run(self.of, args) else { return Ok(None) };
+        let mut hash = Hash::new(seed);
+        let changes: Vec<Option<Value>> =
+            args.iter().zip(&self.wrt).map(|(a, w)| w.then(|| tangent(&mut hash, a))).collect();
+        let dy = tangent(&mut hash, &value);
+        let around = Around { value: &value, here: &here, dy: &dy, args, changes: &changes, single: self.is_single() };
+        let (found, magnitude) = around.difference(&self.program, &|args| run(self.of, args), &interpreter);
         let moving: Vec<Value> = changes.iter().flatten().cloned().collect();
-        let forward = run(self.forward, &[args, &moving].concat())?;
-        let gradient = run(self.reverse, &[args, std::slice::from_ref(&dy)].concat())?;
+        let (forward, on) = run(self.forward, &[args, &moving].concat())?;
+        let (gradient, back) = run(self.reverse, &[args, std::slice::from_ref(&dy)].concat())?;
         let gradient = match (&gradient, moving.len()) {
             (_, 1) => vec![gradient],
             (Value::Tuple(parts), _) => parts.to_vec(),
             _ => vec![],
         };
-        let moved = |h: f64| -> Option<f64> {
-            let args: Vec<Value> = args
-                .iter()
-                .zip(&changes)
-                .map(|(a, d)| d.as_ref().map_or_else(|| a.clone(), |d| step(a, d, h)))
-                .collect();
-            let there = run(self.of, &args).ok()?;
-            let change = there.same_shape(&value).then(|| between(&value, &there))?;
-            Some(products(&change, &dy).0)
-        };
         let (forward, scale) = products(&forward, &dy);
         let (reverse, other) = moving.iter().zip(&gradient).map(|(d, g)| products(d, g)).fold((0.0, 0.0), plus);
-        let difference = smooth_difference(moved);
         // Numbers that cancel leave the rounding errors of those that came before.
-        let scale = scale.max(other).max(1e-3 * interpreter.magnitude());
-        let noise = 16.0 * f64::EPSILON / STEP * products_size(&value, &dy);
-        Ok(Some(Point { difference, forward, reverse, scale, noise }))
+        let scale = scale.max(other).max(1e-3 * magnitude.max(interpreter.magnitude()));
+        let lost = self.lost((&value, &here), (forward, &on), (reverse, &back));
+        let limit = if self.is_single() { ROUGHLY } else { DIFFERENCE };
+        let settled = found.and_then(|(d, error)| match error <= limit * d.abs().max(scale).max(1e-12) {
+            true => Ok((d, error)),
+            false => Err(format!("the differences do not settle: {d:.6e}, give or take {error:.1e}")),
+        });
+        let (difference, noise, rough) = match settled {
+            Ok((d, error)) => (Some(d), error, None),
+            Err(why) => (None, 0.0, Some(why)),
+        };
+        Ok(Some(Point { difference, rough, lost, forward, reverse, scale, noise }))
+    }
+
+    /// Why the value or a derivative is not finite.
+    fn lost(&self, value: (&Value, &Trace), forward: (f64, &Trace), reverse: (f64, &Trace)) -> Option<String> {
+        let which = match (forward.0.is_finite(), reverse.0.is_finite()) {
+            (true, true) => return None,
+            (false, true) => "the forward derivative is",
+            (true, false) => "the reverse derivative is",
+            (false, false) => "both derivatives are",
+        };
+        let no_number = if forward.0.is_nan() || reverse.0.is_nan() { "not a number" } else { "infinite" };
+        let p = &self.program;
+        if let Some(scene) = value.1.lost.as_ref().filter(|_| !finite(value.0)) {
+            return Some(format!("{which} {no_number}, since the value is none: {}", scene.told(p)));
+        }
+        if let Some(scene) = &value.1.singular {
+            return Some(format!("{which} {no_number}: the derivative of {} is not finite there", scene.named(p)));
+        }
+        let trace = if forward.0.is_finite() { reverse.1 } else { forward.1 };
+        Some(match &trace.lost {
+            Some(scene) => format!("{which} {no_number}: it comes to {}", scene.told(p)),
+            None => format!("{which} {no_number}, and no single operation makes it so"),
+        })
+    }
+}
+
+/// What is known at a point whose surroundings are looked at.
+struct Around<'a> {
+    value: &'a Value,
+    here: &'a Trace,
+    dy: &'a Value,
+    args: &'a [Value],
+    changes: &'a [Option<Value>],
+    single: bool,
+}
+
+/// A run of the function.
+type Run<'a> = dyn Fn(&[Value]) -> Result<(Value, Trace)> + 'a;
+
+/// How far arguments are moved for differences, in turn: where a decision is made otherwise nearby, less.
+const STEPS: [f64; 3] = [2e-4, 2e-5, 2e-6];
+/// The same for single precision.
+const LONG_STEPS: [f64; 2] = [0.05, 0.01];
+/// An error of differences that is as good as none.
+const FINE: f64 = 1e-8;
+/// With single precision differences that are so far off are still worth something.
+const ROUGHLY: f64 = 0.03;
+
+impl Around<'_> {
+    /// The derivative by differences and the error that it may have, or why there is none; and the greatest
+    /// magnitude that was met.
+    fn difference(
+        &self,
+        program: &Program,
+        run: &Run<'_>,
+        interpreter: &Interpreter<'_>,
+    ) -> (std::result::Result<(f64, f64), String>, f64) {
+        if let Some(scene) = self.here.lost.as_ref().filter(|_| !finite(self.value)) {
+            return (Err(format!("there is no value: {}", scene.told(program))), interpreter.magnitude());
+        }
+        let mut best: Option<(f64, f64)> = None;
+        let mut why = String::new();
+        let epsilon = if self.single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        let moves = self.args.iter().zip(self.changes).filter(|(_, d)| d.is_some());
+        let far = moves.map(|(a, _)| greatest(a)).fold(0.0, f64::max);
+        for h in if self.single { &LONG_STEPS[..] } else { &STEPS } {
+            // The share of a step that rounding takes from arguments that are large beside it.
+            let lost = 16.0 * epsilon / (h / 4.0) * far;
+            if lost >= 1.0 {
+                why = format!("a step of {h:e} is lost in the rounding of the arguments");
+                continue;
+            }
+            match self.extrapolated(program, run, *h) {
+                Ok((d, error)) => {
+                    let weight = magnitudes(self.dy);
+                    let sums = products(self.value, self.dy).1.max(interpreter.magnitude() * weight);
+                    let error = error + 16.0 * epsilon / (h / 4.0) * sums + lost * d.abs();
+                    // Long steps can agree with each other by chance, as those over whole turns of a sine do: shorter
+                    // ones that say otherwise are believed.
+                    let (agrees, better) = match best {
+                        Some((other, least)) => {
+                            let agrees = (d - other).abs() <= 10.0 * (error + least);
+                            (agrees, !agrees || error < least)
+                        }
+                        None => (false, true),
+                    };
+                    if better {
+                        best = Some((d, error));
+                    }
+                    if agrees && error <= FINE * d.abs() {
+                        break;
+                    }
+                }
+                Err(reason) => why = reason,
+            }
+        }
+        (best.ok_or(why), interpreter.magnitude())
+    }
+
+    /// Central differences with a step, half and a quarter of it, extrapolated to none (Richardson).
+    fn extrapolated(&self, program: &Program, run: &Run<'_>, h: f64) -> std::result::Result<(f64, f64), String> {
+        let mut each = [0.0; 3];
+        for (d, h) in each.iter_mut().zip([h, h / 2.0, h / 4.0]) {
+            *d = (self.moved(program, run, h)? - self.moved(program, run, -h)?) / (2.0 * h);
+        }
+        let [far, middle, near] = each;
+        let (first, second) = ((4.0 * middle - far) / 3.0, (4.0 * near - middle) / 3.0);
+        let best = (16.0 * second - first) / 15.0;
+        match best.is_finite() {
+            true => Ok((best, (second - first).abs())),
+            false => Err(format!("the value is not finite a step of {h:e} away")),
+        }
+    }
+
+    /// How much the value changes by a step, or why that says nothing of the derivative.
+    fn moved(&self, program: &Program, run: &Run<'_>, h: f64) -> std::result::Result<f64, String> {
+        let each = self.args.iter().zip(self.changes);
+        let args: Vec<Value> = each.map(|(a, d)| d.as_ref().map_or_else(|| a.clone(), |d| step(a, d, h))).collect();
+        let size = h.abs();
+        let (there, trace) = run(&args).map_err(|d| format!("a step of {size:e} away it fails: {}", d.message))?;
+        if let Some((a, b)) = self.here.turn(&trace) {
+            return Err(format!("{} here, but {} a step of {size:e} away", a.told(program), b.applied_with_value()));
+        }
+        if let Some(scene) = trace.lost.as_ref().filter(|_| !finite(&there)) {
+            return Err(format!("a step of {size:e} away {}", scene.told(program)));
+        }
+        match there.same_shape(self.value) {
+            true => Ok(products(&between(self.value, &there), self.dy).0),
+            false => Err(format!("a step of {size:e} away the result has another shape")),
+        }
     }
 }
 
@@ -146,78 +291,40 @@ fn plus(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     (a.0 + b.0, a.1 + b.1)
 }
 
-/// How far arguments are moved for a difference.
-const STEP: f64 = 2e-4;
-
-/// The sum of the magnitudes of the terms of the inner product of a value and a tangent of it.
-fn products_size(v: &Value, d: &Value) -> f64 {
-    products(v, d).1
-}
-
-/// The central difference, where differences on both sides and with two steps agree.
-fn smooth_difference(moved: impl Fn(f64) -> Option<f64>) -> Option<f64> {
-    let (right, left) = (moved(STEP)? / STEP, moved(-STEP)? / -STEP);
-    let half = STEP / 2.0;
-    let (near_right, near_left) = (moved(half)? / half, moved(-half)? / -half);
-    let (far, near) = ((right + left) / 2.0, (near_right + near_left) / 2.0);
-    let size = right.abs().max(left.abs()).max(near.abs()).max(1e-6);
-    // Where the function is smooth, the sides differ by about the step, and halving it halves that.
-    let sides = (right - left).abs() <= 0.02 * size;
-    let halved = (near_right - near_left).abs() <= 0.6 * (right - left).abs() + 1e-6 * size;
-    let steps = (far - near).abs() <= 1e-5 * size;
-    let best = (4.0 * near - far) / 3.0;
-    (sides && halved && steps && best.is_finite()).then_some(best)
-}
-
-/// A fixed sequence of random numbers.
-struct Hash {
-    seed: i64,
-    next: i64,
-}
-
-impl Hash {
-    fn number(&mut self) -> f64 {
-        self.next += 1;
-        2.0 * ranhash(self.seed.wrapping_mul(1_000_003).wrapping_add(self.next)) - 1.0
+/// The sum of the magnitudes of a tangent.
+fn magnitudes(v: &Value) -> f64 {
+    match v {
+        Value::Scalar(l) => l.as_f64().unwrap_or_default().abs(),
+        Value::Tuple(each) => each.iter().map(magnitudes).sum(),
+        Value::Tensor(t) => t.data.iter().map(magnitudes).sum(),
     }
+}
 
-    /// A random tangent of a value, in its shape.
-    fn tangent(&mut self, v: &Value) -> Value {
-        match v {
-            Value::Scalar(l @ (Lit::F64(_) | Lit::F32(_))) => {
-                let s = l.ty().as_scalar();
-                Value::Scalar(s.map_or(*l, |s| Lit::of(s, self.number())))
-            }
-            Value::Scalar(_) => Value::tuple(vec![]),
-            Value::Tuple(parts) => Value::tuple(parts.iter().map(|p| self.tangent(p)).collect()),
-            Value::Tensor(t) => Value::tensor(t.dims.clone(), t.data.iter().map(|p| self.tangent(p)).collect()),
-        }
+/// The greatest magnitude of a float in a value.
+fn greatest(v: &Value) -> f64 {
+    match v {
+        Value::Scalar(l) => l.as_f64().unwrap_or_default().abs(),
+        Value::Tuple(each) => each.iter().map(greatest).fold(0.0, f64::max),
+        Value::Tensor(t) => t.data.iter().map(greatest).fold(0.0, f64::max),
     }
+}
 
-    /// A random value of a type whose tensors have the given size along every axis.
-    fn value(&mut self, ty: Ty, size: usize) -> Value {
-        match ty.kind() {
-            TyKind::Scalar(s) if s.is_float() => Value::Scalar(Lit::of(*s, self.number())),
-            TyKind::Scalar(s) => Value::Scalar(Lit::of(*s, (self.number().abs() * size as f64).floor())),
-            TyKind::String | TyKind::Var(..) => Value::Scalar(Lit::Str("")),
-            TyKind::Tuple(parts) => Value::tuple(parts.iter().map(|p| self.value(*p, size)).collect()),
-            TyKind::Tensor(rank, elem) => {
-                let n = size.pow(*rank as u32);
-                Value::tensor(vec![size; *rank], (0..n).map(|_| self.value(*elem, size)).collect())
-            }
+/// A random tangent of a value, in its shape.
+fn tangent(hash: &mut Hash, v: &Value) -> Value {
+    match v {
+        Value::Scalar(l @ (Lit::F64(_) | Lit::F32(_))) => {
+            let s = l.ty().as_scalar();
+            Value::Scalar(s.map_or(*l, |s| Lit::of(s, hash.number())))
         }
+        Value::Scalar(_) => Value::tuple(vec![]),
+        Value::Tuple(parts) => Value::tuple(parts.iter().map(|p| tangent(hash, p)).collect()),
+        Value::Tensor(t) => Value::tensor(t.dims.clone(), t.data.iter().map(|p| tangent(hash, p)).collect()),
     }
 }
 
 /// A random tangent of a value, in its shape.
 pub fn change(of: &Value, seed: i64) -> Value {
-    Hash { seed, next: 0 }.tangent(of)
-}
-
-/// Random arguments: floats between -1 and 1, all sizes equal, integers below that size.
-pub fn arguments(def: &Def, size: usize, seed: i64) -> Vec<Value> {
-    let mut hash = Hash { seed: seed ^ 0x5eed, next: 0 };
-    def.params.iter().map(|p| hash.value(p.ty, size)).collect()
+    tangent(&mut Hash::new(seed), of)
 }
 
 /// A value moved along a tangent.

@@ -26,6 +26,11 @@ enum Bound {
     Let(Id, bool),
 }
 
+/// In a scope of more lets than this, what is longer than that stays a let even where it is used once: it
+/// would be copied for every let between its place and its use, which in long chains is each of them.
+const MANY: usize = 500;
+const SHORT: u64 = 24;
+
 /// Terms under construction.
 pub struct Emit<'t> {
     /// The arena.
@@ -72,6 +77,12 @@ impl<'t> Emit<'t> {
     /// A term just made.
     pub fn val(&self, id: Id) -> Val {
         Val { id, depth: self.depth() }
+    }
+
+    /// What a let binds to a value that is its variable.
+    pub fn bound_value(&self, v: Val) -> Option<Id> {
+        let Head::Var(i, _) = self.terms.head(v.id) else { return None };
+        self.let_value(v.depth - 1 - i as usize)
     }
 
     /// The term where the work stands.
@@ -132,7 +143,10 @@ impl<'t> Emit<'t> {
             let stays = matches!(self.scope[level].1, Bound::Let(_, true));
             place.push(match count {
                 0 => Place::Gone,
-                _ if alias || count == 1 && !stays => Place::Inline(moved, kept.len()),
+                _ if alias => Place::Inline(moved, kept.len()),
+                _ if count == 1 && !stays && (top - mark <= MANY || self.terms.size(moved) <= SHORT) => {
+                    Place::Inline(moved, kept.len())
+                }
                 _ => {
                     kept.push(moved);
                     Place::Kept(kept.len() - 1)

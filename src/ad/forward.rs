@@ -28,10 +28,15 @@ impl Walk<'_, '_> {
 
     /// The tangent of a term of the source, bound by a let; nothing where it is zero.
     fn tangent(&mut self, id: Id) -> Result<Option<Val>> {
-        if !self.active(id) {
+        // Of a let it is asked where its body ends: a chain of lets would be looked through at each.
+        if self.e.terms.head(id) != Head::Let && !self.active(id) {
             return Ok(None);
         }
-        deep(|| self.tangent_of(id))
+        let made = deep(|| self.tangent_of(id))?;
+        if let Some(value) = made.and_then(|v| self.e.bound_value(v)) {
+            self.e.terms.called_derivative_of(value, id);
+        }
+        Ok(made)
     }
 
     fn bound(&mut self, id: Id) -> Result<Option<Val>> {
@@ -323,6 +328,7 @@ impl Walk<'_, '_> {
 
     fn call_tangent(&mut self, id: Id, f: Fun, kids: &[Id]) -> Result<Option<Val>> {
         let wrt: Vec<bool> = kids.iter().map(|k| self.active(*k)).collect();
+        let wrt = self.requests.by(self.e.terms, f, &wrt);
         let place = self.e.terms.spans(id).first().copied();
         let args: Vec<Val> = kids.iter().map(|k| self.value(*k)).collect();
         let made = match self.requests.get(f, Mode::Forward, &wrt, place)? {

@@ -147,21 +147,26 @@ impl<'a> Maker<'a> {
             self.out.insert(declared.fun, Def { body: Body::Term(body), ..declared.clone() });
             return Ok(());
         }
-        differentiable(of).map_err(|d| d.at(declared.span, "asked for here"))?;
         let mode = if kind == "fwd" { Mode::Forward } else { Mode::Reverse };
         let wrt: Vec<bool> = sig.params.iter().map(|t| has_floats(*t)).collect();
-        let body = match self.requests.get(of.fun, mode, &wrt, Some(declared.span))? {
-            Request::Made(flat) => {
+        let moves = wrt.contains(&true) && has_floats(sig.ret);
+        let request = match self.requests.written(of.fun, mode) {
+            None if !moves => None,
+            _ => Some(self.requests.get(of.fun, mode, &wrt, Some(declared.span))?),
+        };
+        let body = match request {
+            None => self.still(declared, of, mode),
+            Some(Request::Made(flat)) => {
                 self.work()?;
                 self.wrapper(declared, of, (mode, &wrt), flat)
             }
-            Request::Written(by_hand) if ["sufrev", "sufrevpass"].contains(&kind) => {
+            Some(Request::Written(by_hand)) if ["sufrev", "sufrevpass"].contains(&kind) => {
                 let mut e = Emit::new(&mut self.terms);
                 let (x, d) = packed_parameters(&mut e, declared);
                 let (x, d) = (e.now(x), e.now(d));
                 e.put(Head::Call(by_hand), [x, d])
             }
-            Request::Written(_) => {
+            Some(Request::Written(_)) => {
                 let message = format!("`{}` is defined and declared", declared.name());
                 return Err(Diagnostic::user(message).at(declared.span, "declared here"));
             }
@@ -213,6 +218,25 @@ impl<'a> Maker<'a> {
         }
         let tuple = e.put(Head::Tuple, out);
         e.close(2, tuple)
+    }
+
+    /// The derivative of a function that takes or gives no floats: nothing moves.
+    fn still(&mut self, declared: &Def, of: &Def, mode: Mode) -> Id {
+        let mut w = Walk::new(&mut self.terms, &mut self.requests, &mut self.partials);
+        let (x, _) = packed_parameters(&mut w.e, declared);
+        let (mark, x) = (w.e.depth(), w.e.now(x));
+        let like = match mode {
+            Mode::Forward => {
+                let n = of.params.len() as u32;
+                let args: Vec<Id> = if n == 1 { vec![x] } else { (0..n).map(|k| w.e.get(k, n, x)).collect() };
+                w.e.put(Head::Call(of.fun), args)
+            }
+            Mode::Reverse => x,
+        };
+        let like = w.e.bind(like);
+        let like = w.e.now(like);
+        let zero = w.zero(like, &[]);
+        w.e.close(mark, zero)
     }
 
     /// A derivative that is asked for from outside.

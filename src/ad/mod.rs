@@ -11,9 +11,11 @@
 //! around them. Other functions get derivatives of their own, by the parameters that matter.
 
 mod adjoint;
+pub mod arguments;
 pub mod check;
 mod checkpoint;
 mod emit;
+mod flow;
 mod forward;
 mod gather;
 mod keep;
@@ -27,6 +29,7 @@ mod reverse;
 mod scalar;
 mod scatter;
 mod sequence;
+mod smooth;
 mod solve;
 mod split;
 mod walk;

@@ -1,8 +1,9 @@
 //! Which derivatives are needed: a call in a body that is differentiated asks for one, and gets its
 //! name at once. Bodies are made later.
 
+use super::flow::closed;
 use crate::diag::{Diagnostic, Result, Span};
-use crate::ir::{Body, Def, Fun, Head, Id, Program, Signature, Terms, Ty, deep};
+use crate::ir::{Body, Def, Fun, Head, Id, Program, Signature, Terms, Ty};
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -53,8 +54,8 @@ pub struct Requests {
     written: FxHashMap<(String, Vec<Ty>), Fun>,
     /// Functions without a body.
     bodiless: FxHashSet<Fun>,
-    /// Functions that call themselves where their result is used further.
-    not_tail: FxHashMap<Fun, Option<Span>>,
+    /// Bodies of functions that call themselves.
+    recursive: FxHashMap<Fun, Id>,
     names: FxHashSet<String>,
 }
 
@@ -70,7 +71,7 @@ impl Requests {
             made: IndexMap::new(),
             written: FxHashMap::default(),
             bodiless: FxHashSet::default(),
-            not_tail: FxHashMap::default(),
+            recursive: FxHashMap::default(),
             names: FxHashSet::default(),
         };
         for def in program.defs.values() {
@@ -92,11 +93,17 @@ impl Requests {
         }
     }
 
-    /// Notes whether a function calls itself where its result is used further.
+    /// Notes whether a function calls itself.
     pub fn know_recursion(&mut self, terms: &Terms, fun: Fun, body: Id) {
-        if let Some(span) = beyond_tail(terms, body, fun, true, &mut FxHashSet::default()) {
-            self.not_tail.insert(fun, span);
+        if terms.reachable(body).into_iter().any(|id| terms.head(id) == Head::Call(fun)) {
+            self.recursive.insert(fun, body);
         }
+    }
+
+    /// The parameters by which the derivative of a function is made, for a call with derivatives by some:
+    /// more where the function calls itself and changes others on the way.
+    pub fn by(&self, terms: &Terms, f: Fun, wrt: &[bool]) -> Vec<bool> {
+        self.recursive.get(&f).map_or_else(|| wrt.to_vec(), |body| closed(terms, f, *body, wrt))
     }
 
     /// Whether the source defines the derivative itself.
@@ -131,10 +138,6 @@ impl Requests {
             let hint = format!("hint: define `[{} {}]`", mode.word(), sig.name);
             return refuse(message, "a derivative flows through this call", place)
                 .map_err(|d: Box<Diagnostic>| d.note(hint));
-        }
-        if let Some(span) = self.not_tail.get(&f) {
-            let message = format!("`{}` uses its own result further, so it has no derivative", sig.name);
-            return refuse(message, "only calls in tail position have one", *span);
         }
         let key = Key { fun: f, mode, wrt: wrt.to_vec() };
         if let Some(g) = self.made.get(&key) {
@@ -179,24 +182,4 @@ impl Requests {
         }
         Signature { name, params, ret }
     }
-}
-
-/// The place of a call of `fun` whose result is used further, if there is one.
-fn beyond_tail(terms: &Terms, id: Id, fun: Fun, tail: bool, seen: &mut FxHashSet<(Id, bool)>) -> Option<Option<Span>> {
-    if !seen.insert((id, tail)) {
-        return None;
-    }
-    let (head, kids) = (terms.head(id), terms.kids(id));
-    if head == Head::Call(fun) && !tail {
-        return Some(terms.spans(id).first().copied());
-    }
-    kids.iter().enumerate().find_map(|(k, kid)| {
-        let tail = tail
-            && match head {
-                Head::If => k > 0,
-                Head::Let | Head::Assert => k == 1,
-                _ => false,
-            };
-        deep(|| beyond_tail(terms, *kid, fun, tail, seen))
-    })
 }

@@ -31,6 +31,7 @@ impl Reverse<'_, '_> {
         let like = self.like(id);
         let ty = self.w.e.ty(id);
         let made = self.w.force(ty, &like, pieces)?;
+        self.w.e.terms.called_derivative_of(made, id);
         Ok(self.w.e.bind(made))
     }
 
@@ -39,7 +40,8 @@ impl Reverse<'_, '_> {
     /// # Errors
     /// An operation without derivative, a call of a function that has none.
     pub fn back(&mut self, id: Id, pieces: Vec<Piece>) -> Result<()> {
-        if pieces.is_empty() || !self.w.active(id) {
+        // Of a let it is asked where its body ends: a chain of lets would be looked through at each.
+        if pieces.is_empty() || self.w.e.terms.head(id) != Head::Let && !self.w.active(id) {
             return Ok(());
         }
         deep(|| self.head(id, pieces))
@@ -366,7 +368,8 @@ impl Reverse<'_, '_> {
     }
 
     fn call_back(&mut self, id: Id, f: Fun, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
-        let wrt: Vec<bool> = kids.iter().map(|k| self.w.active(*k)).collect();
+        let active: Vec<bool> = kids.iter().map(|k| self.w.active(*k)).collect();
+        let wrt = self.w.requests.by(self.w.e.terms, f, &active);
         let dr = self.dense(id, pieces)?;
         let args: Vec<Val> = kids.iter().map(|k| self.w.value(*k)).collect();
         let mut args: Vec<Id> = args.into_iter().map(|v| self.w.e.now(v)).collect();
@@ -385,7 +388,7 @@ impl Reverse<'_, '_> {
         // What is written by hand gives all parts; what is made gives those that are asked for.
         let places: Vec<usize> = (0..kids.len()).filter(|k| packed || wrt[*k]).collect();
         for (at, k) in places.iter().enumerate() {
-            if wrt[*k] {
+            if active[*k] {
                 let of = self.w.e.now(all);
                 let part = match places.len() {
                     1 => of,

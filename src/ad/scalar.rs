@@ -1,6 +1,6 @@
 //! Partial derivatives of scalar operations, from the texts of the operation table.
 //!
-//! A text speaks of `a`, `b` (or `c`, `a`, `b` for `select`) and of the result `r`, all `Float`; for
+//! A text speaks of `a`, `b`, `c` (or `c`, `a`, `b` for `select`) and of the result `r`, all `Float`; for
 //! `Float32` the same term is made at that type. It must not know of any other construct.
 
 use super::emit::Emit;
@@ -33,6 +33,7 @@ fn names(op: Op) -> Vec<(&'static str, Ty)> {
     match op.row().sig {
         Sig::Choice => vec![("c", Ty::bool()), ("a", f), ("b", f), ("r", f)],
         Sig::FloatInt => vec![("a", f), ("b", Ty::int()), ("r", f)],
+        Sig::ThreeFloats => vec![("a", f), ("b", f), ("c", f), ("r", f)],
         Sig::Number | Sig::FloatFn => vec![("a", f), ("r", f)],
         _ => vec![("a", f), ("b", f), ("r", f)],
     }

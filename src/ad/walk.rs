@@ -6,11 +6,13 @@
 
 use super::Requests;
 use super::emit::{Emit, Val};
+use super::flow::{Flow, Known};
 use super::scalar::Partials;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Terms, Ty, TyKind, deep};
 use crate::types::shape::shape;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 
 /// What a variable of the source stands for.
 #[derive(Clone)]
@@ -46,6 +48,8 @@ pub struct Walk<'a, 't> {
     pub partials: &'a mut Partials,
     memo: FxHashMap<(Id, usize), Val>,
     log: Vec<(Id, usize)>,
+    /// Whether derivatives flow through a term, by the set of its variables that carry one.
+    flowing: RefCell<Known>,
 }
 
 /// Whether values of a type can change by degrees.
@@ -61,8 +65,8 @@ pub fn has_floats(ty: Ty) -> bool {
 impl<'a, 't> Walk<'a, 't> {
     /// Nothing in scope.
     pub fn new(terms: &'t mut Terms, requests: &'a mut Requests, partials: &'a mut Partials) -> Walk<'a, 't> {
-        let (env, memo, log) = Default::default();
-        Walk { e: Emit::new(terms), env, requests, partials, memo, log }
+        let (env, memo, log, flowing) = Default::default();
+        Walk { e: Emit::new(terms), env, requests, partials, memo, log, flowing }
     }
 
     /// A place to come back to with [`Walk::forget`].
@@ -105,56 +109,11 @@ impl<'a, 't> Walk<'a, 't> {
 
     /// Whether a derivative flows through a term under `binds` more variables without derivative.
     pub fn active_under(&self, id: Id, binds: usize) -> bool {
-        self.flows(id, &mut vec![false; binds], &mut FxHashMap::default())
-    }
-
-    /// As [`Walk::active`], under variables of which it is known whether derivatives flow. What has no
-    /// floats carries none: a size, or a number made of an integer.
-    fn flows(&self, id: Id, bound: &mut Vec<bool>, memo: &mut FxHashMap<(Id, Vec<bool>), bool>) -> bool {
-        if !has_floats(self.e.ty(id)) || self.e.terms.free(id).is_closed() {
-            return false;
-        }
-        let (head, kids) = (self.e.terms.head(id), self.e.terms.kids(id));
-        if let Head::Var(i, _) = head {
-            let i = i as usize;
-            return match bound.len().checked_sub(1 + i) {
-                Some(at) => bound[at],
-                None => self.env[self.env.len() - 1 - (i - bound.len())].active != Active::No,
-            };
-        }
-        if let Some(known) = memo.get(&(id, bound.clone())) {
-            return *known;
-        }
-        let last = kids.len().saturating_sub(1);
-        let binds = head.binds(last, kids.len());
-        let mut outer = false;
-        for (k, kid) in kids.iter().enumerate() {
-            // The value of a let matters where its body uses it.
-            if k != last || binds == 0 {
-                outer |= deep(|| self.flows(*kid, bound, memo));
-            }
-        }
-        let found = match head {
-            _ if binds == 0 => outer,
-            Head::Let => self.flows_under(kids[1], &[outer], bound, memo),
-            // A state that starts without a derivative may get one on the way.
-            Head::Fold | Head::Scan => outer || self.flows_under(kids[last], &[outer, outer], bound, memo),
-            _ => self.flows_under(kids[last], &vec![false; binds], bound, memo),
-        };
-        memo.insert((id, bound.clone()), found);
-        found
-    }
-
-    fn flows_under(
-        &self,
-        id: Id,
-        vars: &[bool],
-        bound: &mut Vec<bool>,
-        memo: &mut FxHashMap<(Id, Vec<bool>), bool>,
-    ) -> bool {
-        bound.extend_from_slice(vars);
-        let found = deep(|| self.flows(id, bound, memo));
-        bound.truncate(bound.len() - vars.len());
+        let env = &self.env;
+        let outer = |i: usize| env[env.len() - 1 - i].active != Active::No;
+        let mut flow = Flow::knowing(self.e.terms, &outer, self.flowing.take());
+        let found = flow.flows(id, &mut vec![false; binds]);
+        self.flowing.replace(flow.known());
         found
     }
 
@@ -213,6 +172,7 @@ impl<'a, 't> Walk<'a, 't> {
             | Head::DeltaVec(_) => self.by_kids(id, head, &kids),
             _ => {
                 let made = self.translate(id);
+                self.e.terms.called_as(made, id);
                 self.e.bind(made)
             }
         }

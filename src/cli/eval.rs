@@ -1,7 +1,7 @@
 //! `daedal eval`: a definition and arguments become a value, in the interpreter.
 
 use super::{World, input};
-use crate::data::Output;
+use crate::data::{self, Output};
 use crate::diag::Result;
 use crate::eval::{Interpreter, Value};
 use crate::ir::Ty;
@@ -58,10 +58,16 @@ impl Call {
             }
             return world.say(&object.to_string());
         }
-        if place.is_none() {
-            world.say(&value.to_json().to_string())?;
+        if place.is_some() || world.look.quiet {
+            return Ok(());
         }
-        Ok(())
+        match data::shortened(value).filter(|_| world.look.results) {
+            None => world.say(&value.to_json().to_string()),
+            Some((text, left_out)) => {
+                world.say(&text)?;
+                world.say(&format!("; {left_out} elements are left out here; a file (`-o`) or a pipe gets all"))
+            }
+        }
     }
 }
 
@@ -74,11 +80,7 @@ impl Eval {
         let args = input::arguments(def, &self.call.args)?;
         let interpreter = Interpreter::new(&program);
         let value = interpreter.run(def, &args);
-        // What was printed before a failure helps to find it.
-        let printed = interpreter.take_printed();
-        if let Some(text) = printed.strip_suffix('\n') {
-            world.say(text)?;
-        }
+        world.printed(&interpreter.take_printed())?;
         self.call.finish(place, (&value?, def.fun.sig().ret), serde_json::Map::new(), world)
     }
 }

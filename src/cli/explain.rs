@@ -2,7 +2,8 @@
 
 use crate::derive::{Place, Step};
 use crate::ir::{Body, Def, Id, Terms, print};
-use crate::pipeline::Derived;
+use crate::pipeline::{Derived, Row};
+use crate::rewrite::explain::Unproved;
 
 /// Programs of more lines are not shown after each step, only the part that changed.
 const SHORT: usize = 14;
@@ -33,13 +34,15 @@ pub fn lines(derived: &Derived, def: &Def, colour: bool) -> Vec<String> {
         ));
     }
     out.extend(d.result.lines().map(|l| format!("        {l}")));
-    out.extend(derived.given_up.iter().map(|why| format!("a better result could not be derived: {}", brief(why))));
     out.push(String::new());
     out
 }
 
-fn brief(why: &str) -> &str {
-    why.lines().next().unwrap_or_default()
+/// What was found for a definition and is not used, because it has no derivation: both costs, and why.
+pub fn unproved(row: &Row) -> Option<String> {
+    let Unproved { cost, why } = row.unproved.as_ref()?;
+    let why = why.lines().next().unwrap_or_default();
+    Some(format!("{}: {cost:.1} was found, {:.1} has a derivation: {why}", row.name, row.cost_after))
 }
 
 /// A step in words.

@@ -2,14 +2,14 @@
 
 use super::optimize::{self, Cost};
 use super::{World, input};
+use crate::ad::arguments::Arguments;
 use crate::ad::check::{self, Checked, Point};
 use crate::ad::{self, Mode, Wanted};
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result, nearest};
-use crate::eval::Value;
 use crate::ir::{Def, Fun, Head, Program, print};
 use crate::pipeline;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use rustc_hash::FxHashSet;
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
@@ -49,12 +49,12 @@ pub struct Grad {
     #[arg(long, conflicts_with_all = ["optimize", "output", "value"])]
     check: bool,
     /// How many random points are checked
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     samples: u32,
     /// What the random points follow from
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: i64,
-    /// The size of random tensors along every axis
+    /// The size of random tensors along every axis, where that works
     #[arg(long, value_name = "N", default_value_t = 3)]
     extent: usize,
     /// Write the derivative to a file, with what it calls
@@ -99,8 +99,21 @@ impl Grad {
             optimize::known_sizes(&made, &self.sizes)?;
             let (cost, sizes) = (self.cost.model(), self.sizes.clone());
             let defs = vec![fun.sig().name.clone()];
-            let options = pipeline::Options { cost, sizes, defs, ..pipeline::Options::standard() };
-            made = needed(&pipeline::optimize(&made, &options)?.program, fun);
+            let (line, interrupt) = (world.progress(self.json), world.interrupt);
+            let progress = |told: pipeline::Told<'_>| optimize::tell(&line, told);
+            let stop = |_| interrupt.raised().then_some("interrupt");
+            let options = pipeline::Options {
+                cost,
+                sizes,
+                defs,
+                progress: &progress,
+                stop: &stop,
+                ..pipeline::Options::standard()
+            };
+            let outcome = interrupt.during(|| pipeline::optimize(&made, &options))?;
+            line.clear();
+            optimize::stopped(&outcome.rows);
+            made = needed(&outcome.program, fun);
         }
         let text = print::program(&made);
         if let Some(place) = &place {
@@ -135,26 +148,33 @@ impl Grad {
 
     fn checked(&self, program: &Program, def: &Def, wrt: &[bool], world: &mut World<'_>) -> Result<()> {
         let checked = Checked::with(program, def, wrt, self.checkpoint)?;
-        let count = if self.args.is_empty() { self.samples } else { 1 };
         let mut rows = vec![];
-        for k in 0..count {
+        let count = if self.args.is_empty() { self.samples } else { 1 };
+        let progress = world.progress(self.json);
+        progress.all(count as usize);
+        let (mut tried, interrupt) = (0, world.interrupt);
+        let mut found = Arguments::new(program, def, self.extent);
+        interrupt.wait(true);
+        for k in (0..count).take_while(|_| !interrupt.raised()) {
+            progress.doing(def.name());
+            tried = k + 1;
             let seed = self.seed.wrapping_add(i64::from(k));
-            let args: Vec<Value> = match self.args.is_empty() {
-                true => check::arguments(def, self.extent, seed),
+            let args = match self.args.is_empty() {
+                true => found.find(seed)?,
                 false => input::arguments(def, &self.args)?,
             };
-            match checked.at(&args, seed)? {
-                Some(point) => rows.push(point),
-                None if !self.args.is_empty() => {
-                    let message = format!("`{}` has no value at these arguments", def.name());
-                    return Err(Diagnostic::user(message).note("`daedal eval` says why"));
-                }
-                None => {}
-            }
+            rows.extend(checked.at(&args, seed)?);
+            progress.done();
+        }
+        interrupt.wait(false);
+        drop(progress);
+        let cut = || Diagnostic::limit(format!("interrupted after {tried} of {count} points"));
+        if rows.is_empty() && tried < count {
+            return Err(cut());
         }
         if rows.is_empty() {
-            let message = format!("`{}` has no value at any of {count} random points", def.name());
-            return Err(Diagnostic::user(message).note("give arguments to check it at"));
+            let message = format!("`{}` has no value at these arguments", def.name());
+            return Err(Diagnostic::user(message).note("`daedal eval` says why"));
         }
         let bad = rows.iter().filter(|p| disagrees(&checked, p)).count();
         match self.json {
@@ -165,7 +185,7 @@ impl Grad {
             let message = format!("the derivatives of `{}` disagree at {bad} of {} points", def.name(), rows.len());
             return Err(Diagnostic::user(message));
         }
-        Ok(())
+        if tried < count { Err(cut()) } else { Ok(()) }
     }
 
     fn object(&self, rows: &[Point], bad: usize) -> Json {
@@ -176,6 +196,8 @@ impl Grad {
                 "reverse": p.reverse,
                 "off_difference": p.off_difference(),
                 "off_modes": p.off_modes(),
+                "not_smooth": p.rough,
+                "not_finite": p.lost,
             })
         };
         json!({ "def": self.def, "points": rows.iter().map(row).collect::<Vec<Json>>(), "disagree": bad })
@@ -193,12 +215,17 @@ fn table(rows: &[Point]) -> Vec<String> {
     let head =
         format!("{:>20}  {:>20}  {:>20}  {:>10}  {:>10}", "difference", "forward", "reverse", "off", "modes off");
     let line = |p: &Point| {
-        let difference = p.difference.map_or_else(|| "not smooth here".into(), |d| format!("{d:.9}"));
+        let difference = p.difference.map_or_else(|| "none".into(), |d| format!("{d:.9}"));
         let off = p.off_difference().map_or_else(|| "-".into(), |d| format!("{d:.1e}"));
         let modes = format!("{:.1e}", p.off_modes());
         format!("{difference:>20}  {:>20.9}  {:>20.9}  {off:>10}  {modes:>10}", p.forward, p.reverse)
     };
-    [head].into_iter().chain(rows.iter().map(line)).collect()
+    let notes = rows.iter().enumerate().flat_map(|(k, p)| {
+        let rough = p.rough.iter().filter(|_| p.lost.is_none());
+        let rough = rough.map(move |why| format!("line {}: no difference: {why}", k + 1));
+        rough.chain(p.lost.iter().map(move |why| format!("line {}: {why}", k + 1)))
+    });
+    [head].into_iter().chain(rows.iter().map(line)).chain(notes).collect()
 }
 
 /// A definition with all that it calls, in their order.

@@ -1,22 +1,22 @@
 //! The levels of `daedal emit` below the language: a definition becomes loops or C++ text.
 
-use crate::codegen;
+use crate::codegen::Unit;
 use crate::cost::Model;
 use crate::data;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Program};
-use crate::nest;
-use crate::pipeline;
+use crate::machine::Machine;
+use crate::pipeline::{self, native};
 use std::path::PathBuf;
 
 /// The loop nest of a definition.
 pub fn nest(program: &Program, def: &Def) -> Result<String> {
-    Ok(nest::lower(program, def)?.to_string())
+    Ok(native::nest(program, def, &Machine::host())?.to_string())
 }
 
 /// The C++ text of a definition.
 pub fn cpp(program: &Program, def: &Def) -> Result<String> {
-    Ok(codegen::cpp(&nest::lower(program, def)?))
+    Ok(Unit::new(&[&native::nest(program, def, &Machine::host())?]).text)
 }
 
 /// The program after optimization, with the choices that `optimize` makes by itself but for these.

@@ -4,12 +4,15 @@
 
 mod bench;
 mod check;
+mod completions;
 mod emit;
 mod eval;
 mod explain;
 mod grad;
 mod input;
+mod look;
 mod lowered;
+mod man;
 mod optimize;
 mod replay;
 mod rules;
@@ -18,13 +21,15 @@ mod story;
 mod train;
 
 use crate::diag::{Diagnostic, Result};
-use crate::run::Interrupt;
-use clap::{Parser, Subcommand};
+use crate::run::{Interrupt, Progress};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
+pub use look::{Colour, Look};
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, 1 an error of the input, 2 a limit, 70 a bug of daedal.
+Exit codes: 0 done, 1 an error of the input, 2 a limit or an interrupt, 70 a bug of daedal.
 
 For example:
   daedal optimize programs/blas.ks -o fast.ks
@@ -36,6 +41,12 @@ For example:
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Whether messages and tables have colours; `auto` is on terminals, but not where NO_COLOR is set
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    color: Colour,
+    /// Print no results, nor how far the work is; errors and notes stay, and files are written
+    #[arg(short, long, global = true)]
+    quiet: bool,
 }
 
 #[derive(Subcommand, Debug)]
@@ -50,6 +61,8 @@ enum Command {
     Rules(rules::Rules),
     Train(train::Train),
     Bench(bench::Bench),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 /// What a command may know of the world around it.
@@ -60,12 +73,26 @@ pub struct World<'a> {
     pub cxx: Option<String>,
     /// The directory for what may be kept between runs.
     pub cache: Option<PathBuf>,
-    /// Whether a person watches the standard error.
-    pub terminal: bool,
-    /// Whether results are written to a terminal, which shows colours.
-    pub colour: bool,
+    /// How many megabytes of compiled code may be kept there.
+    pub cache_size: Option<String>,
+    /// What is shown, and how.
+    pub look: Look,
     /// The user's interrupt.
     pub interrupt: &'a Interrupt,
+}
+
+/// The command that words mean, the first of which is the name of the program.
+///
+/// # Errors
+/// They mean none, or ask for help.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&negative(Cli::command()).try_get_matches_from(words)?)
+}
+
+/// Every option may be followed by a negative number: what is wrong with it is for the option to say.
+fn negative(command: clap::Command) -> clap::Command {
+    let option = |a: &Arg| !a.is_positional() && a.get_action().takes_values();
+    command.mut_args(|a| if option(&a) { a.allow_negative_numbers(true) } else { a }).mut_subcommands(negative)
 }
 
 /// Carries out a command.
@@ -84,12 +111,41 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
         Command::Rules(c) => c.run(world),
         Command::Train(c) => c.run(world),
         Command::Bench(c) => c.run(world),
+        Command::Completions(c) => c.run(world),
+        Command::Man(c) => c.run(world),
+    }
+}
+
+impl Cli {
+    /// What is shown, by what was asked for: whether results and messages go to a terminal, and whether the
+    /// environment asks for no colours.
+    pub fn look(&self, results: bool, messages: bool, plain: bool) -> Look {
+        Look {
+            results,
+            colour: self.color.shown(results, plain),
+            message_colour: self.color.shown(messages, plain),
+            progress: messages && !self.quiet,
+            quiet: self.quiet,
+        }
     }
 }
 
 impl World<'_> {
+    /// Writes what a program printed, before its result or its failure.
+    fn printed(&mut self, text: &str) -> Result<()> {
+        text.strip_suffix('\n').map_or(Ok(()), |lines| self.say(lines))
+    }
+
+    /// How far the work is, where somebody watches; nobody does who asked for JSON.
+    fn progress(&self, json: bool) -> Progress {
+        Progress::new(self.look.progress && !json)
+    }
+
     /// Writes a line of results. A reader that has gone away is no error.
     fn say(&mut self, line: &str) -> Result<()> {
+        if self.look.quiet {
+            return Ok(());
+        }
         match writeln!(self.out, "{line}").and_then(|()| self.out.flush()) {
             Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
                 Err(Diagnostic::user(format!("the standard output cannot be written: {e}")))

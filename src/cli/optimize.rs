@@ -1,23 +1,23 @@
 //! `daedal optimize`: a program becomes a faster one, and a table of what each definition costs.
 
+use super::look::{Ink, Look};
 use super::{World, explain, input, story};
 use crate::cost;
 use crate::data::{self, Output};
-use crate::derive::{Derivation, record};
-use crate::diag::{Diagnostic, Result, Source, nearest};
+use crate::diag::{Diagnostic, Result, nearest};
 use crate::ir::{Program, Ty, print};
-use crate::pipeline::{self, Outcome, Row};
+use crate::pipeline::{self, Outcome, Row, Told};
 use crate::report;
 use crate::rewrite::agent;
 use crate::rewrite::agent::value::{Network, weights};
 use crate::rules;
+use crate::rules::assume::Assume;
 use crate::run;
 use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Rewrite a program; prints what each definition costs before and after
 #[derive(Args, Debug)]
@@ -39,6 +39,9 @@ pub struct Optimize {
     /// Keep the bits of floats, or their values but for rounding
     #[arg(long, value_enum, default_value_t = Float::Real)]
     float: Float,
+    /// What rules may take for granted: where it does not hold, results may differ
+    #[arg(long, value_name = "WHAT", value_enum)]
+    assume: Vec<Assumption>,
     /// An estimate of a named size or integer parameter, for cost models; may be given more than once
     #[arg(long = "size", value_name = "NAME=N", value_parser = size)]
     sizes: Vec<(String, u64)>,
@@ -191,6 +194,21 @@ impl Float {
     }
 }
 
+/// Assumptions by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Assumption {
+    /// No float is divided by 0
+    Nonzero,
+}
+
+impl Assumption {
+    fn assume(self) -> Assume {
+        match self {
+            Assumption::Nonzero => Assume::Nonzero,
+        }
+    }
+}
+
 /// A name and an estimate.
 ///
 /// # Errors
@@ -217,14 +235,15 @@ impl Optimize {
         let place = self.output.as_deref().map(Output::at).transpose()?;
         let page = self.report.as_deref().map(Output::at).transpose()?;
         let steps = self.derivation.as_deref().map(Output::at).transpose()?;
-        let terminal = world.terminal;
-        let progress = move |text: &str| show(terminal, text);
+        let line = world.progress(self.json);
+        let progress = |told: Told<'_>| tell(&line, told);
         let watch = run::Watch::new(world.interrupt, self.max_seconds, self.max_memory);
         let network = self.network()?;
         let options = pipeline::Options {
             defs: self.defs.clone(),
             cost: self.cost.model(),
             float: self.float.level(),
+            assume: self.assumed(),
             sizes: self.sizes.clone(),
             rules: self.rules.iter().map(|f| data::source(f)).collect::<Result<_>>()?,
             engine: self.engine.engine(),
@@ -243,12 +262,14 @@ impl Optimize {
             progress: &progress,
             clock: &run::seconds,
         };
-        world.interrupt.wait(true);
-        let outcome = pipeline::optimize(&program, &options);
-        world.interrupt.wait(false);
-        show(terminal, "");
+        let outcome = world.interrupt.during(|| pipeline::optimize(&program, &options));
+        line.clear();
         let outcome = outcome?;
         stopped(&outcome.rows);
+        for a in self.assumed() {
+            // A note that cannot be shown is not worth an error.
+            let _ = writeln!(io::stderr(), "note: {}", a.says());
+        }
         if let Some(place) = place {
             place.bytes(print::program(&outcome.program).as_bytes())?;
         }
@@ -256,7 +277,7 @@ impl Optimize {
             page.bytes(self.page(&program, &outcome)?.as_bytes())?;
         }
         if let Some(place) = steps {
-            place.bytes(self.record(&program, &outcome, &options.rules)?.as_bytes())?;
+            place.bytes(self.record(&program, &outcome, &options)?.as_bytes())?;
         }
         match self.json {
             true => world.say(&self.object(&outcome).to_string()),
@@ -264,10 +285,15 @@ impl Optimize {
                 for d in outcome.derivations.iter().filter(|_| self.explain) {
                     let name = &d.derivation.name;
                     let Some(def) = program.defs.values().find(|def| def.name() == name) else { continue };
-                    explain::lines(d, def, world.colour).iter().try_for_each(|line| world.say(line))?;
+                    explain::lines(d, def, world.look.colour).iter().try_for_each(|line| world.say(line))?;
                 }
                 let fired = if self.verbose { fired(&outcome.rows) } else { vec![] };
-                table(&outcome.rows).iter().chain(&fired).try_for_each(|line| world.say(line))
+                let unproved: Vec<String> = outcome.rows.iter().filter_map(explain::unproved).collect();
+                table(&outcome.rows, outcome.seconds, world.look)
+                    .iter()
+                    .chain(&unproved)
+                    .chain(&fired)
+                    .try_for_each(|line| world.say(line))
             }
         }
     }
@@ -281,32 +307,32 @@ impl Optimize {
         }
     }
 
+    /// What is assumed, each once.
+    fn assumed(&self) -> Vec<Assume> {
+        let all: BTreeSet<Assume> = self.assume.iter().map(|a| a.assume()).collect();
+        all.into_iter().collect()
+    }
+
     /// Whether results are derived step by step.
     fn derives(&self) -> bool {
         self.explain || self.derivation.is_some() || self.report.is_some()
     }
 
     fn page(&self, program: &Program, outcome: &Outcome) -> Result<String> {
-        let (model, level) = (self.cost.model().name().to_string(), self.float.level().to_string());
+        let model = self.cost.model().name().to_string();
+        let assumed = self.assumed().into_iter().map(|a| format!(" ({})", a.says()));
+        let level = std::iter::once(self.float.level().to_string()).chain(assumed).collect();
         let about = report::About { file: program.source.name.clone(), model, level };
         report::page(&about, &story::stories(program, outcome))
     }
 
     /// The text of the derivations.
-    fn record(&self, program: &Program, outcome: &Outcome, rules: &[Arc<Source>]) -> Result<String> {
+    fn record(&self, program: &Program, outcome: &Outcome, options: &pipeline::Options<'_>) -> Result<String> {
         let mut library = rules::Library::shipped()?;
-        for source in rules {
+        for source in &options.rules {
             library.extend(source)?;
         }
-        let header = record::Header {
-            program: record::hash(&program.source.text),
-            level: self.float.level(),
-            cost_model: self.cost.model().name().to_string(),
-            rules: record::hash_rules(&library),
-            rule_files: rules.iter().map(|s| s.name.clone()).collect(),
-        };
-        let all: Vec<Derivation> = outcome.derivations.iter().map(|d| d.derivation.clone()).collect();
-        Ok(record::write(&header, &all))
+        Ok(pipeline::replay::record(program, outcome, &library, options))
     }
 
     fn object(&self, outcome: &Outcome) -> Json {
@@ -321,9 +347,11 @@ impl Optimize {
                 "seconds": r.seconds,
                 "proved": r.proved,
                 "stopped": r.stopped,
+                "unproved": r.unproved.as_ref().map(|u| json!({ "cost": u.cost, "why": u.why })),
             })
         };
-        json!({ "defs": outcome.rows.iter().map(row).collect::<Vec<Json>>(), "cost_model": self.cost.model().name() })
+        json!({ "defs": outcome.rows.iter().map(row).collect::<Vec<Json>>(), "cost_model": self.cost.model().name(),
+            "assume": self.assumed().into_iter().map(Assume::name).collect::<Vec<_>>(), "seconds": outcome.seconds })
     }
 }
 
@@ -346,7 +374,7 @@ pub fn known_sizes(program: &Program, sizes: &[(String, u64)]) -> Result<()> {
 }
 
 /// Says on the standard error which searches were cut short.
-fn stopped(rows: &[Row]) {
+pub fn stopped(rows: &[Row]) {
     for reason in ["time", "memory", "interrupt"] {
         let names: Vec<&str> = rows.iter().filter(|r| r.stopped == Some(reason)).map(|r| r.name.as_str()).collect();
         if !names.is_empty() {
@@ -356,25 +384,28 @@ fn stopped(rows: &[Row]) {
     }
 }
 
-/// Shows how far the work is, on one line that the next text replaces.
-pub fn show(terminal: bool, text: &str) {
-    if terminal {
-        // Progress that cannot be shown is not worth an error.
-        let _ = write!(io::stderr(), "\r\x1b[K{text}");
+/// Shows how far the search for better definitions is.
+pub fn tell(line: &run::Progress, told: Told<'_>) {
+    match told {
+        Told::All(n) => line.all(n),
+        Told::Begins(name) => line.doing(name),
+        Told::Ends(_) => line.done(),
     }
 }
 
-fn table(rows: &[Row]) -> Vec<String> {
+fn table(rows: &[Row], seconds: f64, look: Look) -> Vec<String> {
     let total = |f: fn(&Row) -> f64| rows.iter().map(f).sum::<f64>();
     let width = rows.iter().map(|r| r.name.chars().count()).chain([5]).max().unwrap_or_default();
     let line = |name: &str, before: f64, after: f64, seconds: f64| {
         let ratio = if after > 0.0 { format!("{:.3}", before / after) } else { "-".into() };
-        format!("{name:width$}  {before:>14.1}  {after:>14.1}  {ratio:>8}  {seconds:>8.2}")
+        let ratio = format!("{ratio:>8}");
+        let ratio = if after < before - 1e-6 { look.ink(Ink::Good, &ratio) } else { ratio };
+        format!("{name:width$}  {before:>14.1}  {after:>14.1}  {ratio}  {seconds:>8.2}")
     };
-    let mut out =
-        vec![format!("{:width$}  {:>14}  {:>14}  {:>8}  {:>8}", "def", "before", "after", "ratio", "seconds")];
+    let head = format!("{:width$}  {:>14}  {:>14}  {:>8}  {:>8}", "def", "before", "after", "ratio", "seconds");
+    let mut out = vec![look.ink(Ink::Head, &head)];
     out.extend(rows.iter().map(|r| line(&r.name, r.cost_before, r.cost_after, r.seconds)));
-    out.push(line("total", total(|r| r.cost_before), total(|r| r.cost_after), total(|r| r.seconds)));
+    out.push(line("total", total(|r| r.cost_before), total(|r| r.cost_after), seconds));
     out
 }
 

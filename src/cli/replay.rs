@@ -3,10 +3,11 @@
 use super::{World, input};
 use crate::data;
 use crate::derive::record;
-use crate::derive::replay::replay;
-use crate::diag::Result;
+use crate::diag::{Diagnostic, Result};
+use crate::pipeline::replay::replayed;
 use crate::rules::Library;
 use clap::Args;
+use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 
 /// Check a derivation, step by step, without the search that found it
@@ -19,6 +20,9 @@ pub struct Replay {
     /// A file of further rules that the derivation uses; may be given more than once
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 impl Replay {
@@ -31,7 +35,43 @@ impl Replay {
         }
         let source = data::source(&self.derivation)?;
         let record = record::read(&source)?;
-        let verdicts = replay(&program, &record, &library, &source.name)?;
+        let (progress, interrupt) = (world.progress(self.json), world.interrupt);
+        progress.all(record.derivations.len());
+        let mut begun = false;
+        let wanted = |name: &str| {
+            progress.done_many(usize::from(std::mem::replace(&mut begun, true)));
+            progress.doing(name);
+            !interrupt.raised()
+        };
+        let verdicts = interrupt.during(|| replayed(&program, &record, &library, &source.name, wanted));
+        drop(progress);
+        let (verdicts, all) = (verdicts?, record.derivations.len());
+        if self.json {
+            let defs = verdicts.iter().zip(&record.derivations).map(|(v, (d, _))| {
+                json!({
+                    "name": v.name,
+                    "params": v.params,
+                    "steps": v.steps,
+                    "cost_before": d.cost_before,
+                    "cost_after": d.cost_after,
+                    "inputs": v.inputs,
+                    "ran": v.ran,
+                })
+            });
+            let (level, model) = (record.header.level.to_string(), &record.header.cost_model);
+            let assumed: Vec<&str> = record.header.assume.iter().map(|a| a.name()).collect();
+            let object = json!({
+                "defs": defs.collect::<Vec<Json>>(),
+                "definitions": all,
+                "level": level,
+                "assume": assumed,
+                "cost_model": model,
+            });
+            return world.say(&object.to_string());
+        }
+        for a in &record.header.assume {
+            world.say(&format!("assumed `{}`: {}", a.name(), a.says()))?;
+        }
         let width = verdicts.iter().map(|v| v.name.chars().count()).max().unwrap_or_default();
         for v in &verdicts {
             world.say(&format!(
@@ -39,6 +79,10 @@ impl Replay {
                 v.name, v.steps, v.inputs, v.ran
             ))?;
         }
-        world.say(&format!("{} definitions replayed", verdicts.len()))
+        world.say(&format!("{} definitions replayed", verdicts.len()))?;
+        match verdicts.len() {
+            done if done < all => Err(Diagnostic::limit(format!("interrupted: {done} of {all} were replayed"))),
+            _ => Ok(()),
+        }
     }
 }

@@ -2,14 +2,17 @@
 
 use super::eval::Call;
 use super::{World, input};
-use crate::diag::Result;
-use crate::run::{Native, Timing, Toolchain};
+use crate::diag::{Diagnostic, Result};
+use crate::pipeline::native;
+use crate::run::{Timing, Toolchain};
 use clap::Args;
 use serde_json::{Map, json};
 
 /// Compile a definition through C++ and run it natively
 ///
-/// The environment variable CXX picks the compiler, DAEDAL_CACHE the directory of compiled code.
+/// The environment variable CXX picks the compiler, DAEDAL_CACHE the directory of compiled code, and
+/// DAEDAL_CACHE_SIZE how many megabytes are kept there: 1024 where it is not set. What was used least
+/// recently goes first, but not what was used in the last minute.
 #[derive(Args, Debug)]
 pub struct Run {
     #[command(flatten)]
@@ -26,13 +29,20 @@ impl Run {
         let def = input::definition(&program, &self.call.def)?;
         let place = self.call.place()?;
         let args = input::arguments(def, &self.call.args)?;
-        let toolchain = Toolchain::discover(world.cxx.clone(), world.cache.clone());
-        let native = Native::compile(&program, def, &toolchain)?;
+        let mut toolchain = Toolchain::discover(world.cxx.clone(), world.cache.clone());
+        if let Some(megabytes) = &world.cache_size {
+            toolchain.bound = bytes(megabytes)?;
+        }
+        let native = native::compile(&program, def, &toolchain)?;
         let ret = def.fun.sig().ret;
         let Some(repeats) = self.time else {
-            return self.call.finish(place, (&native.call(&args)?, ret), Map::new(), world);
+            let value = native.call(&args);
+            world.printed(&native.take_printed())?;
+            return self.call.finish(place, (&value?, ret), Map::new(), world);
         };
-        let Timing { value, min_seconds, median_seconds, peak_bytes } = native.time(&args, repeats as usize)?;
+        let timed = native.time(&args, repeats as usize);
+        world.printed(&native.take_printed())?;
+        let Timing { value, min_seconds, median_seconds, peak_bytes } = timed?;
         let mut more = Map::new();
         more.insert("min_seconds".into(), json!(min_seconds));
         more.insert("median_seconds".into(), json!(median_seconds));
@@ -43,4 +53,12 @@ impl Run {
         }
         self.call.finish(place, (&value, ret), more, world)
     }
+}
+
+/// The bound of the cache that the environment asks for.
+fn bytes(megabytes: &str) -> Result<u64> {
+    let number = megabytes.trim().parse::<u64>().ok();
+    number.and_then(|n| n.checked_mul(1 << 20)).ok_or_else(|| {
+        Diagnostic::user(format!("DAEDAL_CACHE_SIZE is `{megabytes}`")).note("expected a number of megabytes")
+    })
 }

@@ -26,6 +26,7 @@ pub fn stories(program: &Program, outcome: &Outcome) -> Vec<Story> {
             steps: derived.nth(nth).map(steps).unwrap_or_default(),
             fired,
             growth: row.growth.clone(),
+            unproved: super::explain::unproved(row),
         }
     };
     rows.iter().enumerate().map(story).collect()

@@ -137,18 +137,31 @@ impl Value {
         for done in trainer.reports() {
             world.say(&line(done, None))?;
         }
-        while trainer.reports().len() < self.epochs as usize {
+        let progress = world.progress(false);
+        progress.all(self.epochs as usize);
+        progress.done_many(trainer.reports().len());
+        world.interrupt.wait(true);
+        while trainer.reports().len() < self.epochs as usize && !world.interrupt.raised() {
             let from = run::seconds();
+            progress.doing(&format!("epoch {}", trainer.reports().len() + 1));
             let report = trainer.epoch();
             place.bytes(&weights::bytes(trainer.network())?)?;
             record.bytes(&trainer.checkpoint()?)?;
             if let Some(drawing) = &drawing {
                 drawing.bytes(curves(trainer.reports(), before)?.as_bytes())?;
             }
-            world.say(&line(&report, Some(run::seconds() - from)))?;
+            progress.done();
+            progress.beside(|| world.say(&line(&report, Some(run::seconds() - from))))?;
         }
+        drop(progress);
+        world.interrupt.wait(false);
         if !held_out.is_empty() {
             world.say(&format!("held out, without a network: {before:.1}"))?;
+        }
+        let done = trainer.reports().len();
+        if done < self.epochs as usize {
+            let d = Diagnostic::limit(format!("interrupted after {done} of {} epochs", self.epochs));
+            return Err(d.note("the weights of the last one are written; `--resume` goes on from there"));
         }
         Ok(())
     }

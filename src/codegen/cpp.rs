@@ -4,44 +4,12 @@
 //! calls is in `runtime/`. The text keeps the bits of the interpreter under the flags of the
 //! toolchain.
 
-use super::lanes;
 use super::names::{Names, identifier};
+use super::vector::lanes_ty;
 use crate::ir::{Lit, Op, Scalar};
-use crate::nest::{Arg, Buf, Expr, Func, Loop, Nest, Slot, Stmt, Var};
+use crate::nest::{Arg, Buf, Expr, Func, Loop, Nest, Slot, Stmt, Var, walk};
+use rustc_hash::FxHashSet;
 use std::fmt::Write;
-
-const RUNTIME: &str = concat!(include_str!("runtime/ks.hpp"), include_str!("runtime/elementary.hpp"));
-
-/// A nest as a complete translation unit.
-pub fn cpp(nest: &Nest) -> String {
-    unit(&[nest])
-}
-
-/// Several nests as one translation unit; [`entry_name`] says what each is called by.
-pub fn unit(nests: &[&Nest]) -> String {
-    let mut out = RUNTIME.to_string();
-    for (k, nest) in nests.iter().enumerate() {
-        let _ = writeln!(out, "\nnamespace nest{k} {{\n");
-        for (at, f) in nest.funcs.iter().enumerate() {
-            let _ = writeln!(out, "{};", head(f, at));
-        }
-        for (at, f) in nest.funcs.iter().enumerate() {
-            let _ = write!(out, "\n{} {{\n{}}}\n", head(f, at), Writer::new(f, nest).function());
-        }
-        let _ = write!(out, "{}\n}}\n", entry(nest));
-        let _ = write!(
-            out,
-            "\nextern \"C\" __attribute__((visibility(\"default\"))) int32_t {}(ks::Call* call) {{\n  return ks::guard(call, nest{k}::start);\n}}\n",
-            entry_name(k)
-        );
-    }
-    out
-}
-
-/// The symbol of the k-th nest of a unit.
-pub fn entry_name(k: usize) -> String {
-    format!("ks_entry_{k}")
-}
 
 pub(super) fn cpp_ty(s: Scalar) -> &'static str {
     match s {
@@ -81,7 +49,7 @@ fn callee(f: &Func, at: usize) -> String {
 }
 
 /// The head of a function that calls itself.
-fn head(f: &Func, at: usize) -> String {
+pub(super) fn head(f: &Func, at: usize) -> String {
     let w = Names::default();
     let mut parts = vec!["ks::Arena& arena".to_string()];
     let names = Named::new(f, w);
@@ -101,7 +69,7 @@ fn head(f: &Func, at: usize) -> String {
 
 /// The definition's own function: typed parameters, so that the compiler knows that inputs are never
 /// written, and a start that unpacks the words.
-fn entry(nest: &Nest) -> String {
+pub(super) fn entry(nest: &Nest) -> String {
     let f = &nest.entry;
     let w = Writer::new(f, nest);
     let (mut params, mut args) = (vec![], vec![]);
@@ -145,9 +113,6 @@ impl Named {
             names.give(&format!("out{k}"));
         }
         names.give("whole");
-        names.give("lane");
-        names.give("live");
-        names.give("step");
         let bufs = f.bufs.iter().map(|b| names.give(&b.name)).collect();
         let vars = f.vars.iter().map(|v| names.give(&v.name)).collect();
         Named { vars, bufs }
@@ -167,14 +132,24 @@ pub(super) struct Writer<'a> {
     pub(super) f: &'a Func,
     nest: &'a Nest,
     pub(super) names: Named,
+    /// The variables of loops whose iterations take memory.
+    taking: FxHashSet<Var>,
 }
 
 impl<'a> Writer<'a> {
-    fn new(f: &'a Func, nest: &'a Nest) -> Writer<'a> {
-        Writer { f, nest, names: Named::new(f, Names::default()) }
+    pub(super) fn new(f: &'a Func, nest: &'a Nest) -> Writer<'a> {
+        let mut taking = FxHashSet::default();
+        walk::visit(&f.body, &mut |s| {
+            if let Stmt::For(l) = s
+                && l.takes
+            {
+                taking.insert(l.var);
+            }
+        });
+        Writer { f, nest, names: Named::new(f, Names::default()), taking }
     }
 
-    fn function(&self) -> String {
+    pub(super) fn function(&self) -> String {
         let mut out = String::new();
         if self.f.depth.is_some() {
             out.push_str("  ks::check_stack(arena);\n");
@@ -203,15 +178,32 @@ impl<'a> Writer<'a> {
 
     pub(super) fn stmt(&self, out: &mut String, s: &Stmt, depth: usize) {
         let pad = "  ".repeat(depth);
-        let ty = |v: &Var| cpp_ty(self.f.vars[v.0 as usize].ty);
+        let ty = |v: &Var| lanes_ty(self.f.var(*v).ty, self.f.var(*v).lanes);
         let _ = match s {
             Stmt::Let(v, e) => writeln!(out, "{pad}const {} {} = {};", ty(v), self.names.var(*v), self.expr(e)),
             Stmt::Mut(v, e) => writeln!(out, "{pad}{} {} = {};", ty(v), self.names.var(*v), self.expr(e)),
             Stmt::Set(v, e) => writeln!(out, "{pad}{} = {};", self.names.var(*v), self.expr(e)),
             Stmt::Alloc(b, dims) => {
-                let ty = cpp_ty(self.f.bufs[b.0 as usize].ty);
-                writeln!(out, "{pad}{}", self.taken(ty, *b, dims, depth))
+                let ty = lanes_ty(self.f.buf(*b).ty, self.f.buf(*b).lanes);
+                writeln!(out, "{pad}{}", self.taken(&ty, *b, dims, depth))
             }
+            Stmt::Store(b, at, e) if self.f.lanes(at) > 1 => {
+                writeln!(out, "{pad}{}", self.vector_store(*b, at, e, None))
+            }
+            Stmt::MaskedStore(b, at, e, mask) => writeln!(out, "{pad}{}", self.vector_store(*b, at, e, Some(mask))),
+            Stmt::SetLane(v, lane, e) => {
+                let value = self.lane_value(self.f.var(*v).ty, self.expr(e));
+                writeln!(out, "{pad}{}[{}] = {value};", self.names.var(*v), self.expr(lane))
+            }
+            Stmt::StoreLane(b, at, lane, e) => {
+                let value = self.lane_value(self.f.buf(*b).ty, self.expr(e));
+                writeln!(out, "{pad}{}[{}][{}] = {value};", self.names.buf(*b), self.expr(at), self.expr(lane))
+            }
+            Stmt::Leave(v, e) if self.taking.contains(v) => {
+                let (c, name, label) = (self.expr(e), self.names.var(*v), self.end_label(*v));
+                writeln!(out, "{pad}if ({c}) {{\n{pad}  arena.top = mark_{name};\n{pad}  goto {label};\n{pad}}}")
+            }
+            Stmt::Leave(v, e) => writeln!(out, "{pad}if ({}) goto {};", self.expr(e), self.end_label(*v)),
             Stmt::Store(b, at, e) => {
                 writeln!(out, "{pad}{}[{}] = {};", self.names.buf(*b), self.expr(at), self.expr(e))
             }
@@ -237,6 +229,11 @@ impl<'a> Writer<'a> {
                 self.call(out, *at, args, slots, &pad);
                 Ok(())
             }
+            Stmt::Print(at, args, v) => {
+                let words: Vec<String> = args.iter().map(|a| self.word(a)).collect();
+                let (name, words) = (self.names.var(*v), words.join(", "));
+                writeln!(out, "{pad}const int64_t {name} = ks::print(arena, {}, {{{words}}});", at.0)
+            }
         };
     }
 
@@ -252,14 +249,11 @@ impl<'a> Writer<'a> {
 
     fn for_loop(&self, out: &mut String, l: &Loop, depth: usize) {
         let pad = "  ".repeat(depth);
-        if l.lanes && lanes::write(self, out, l, depth) {
-            return;
-        }
-        let (v, n) = (self.names.var(l.var), self.expr(&l.extent));
+        let (v, n) = (self.names.var(l.var), self.expr(&l.to));
         if l.is_flat() {
             let _ = writeln!(out, "#pragma GCC ivdep");
         }
-        let _ = writeln!(out, "{pad}for (int64_t {v} = 0; {v} < {n}; ++{v}) {{");
+        let _ = writeln!(out, "{pad}for (int64_t {v} = {}; {v} < {n}; ++{v}) {{", self.expr(&l.from));
         if l.takes {
             let _ = writeln!(out, "{pad}  char* const mark_{v} = arena.top;");
         }
@@ -268,6 +262,14 @@ impl<'a> Writer<'a> {
             let _ = writeln!(out, "{pad}  arena.top = mark_{v};");
         }
         let _ = writeln!(out, "{pad}}}");
+        if leaves(&l.body, l.var) {
+            let _ = writeln!(out, "{pad}{}:;", self.end_label(l.var));
+        }
+    }
+
+    /// The label after a loop.
+    fn end_label(&self, v: Var) -> String {
+        format!("end_of_{}", self.names.var(v))
     }
 
     fn call(&self, out: &mut String, at: usize, args: &[Arg], slots: &[Slot], pad: &str) {
@@ -295,6 +297,17 @@ impl<'a> Writer<'a> {
         let _ = writeln!(out, "{pad}{}({});", callee(&self.nest.funcs[at], at), parts.join(", "));
     }
 
+    /// A value as it goes to whoever called the function.
+    fn word(&self, a: &Arg) -> String {
+        match a {
+            Arg::Scalar(e) | Arg::Size(e) => format!("ks::word<{}>({})", cpp_ty(self.f.ty(e)), self.expr(e)),
+            Arg::Data(b, at) => {
+                let ty = cpp_ty(self.f.bufs[b.0 as usize].ty);
+                format!("ks::word<const {ty}*>({})", self.pointer(*b, at))
+            }
+        }
+    }
+
     fn pointer(&self, b: Buf, at: &Expr) -> String {
         match at.as_int() {
             Some(0) => self.names.buf(b).to_string(),
@@ -308,27 +321,30 @@ impl<'a> Writer<'a> {
 
     /// Text that stands as an operand of any operator.
     pub(super) fn expr(&self, e: &Expr) -> String {
-        self.expr_with(e, &|_| None)
-    }
-
-    /// As [`Writer::expr`], where some parts have another text.
-    pub(super) fn expr_with(&self, e: &Expr, other: &dyn Fn(&Expr) -> Option<String>) -> String {
-        if let Some(text) = other(e) {
+        if let Some(text) = self.vector(e) {
             return text;
         }
-        let part = |e: &Expr| self.expr_with(e, other);
+        let part = |e: &Expr| self.expr(e);
         match e {
             Expr::Lit(l) => literal(*l),
             Expr::Var(v) => self.names.var(*v).to_string(),
             Expr::Load(b, at) => format!("{}[{}]", self.names.buf(*b), part(at)),
-            Expr::Op(op, ty, args) => self.op(*op, *ty, args, args.iter().map(part).collect()),
+            Expr::Op(op, ty, args) => self.op(*op, *ty, args.iter().map(part).collect()),
             Expr::Cast(s, e) => format!("ks::cast<{}>({})", cpp_ty(*s), part(e)),
             Expr::Cond(p) => format!("({} ? {} : {})", part(&p[0]), part(&p[1]), part(&p[2])),
+            // These are vectors, or take one apart, which the file beside writes.
+            Expr::MaskedLoad(..)
+            | Expr::Ramp(..)
+            | Expr::Broadcast(..)
+            | Expr::PrefixMask(..)
+            | Expr::Extract(..)
+            | Expr::All(_)
+            | Expr::PerLane(..) => String::new(),
         }
     }
 
     /// An operation on arguments with these texts.
-    pub(super) fn op(&self, op: Op, ty: Scalar, args: &[Expr], text: Vec<String>) -> String {
+    pub(super) fn op(&self, op: Op, ty: Scalar, text: Vec<String>) -> String {
         // Arithmetic of these types needs no conversion back, and the text stays readable.
         let plain = match op {
             _ if !matches!(ty, Scalar::F64 | Scalar::F32 | Scalar::I64) => None,
@@ -341,7 +357,6 @@ impl<'a> Writer<'a> {
         if let (Some(sign), [a, b]) = (plain, text.as_slice()) {
             return format!("({a} {sign} {b})");
         }
-        let single = args.iter().any(|a| self.f.ty(a) == Scalar::F32);
         let template = op.row().cpp;
         let mut out = String::new();
         let mut rest = template;
@@ -350,7 +365,6 @@ impl<'a> Writer<'a> {
             let (key, tail) = after.split_once('}').unwrap_or((after, ""));
             match key {
                 "T" => out.push_str(cpp_ty(ty)),
-                "f" => out.push_str(if single { "f" } else { "" }),
                 k => out.push_str(k.parse().ok().and_then(|k: usize| text.get(k)).map_or("", String::as_str)),
             }
             rest = tail;
@@ -358,6 +372,13 @@ impl<'a> Writer<'a> {
         out.push_str(rest);
         out
     }
+}
+
+/// Whether statements leave the loop of a variable.
+fn leaves(stmts: &[Stmt], v: Var) -> bool {
+    let mut found = false;
+    walk::visit(stmts, &mut |s| found |= matches!(s, Stmt::Leave(w, _) if *w == v));
+    found
 }
 
 fn literal(l: Lit) -> String {

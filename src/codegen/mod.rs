@@ -3,7 +3,8 @@
 //! This layer must not know of terms, compilers or processes.
 
 mod cpp;
-mod lanes;
 mod names;
+mod unit;
+mod vector;
 
-pub use cpp::{cpp, entry_name, unit};
+pub use unit::{Interface, Unit, runtime};

@@ -3,12 +3,15 @@
 //! The same per-node numbers serve extraction from e-graphs. Times are never measured here.
 
 mod estimate;
+mod named;
 
 pub use estimate::Est;
+pub use named::named;
 
 use crate::diag::{Diagnostic, Result};
 use crate::ir::op::Class;
 use crate::ir::{Def, Fun, Head, Id, Lit, Op, Program, Terms, Ty, TyKind, deep};
+use named::Named;
 use rustc_hash::FxHashMap;
 
 /// The size that is assumed where none is known (Knossos, `costs.py`: 16 for every dimension).
@@ -145,12 +148,14 @@ pub struct Costing<'a> {
     sizes: &'a [(String, u64)],
     calls: FxHashMap<Fun, f64>,
     open: Vec<Fun>,
+    /// The named sizes of the body that is being walked.
+    named: Named,
 }
 
 impl<'a> Costing<'a> {
     /// Prepares a program; `sizes` are estimates by the names that parameters give their sizes.
     pub fn new(program: &'a Program, model: Model, sizes: &'a [(String, u64)]) -> Costing<'a> {
-        Costing { program, model, sizes, calls: FxHashMap::default(), open: vec![] }
+        Costing { program, model, sizes, calls: FxHashMap::default(), open: vec![], named: Named::default() }
     }
 
     /// The cost of one definition's body.
@@ -168,9 +173,11 @@ impl<'a> Costing<'a> {
     pub fn term(&mut self, id: Id, def: &Def, terms: &Terms) -> f64 {
         let mut env: Vec<Est> = self.params(def);
         self.open.push(def.fun);
+        let outer = std::mem::replace(&mut self.named, Named::of(def));
         let (cost, _) = self.walk(terms, id, &mut env);
+        let named = std::mem::replace(&mut self.named, outer);
         self.open.pop();
-        cost
+        cost + named.cost(self.model)
     }
 
     fn params(&self, def: &Def) -> Vec<Est> {
@@ -216,15 +223,25 @@ impl<'a> Costing<'a> {
             let known = env.len().checked_sub(1 + i as usize).map(|l| env[l].clone());
             return (0.0, known.unwrap_or_else(|| Est::of(ty, &[])));
         }
+        if let (Head::Size(axis), Head::Var(i, ty)) = (head, kids.first().map_or(head, |k| terms.head(*k)))
+            && let Some(level) = env.len().checked_sub(1 + i as usize)
+            && self.named.uses((level, axis))
+        {
+            let of = env.get(level).cloned().unwrap_or_else(|| Est::of(ty, &[]));
+            return (0.0, estimate::node(head, terms.ty(id), &[of]));
+        }
         let n = kids.len();
         let mut costs = Vec::with_capacity(n);
         let mut ests: Vec<Est> = Vec::with_capacity(n);
         for (k, kid) in kids.iter().enumerate() {
             let depth = env.len();
+            let looped = head.is_loop() && head.binds(k, n) > 0;
             if head.binds(k, n) > 0 {
                 env.extend(estimate::bound(head, &ests));
             }
+            self.named.loops += usize::from(looped);
             let (c, e) = deep(|| self.walk(terms, *kid, env));
+            self.named.loops -= usize::from(looped);
             env.truncate(depth);
             costs.push(c);
             ests.push(e);

@@ -58,7 +58,7 @@ impl Axiom {
                 let (rank, _) = p.terms.ty(kids[0]).as_tensor()?;
                 let sizes = shape(p.terms, kids[0]);
                 // Inside a tensor without elements every size is 0.
-                let inside = axis < rank || sizes[..axis].iter().all(|n| p.range(*n, scope).lo >= 1.0);
+                let inside = axis < rank || sizes[..axis].iter().all(|n| p.at_least_one(*n, scope));
                 inside.then(|| sizes[axis])
             }
             (Axiom::NamedSize, Head::Size(axis)) => {
@@ -67,7 +67,7 @@ impl Axiom {
                 let leaf = p.terms.put(parameter(first, p.def.params[first].ty), []);
                 Some(p.terms.put(Head::Size(axis), [leaf]))
             }
-            (Axiom::Copy, Head::Build(d)) => copied(p, d, &kids),
+            (Axiom::Copy, Head::Build(d)) => copied(p, d, &kids, scope),
             (Axiom::Element, Head::Index(d)) if p.terms.head(kids[d]) == Head::Build(d) => {
                 let body = p.terms.kids(kids[d])[d];
                 Some(p.terms.substitute(body, &kids[..d]))
@@ -109,7 +109,7 @@ fn by_part(p: &mut Prover<'_>, head: Head, kids: &[Id]) -> Option<Id> {
     Some(p.terms.put(Head::Tuple, out))
 }
 
-fn copied(p: &mut Prover<'_>, d: usize, kids: &[Id]) -> Option<Id> {
+fn copied(p: &mut Prover<'_>, d: usize, kids: &[Id], scope: &Scope) -> Option<Id> {
     let read = p.terms.kids(kids[d]).to_vec();
     let in_order = |k: usize| matches!(p.terms.head(read[k]), Head::Var(i, _) if i as usize == d - 1 - k);
     if p.terms.head(kids[d]) != Head::Index(d) || !(0..d).all(in_order) {
@@ -117,5 +117,5 @@ fn copied(p: &mut Prover<'_>, d: usize, kids: &[Id]) -> Option<Id> {
     }
     let tensor = lowered(p.terms, read[d], d)?;
     let sizes = shape(p.terms, tensor);
-    (0..d).all(|k| p.same_size(sizes[k], kids[k])).then_some(tensor)
+    (0..d).all(|k| p.same_size(sizes[k], kids[k], scope)).then_some(tensor)
 }

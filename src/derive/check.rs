@@ -19,6 +19,7 @@ use super::{Place, Step};
 use crate::ir::{Def, Fun, Head, Id, Lit, Program, Terms, Ty, deep};
 use crate::rules::{Condition, Level, Meta, Rule};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Why something was refused: what was expected, and what was found.
@@ -40,6 +41,9 @@ pub struct Checker<'a> {
     pub now: Id,
     /// Parts that have a value wherever the input has one.
     known: FxHashSet<Site>,
+    /// What the input evaluates early, rewritten as the program is: it has a value wherever the input has one
+    /// and the loops around it run.
+    early: Vec<(Id, Scope)>,
     /// How many steps were taken.
     taken: usize,
     /// Earlier programs whose certain parts were not collected yet.
@@ -47,6 +51,10 @@ pub struct Checker<'a> {
     naming: Naming<'a>,
 }
 
+/// So many parts that the input evaluates early are rewritten as the program is, at most.
+const MAX_EARLY: usize = 64;
+/// Each of so many nodes as a tree, which is how many places it may have to be looked at in, at most.
+const MAX_EARLY_SIZE: u64 = 5_000;
 /// Parts of more nodes are not shown.
 const LONG: u64 = 120;
 
@@ -74,9 +82,14 @@ impl<'a> Checker<'a> {
         let mut terms = Terms::default();
         let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let unfolded = unfold(program, kept, (&program.terms, body), &params, &mut terms);
-        let Unfolded { id, certain, .. } = unfolded.ok_or("without lets and calls it is too large")?;
-        let (unread, naming) = (vec![], Naming::new(program, kept, def));
-        Ok(Checker { def, rules, level, kept, program, terms, now: id, known: certain, taken: 0, unread, naming })
+        let Unfolded { id, certain, mut strict, .. } = unfolded.ok_or("without lets and calls it is too large")?;
+        let small = |value: Id| terms.size(value) <= MAX_EARLY_SIZE;
+        strict.retain(|(value, _)| *value != id && !terms.kids(*value).is_empty() && small(*value));
+        strict.sort_by_key(|(value, scope)| (Reverse(terms.size(*value)), *value, scope.clone()));
+        strict.truncate(MAX_EARLY);
+        let (unread, naming, taken) = (vec![], Naming::new(program, kept, def), 0);
+        let (now, known, early) = (id, certain, strict);
+        Ok(Checker { def, rules, level, kept, program, terms, now, known, early, taken, unread, naming })
     }
 
     /// What can be proved of the present program.
@@ -119,7 +132,7 @@ impl<'a> Checker<'a> {
             }
             now = match step.place {
                 Place::Here => self.put(now, path, new)?,
-                Place::Everywhere => self.put_everywhere(step, now, old, new)?,
+                Place::Everywhere => self.put_everywhere(step, (now, &vec![]), old, new)?,
             };
         }
         if now == self.now {
@@ -131,10 +144,30 @@ impl<'a> Checker<'a> {
             let body = to_body(&mut self.terms, now, n, 0);
             crate::types::verify::closed(&self.terms, body, &tys)?;
         }
+        let mut pairs: Vec<(Id, Id)> = replaced.iter().map(|((old, _), new)| (*old, *new)).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs.into_iter().for_each(|(old, new)| self.carry(step, old, new));
         self.now = now;
         self.unread.push(now);
         self.taken += 1;
         Ok(())
+    }
+
+    /// Takes a step also in what the input evaluates early, where the same part stands there and the step is
+    /// good there. The program that comes of it adds no failure to the one before.
+    fn carry(&mut self, step: &Step, old: Id, new: Id) {
+        for k in 0..self.early.len() {
+            let (id, scope) = self.early[k].clone();
+            let small = self.terms.size(id) <= MAX_EARLY_SIZE;
+            if !small || !holds(&self.terms, id, old, &mut FxHashMap::default()) {
+                continue;
+            }
+            if let Ok(after) = self.put_everywhere(step, (id, &scope), old, new) {
+                certain(&mut self.terms, after, &mut scope.clone(), &mut self.known);
+                self.early[k] = (after, scope);
+            }
+        }
     }
 
     fn read(&mut self, text: &str, path: &[usize]) -> Result<Id, Refused> {
@@ -170,6 +203,13 @@ impl<'a> Checker<'a> {
         self.naming.show(&self.terms, body, &tys)
     }
 
+    /// The text of a part under so many loops, the types of whose variables only the part itself says.
+    fn named(&mut self, id: Id, depth: usize) -> String {
+        let body = to_body(&mut self.terms, id, self.def.params.len(), depth);
+        let text = self.naming.show(&self.terms, body, &vec![Ty::int(); depth]);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// Collects what the programs so far were certain to evaluate.
     fn learn(&mut self) {
         for id in std::mem::take(&mut self.unread) {
@@ -191,11 +231,13 @@ impl<'a> Checker<'a> {
         let mut local = FxHashSet::default();
         self.evaluated(old, &mut scope.clone(), scope.len(), &mut local);
         let asked = if self.level == Level::Real { Asked::Kept } else { Asked::Total };
-        if self.prover(&local, asked).safe(left, scope) {
-            Ok(left)
-        } else {
-            Err(format!("what `{}` brings back could fail where the program did not", step.by))
+        let mut prover = self.prover(&local, asked);
+        if prover.safe(left, scope) {
+            return Ok(left);
         }
+        let (id, depth) = prover.unsafe_part(left, scope);
+        let part = self.named(id, depth);
+        Err(format!("what `{}` brings back could fail where the program did not: `{part}`", step.by))
     }
 
     /// The parts that are evaluated whenever a term at a place is.
@@ -244,7 +286,7 @@ impl<'a> Checker<'a> {
             let values: Vec<Id> = metas.iter().filter_map(|m| found.metas.get(m).copied()).collect();
             let plain = metas.iter().all(|m| matches!(m, Meta::Plain(_))) && values.len() == metas.len();
             if !plain || !self.holds(rule, *condition, &values, scope, defined) {
-                let name = Condition::TABLE.iter().find(|(_, c, _)| c == condition).map_or("", |(n, _, _)| n);
+                let name = condition.name();
                 return Err(format!("the condition `{name}` of `{by}` is not proved here"));
             }
         }
@@ -253,12 +295,16 @@ impl<'a> Checker<'a> {
 
     fn holds(&mut self, rule: &Rule, condition: Condition, values: &[Id], scope: &Scope, defined: Asked) -> bool {
         let (id, local) = (values[0], FxHashSet::default());
-        if matches!(condition, Condition::Total | Condition::Defined) {
+        if matches!(condition, Condition::Total | Condition::Defined | Condition::Valued) {
             self.learn();
         }
         // Bounds are over the reals; bits are known of literals and integers only.
         let exact = rule.level == Level::Real || self.terms.as_lit(id).is_some() || !self.terms.ty(id).is_linear();
-        let mut p = self.prover(&local, if condition == Condition::Defined { defined } else { Asked::Total });
+        if condition == Condition::Valued && self.prover(&local, Asked::Valued).safe(id, scope) {
+            return true;
+        }
+        let of_value = matches!(condition, Condition::Defined | Condition::Valued);
+        let mut p = self.prover(&local, if of_value { defined } else { Asked::Total });
         match condition {
             Condition::Nonzero => exact && p.range(id, scope).nonzero,
             Condition::Positive => {
@@ -266,9 +312,13 @@ impl<'a> Checker<'a> {
                 exact && (r.lo > 0.0 || r.lo >= 0.0 && r.nonzero)
             }
             Condition::Nonnegative => exact && p.range(id, scope).lo >= 0.0,
-            Condition::Total | Condition::Defined => p.safe(id, scope),
+            Condition::Divisor => {
+                let r = p.range(id, scope);
+                r.nonzero || (r.lo, r.hi) != (0.0, 0.0)
+            }
+            Condition::Total | Condition::Defined | Condition::Valued => p.safe(id, scope),
             Condition::InRange => p.in_range(id, values[1], scope),
-            Condition::SameSize => p.same_shape(id, values[1]),
+            Condition::SameSize => p.same_shape(id, values[1], scope),
         }
     }
 
@@ -304,9 +354,10 @@ impl<'a> Checker<'a> {
     }
 
     /// Replaces a part wherever it stands. Each further place is checked as the first was.
-    fn put_everywhere(&mut self, step: &Step, root: Id, old: Id, new: Id) -> Result<Id, Refused> {
-        let mut walk = Everywhere { old, new, memo: FxHashMap::default(), scopes: FxHashSet::default() };
-        let out = walk.replace(&mut self.terms, root, &mut vec![]);
+    fn put_everywhere(&mut self, step: &Step, root: (Id, &Scope), old: Id, new: Id) -> Result<Id, Refused> {
+        let (memo, scopes, holds) = Default::default();
+        let mut walk = Everywhere { old, new, memo, scopes, holds };
+        let out = walk.replace(&mut self.terms, root.0, &mut root.1.clone());
         let mut scopes: Vec<Scope> = walk.scopes.into_iter().collect();
         scopes.sort();
         for scope in scopes {
@@ -374,11 +425,27 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// Whether a part stands in a term.
+fn holds(terms: &Terms, id: Id, part: Id, memo: &mut FxHashMap<Id, bool>) -> bool {
+    // Children have smaller ids than their parents.
+    if id <= part {
+        return id == part;
+    }
+    if let Some(known) = memo.get(&id) {
+        return *known;
+    }
+    let out = terms.kids(id).iter().any(|kid| deep(|| holds(terms, *kid, part, memo)));
+    memo.insert(id, out);
+    out
+}
+
 struct Everywhere {
     old: Id,
     new: Id,
     memo: FxHashMap<(Id, Scope), Id>,
     scopes: FxHashSet<Scope>,
+    /// Whether terms hold the old part.
+    holds: FxHashMap<Id, bool>,
 }
 
 impl Everywhere {
@@ -386,6 +453,9 @@ impl Everywhere {
         if id == self.old {
             self.scopes.insert(scope.clone());
             return self.new;
+        }
+        if !holds(terms, id, self.old, &mut self.holds) {
+            return id;
         }
         let key = (id, scope.clone());
         if let Some(done) = self.memo.get(&key) {

@@ -104,13 +104,25 @@ pub fn certain(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet
     collect(terms, id, scope, out, &mut seen);
 }
 
-fn collect(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>, seen: &mut FxHashSet<(Id, Scope)>) {
-    if matches!(terms.head(id), Head::Var(..) | Head::Const(_)) || !seen.insert((id, scope.clone())) {
+/// So many parts are looked at, at most: to know less is no harm.
+const MAX_SEEN: usize = 50_000;
+
+/// What a part has to do with the loops around it: the part, what its variables range over, and whether the
+/// other loops are certain to run.
+type Seen = (Id, Scope, bool);
+
+fn collect(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>, seen: &mut FxHashSet<Seen>) {
+    if matches!(terms.head(id), Head::Var(..) | Head::Const(_)) || seen.len() >= MAX_SEEN {
         return;
     }
     let free = terms.free(id);
     let runs = |e: Option<Id>| e.and_then(|e| terms.as_lit(e)).and_then(Lit::as_int).is_some_and(|n| n >= 1);
     let all = scope.iter().rev().enumerate().all(|(i, e)| free.has(i) || runs(*e));
+    // Loops that a part does not depend on are alike, which is what keeps this from growing without bound.
+    let around = scope.iter().rev().enumerate().map(|(i, e)| e.filter(|_| free.has(i)));
+    if !seen.insert((id, around.collect(), all)) {
+        return;
+    }
     if all && let Some(site) = site(terms, id, scope) {
         out.insert(site);
     }

@@ -43,6 +43,8 @@ pub enum Asked {
     /// That it has a value over the reals, whatever the program has: where the term goes away, the
     /// program must not gain a value by that.
     Defined,
+    /// The same where no divisor is 0.
+    Valued,
 }
 
 /// What a proof may rest on.
@@ -74,9 +76,22 @@ impl Prover<'_> {
             return *known;
         }
         let given = self.local.contains(&key) || site(self.terms, id, scope).is_some_and(|s| self.known.contains(&s));
-        let out = given && self.asked != Asked::Defined || deep(|| self.parts_safe(id, scope, given));
+        let out = given && !matches!(self.asked, Asked::Defined | Asked::Valued)
+            || deep(|| self.parts_safe(id, scope, given));
         self.memo.insert(key, out);
         out
+    }
+
+    /// An innermost part of which that is not proved, and the number of loops around it.
+    pub fn unsafe_part(&mut self, id: Id, scope: &Scope) -> (Id, usize) {
+        let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
+        for (k, kid) in kids.iter().enumerate() {
+            let inner = self.enter(head, &kids, k, scope);
+            if !self.safe(*kid, &inner) {
+                return deep(|| self.unsafe_part(*kid, &inner));
+            }
+        }
+        (id, scope.len())
     }
 
     /// The same from the node and its children; `given` says that the node itself did not fail.
@@ -106,8 +121,23 @@ impl Prover<'_> {
         inner
     }
 
-    /// A size in one spelling: sizes that share a name are one.
-    fn size(&mut self, id: Id) -> Id {
+    /// Whether a number is at least 1: also what a loop around the place ranges over, since that runs.
+    pub fn at_least_one(&mut self, n: Id, scope: &Scope) -> bool {
+        if self.range(n, scope).lo >= 1.0 {
+            return true;
+        }
+        let n = self.size(n, &vec![]);
+        scope.iter().rev().enumerate().any(|(i, extent)| {
+            extent.is_some_and(|extent| {
+                let extent = self.terms.shift(extent, i + 1);
+                self.size(extent, &vec![]) == n
+            })
+        })
+    }
+
+    /// A size in one spelling: sizes that share a name are one, and so are those that are known. Inside a tensor
+    /// without elements every size is 0.
+    fn size(&mut self, id: Id, scope: &Scope) -> Id {
         let Head::Size(axis) = self.terms.head(id) else { return id };
         let of = self.terms.kids(id)[0];
         if let Some(k) = as_parameter(self.terms.head(of)) {
@@ -116,32 +146,53 @@ impl Prover<'_> {
             let leaf = self.terms.put(head, []);
             return self.terms.put(Head::Size(axis), [leaf]);
         }
-        if self.terms.ty(of).as_tensor().is_some_and(|(rank, _)| axis < rank) {
-            let known = shape(self.terms, of)[axis];
-            return if known == id { id } else { deep(|| self.size(known)) };
-        }
-        id
+        let Some((rank, _)) = self.terms.ty(of).as_tensor() else { return id };
+        let sizes = shape(self.terms, of);
+        let known = sizes[axis];
+        let outside = axis < rank || known != id && sizes[..axis].iter().all(|n| self.at_least_one(*n, scope));
+        if outside && known != id { deep(|| self.size(known, scope)) } else { id }
     }
 
     /// Whether two sizes are equal.
-    pub fn same_size(&mut self, a: Id, b: Id) -> bool {
-        self.size(a) == self.size(b)
+    pub fn same_size(&mut self, a: Id, b: Id, scope: &Scope) -> bool {
+        a == b || self.size(a, scope) == self.size(b, scope)
     }
 
     /// Whether two tensors have equal sizes on all axes.
-    pub fn same_shape(&mut self, a: Id, b: Id) -> bool {
+    pub fn same_shape(&mut self, a: Id, b: Id, scope: &Scope) -> bool {
         let (x, y) = (shape(self.terms, a), shape(self.terms, b));
-        !x.is_empty() && x.len() == y.len() && x.iter().zip(&y).all(|(p, q)| self.same_size(*p, *q))
+        !x.is_empty() && x.len() == y.len() && x.iter().zip(&y).all(|(p, q)| self.same_size(*p, *q, scope))
     }
 
     /// Whether an index lies in `0..n`.
     pub fn in_range(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
+        if self.runs_below(index, n, scope) || self.mirrored(index, n, scope) {
+            return true;
+        }
+        let (i, size) = (self.range(index, scope), self.range(n, scope));
+        i.lo >= 0.0 && i.hi < size.lo
+    }
+
+    /// Whether an index is `n - 1 - i`, where `i` is that of a loop of at most `n` rounds: it goes by the same
+    /// elements, last one first.
+    fn mirrored(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
+        let difference = |p: &Self, id: Id| match (p.terms.head(id), p.terms.kids(id)) {
+            (Head::Op(Op::Sub), [a, b]) if p.terms.ty(id) == Ty::int() => Some((*a, *b)),
+            _ => None,
+        };
+        let Some((last, i)) = difference(self, index) else { return false };
+        let Some((top, one)) = difference(self, last) else { return false };
+        self.terms.as_lit(one) == Some(Lit::int(1)) && self.same_size(top, n, scope) && self.runs_below(i, n, scope)
+    }
+
+    /// Whether an index is that of a loop of at most `n` rounds.
+    fn runs_below(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
         let mut below = index;
         // An index is below its extent; that may be another index, or the one after it.
         while let Head::Var(i, _) = self.terms.head(below) {
             let Some(extent) = scope.iter().rev().nth(i as usize).copied().flatten() else { break };
             let extent = self.terms.shift(extent, i as usize + 1);
-            if self.same_size(extent, n) {
+            if self.same_size(extent, n, scope) {
                 return true;
             }
             let kids = self.terms.kids(extent).to_vec();
@@ -151,8 +202,7 @@ impl Prover<'_> {
                 _ => extent,
             };
         }
-        let (i, size) = (self.range(index, scope), self.range(n, scope));
-        i.lo >= 0.0 && i.hi < size.lo
+        false
     }
 
     fn natural(&mut self, ids: &[Id], scope: &Scope) -> bool {
@@ -180,7 +230,7 @@ impl Prover<'_> {
                 match tensors.as_slice() {
                     [] => kids.len() < 2 || !op.is_partial(tys[0]) || self.range(kids[1], scope).nonzero,
                     [_] => true,
-                    [a, b, ..] => self.same_shape(*a, *b),
+                    [a, b, ..] => self.same_shape(*a, *b, scope),
                 }
             }
             Head::Assert => self.terms.as_lit(kids[0]) == Some(Lit::Bool(true)),
@@ -194,30 +244,32 @@ impl Prover<'_> {
             }
             Head::Fold | Head::Scan => {
                 let count = head == Head::Fold || self.natural(&kids[1..2], scope);
-                count && (!tys[0].has_tensor() || self.keeps_shape(kids[0], kids[2]))
+                count && (!tys[0].has_tensor() || self.keeps_shape(kids[0], kids[2], scope))
             }
-            Head::VecInit => !tys[0].has_tensor() || kids[1..].iter().all(|k| self.same_shape(kids[0], *k)),
+            Head::VecInit => !tys[0].has_tensor() || kids[1..].iter().all(|k| self.same_shape(kids[0], *k, scope)),
             Head::Call(_) => as_parameter(head).is_some(),
             Head::Scatter(_) | Head::Print => false,
         }
     }
 
     /// Whether a state keeps its shape in a step that binds two variables.
-    fn keeps_shape(&mut self, init: Id, step: Id) -> bool {
+    fn keeps_shape(&mut self, init: Id, step: Id, scope: &Scope) -> bool {
         let (x, y) = (shape(self.terms, init), shape(self.terms, step));
         !x.is_empty()
             && x.len() == y.len()
-            && x.iter().zip(&y).all(|(p, q)| lowered(self.terms, *q, 2).is_some_and(|q| self.same_size(*p, q)))
+            && x.iter().zip(&y).all(|(p, q)| lowered(self.terms, *q, 2).is_some_and(|q| self.same_size(*p, q, scope)))
     }
 
     /// Whether the node has a value over the reals where its children have.
     fn node_defined(&mut self, head: Head, kids: &[Id], scope: &Scope) -> bool {
+        let valued = self.asked == Asked::Valued;
         let mut r = |k: usize| self.range(kids[k], scope);
         match head {
             // The state of a fold starts from what may be infinite, and so may the elements be.
             Head::Var(_, ty) => ty.as_scalar().is_some_and(|s| !s.is_float()),
             Head::Op(op) => match op {
-                Op::Div | Op::Mod => r(1).nonzero,
+                Op::Div if valued => true,
+                _ if op.divides() => r(1).nonzero,
                 Op::Log => r(0).lo > 0.0 || (r(0).lo >= 0.0 && r(0).nonzero),
                 Op::Sqrt => r(0).lo >= 0.0,
                 Op::Asin | Op::Acos => r(0).lo >= -1.0 && r(0).hi <= 1.0,
@@ -325,7 +377,11 @@ fn operation(op: Op, r: &[Bounds], square: bool, float: bool) -> Bounds {
         Op::ToFloat => r[0],
         Op::BoolToFloat | Op::RanHash => between(0.0, 1.0),
         Op::Select => hull(r[1], r[2]),
-        Op::Mod if r[0].lo >= 0.0 && r[1].lo > 0.0 => between(0.0, r[0].hi.min(r[1].hi - 1.0)),
+        Op::Mod | Op::FloorMod if r[0].lo >= 0.0 && r[1].lo > 0.0 => between(0.0, r[0].hi.min(r[1].hi - 1.0)),
+        Op::FloorMod if r[1].lo > 0.0 => between(0.0, r[1].hi - 1.0),
+        Op::FloorDiv if r[0].lo >= 0.0 && r[1].lo > 0.0 => between(0.0, r[0].hi),
+        Op::BitAnd if r[0].lo >= 0.0 && r[1].lo >= 0.0 => between(0.0, r[0].hi.min(r[1].hi)),
+        Op::Shr if r[0].lo >= 0.0 => between(0.0, r[0].hi),
         _ => ANY,
     }
 }

@@ -4,12 +4,13 @@
 
 use super::{Derivation, Place, Step};
 use crate::diag::{Diagnostic, Result, Source};
+use crate::rules::assume::Assume;
 use crate::rules::{Level, Library};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
 /// The format that is written and read.
-const FORMAT: &str = "daedal derivation 1";
+const FORMAT: &str = "daedal derivation 2";
 
 /// What a derivation is about.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,12 +19,33 @@ pub struct Header {
     pub program: String,
     /// What the steps keep.
     pub level: Level,
+    /// What the rules may take for granted.
+    pub assume: Vec<Assume>,
     /// The cost model of the costs.
     pub cost_model: String,
+    /// The estimates of sizes that the costs rest on.
+    pub sizes: Vec<(String, u64)>,
     /// Hash of all rules' texts: those that ship, and those of further files.
     pub rules: String,
-    /// The names of the further files.
-    pub rule_files: Vec<String>,
+    /// The further files, in order.
+    pub rule_files: Vec<RuleFile>,
+}
+
+/// A file of further rules.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RuleFile {
+    /// Its name, without its folder: where it lay is no matter.
+    pub name: String,
+    /// Hash of its text.
+    pub hash: String,
+}
+
+impl RuleFile {
+    /// What a record says of a file.
+    pub fn of(source: &Source) -> RuleFile {
+        let name = source.name.rsplit(['/', '\\']).next().unwrap_or_default();
+        RuleFile { name: name.to_string(), hash: hash(&source.text) }
+    }
 }
 
 /// A file of derivations. The numbers of the lines on which each one's head, steps and result stand.
@@ -50,9 +72,12 @@ pub fn write(header: &Header, derivations: &[Derivation]) -> String {
         "format": FORMAT,
         "program": header.program,
         "level": header.level.to_string(),
+        "assume": header.assume.iter().map(|a| a.name()).collect::<Vec<_>>(),
         "cost_model": header.cost_model,
+        "sizes": header.sizes,
         "rules": header.rules,
-        "rule_files": header.rule_files,
+        "rule_files": header.rule_files.iter().map(|f| json!([f.name, f.hash])).collect::<Vec<Json>>(),
+        "definitions": derivations.len(),
     });
     let mut lines = vec![head];
     for d in derivations {
@@ -81,7 +106,7 @@ pub fn write(header: &Header, derivations: &[Derivation]) -> String {
 pub fn read(source: &Source) -> Result<Record> {
     let mut lines = source.text.lines().enumerate().map(|(k, text)| Line { file: source, number: k + 1, text });
     let first = lines.next().ok_or_else(|| Diagnostic::user(format!("`{}` is empty", source.name)))?;
-    let header = first.header()?;
+    let (header, definitions) = first.header()?;
     let mut derivations: Vec<(Derivation, usize)> = vec![];
     let mut open: Option<(Derivation, usize)> = None;
     for line in lines {
@@ -104,9 +129,22 @@ pub fn read(source: &Source) -> Result<Record> {
     }
     match open {
         Some((d, _)) => Err(Diagnostic::user(format!("`{}` ends before the result of `{}`", source.name, d.name))),
-        None => Ok(Record { header, derivations }),
+        None if derivations.len() == definitions => Ok(Record { header, derivations }),
+        None => {
+            let found = derivations.len();
+            let message = format!("`{}` says that it derives {definitions} definitions", source.name);
+            Err(Diagnostic::user(message).note(format!("found {found}: the file was cut off, or put together")))
+        }
     }
 }
+
+/// The keys of each kind of line; the first says which it is.
+const KEYS: [&[&str]; 4] = [
+    &["format", "program", "level", "assume", "cost_model", "sizes", "rules", "rule_files", "definitions"],
+    &["def", "params", "cost", "unfolded"],
+    &["step", "by", "at", "everywhere", "to", "cost"],
+    &["result", "cost"],
+];
 
 struct Line<'a> {
     file: &'a Source,
@@ -121,8 +159,17 @@ impl Line<'_> {
             .note(format!("found `{shown}`"))
     }
 
+    /// An object of no other keys than those known: what is not understood is not checked either.
     fn object(&self) -> Result<Json> {
-        serde_json::from_str(self.text).ok().filter(Json::is_object).ok_or_else(|| self.wrong("a JSON object"))
+        let object: Option<Json> = serde_json::from_str(self.text).ok();
+        let object = object.filter(Json::is_object).ok_or_else(|| self.wrong("a JSON object"))?;
+        let known = KEYS.iter().find(|keys| object.get(keys[0]).is_some());
+        let known = known.ok_or_else(|| self.wrong("a header, a definition, a step or a result"))?;
+        let mut keys = object.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
+        match keys.find(|key| !known.contains(key)) {
+            Some(other) => Err(self.wrong(&format!("no `{other}` in a line with `{}`", known[0]))),
+            None => Ok(object),
+        }
     }
 
     fn text_of(&self, object: &Json, key: &str) -> Result<String> {
@@ -140,19 +187,32 @@ impl Line<'_> {
         all.ok_or_else(|| self.wrong(&format!("the list `{key}`")))
     }
 
-    fn header(&self) -> Result<Header> {
+    /// The header, and how many definitions it says that there are.
+    fn header(&self) -> Result<(Header, usize)> {
         let object = self.object()?;
         if object.get("format").and_then(Json::as_str) != Some(FORMAT) {
             return Err(self.wrong(&format!("the format `{FORMAT}`")));
         }
         let level = Level::named(&self.text_of(&object, "level")?);
-        Ok(Header {
+        let assumed = |a: &Json| Assume::named(a.as_str()?);
+        let assume = match object.get("assume") {
+            Some(_) => self.list_of(&object, "assume", assumed)?,
+            None => vec![],
+        };
+        let text = |t: &Json| t.as_str().map(str::to_string);
+        let size = |pair: &Json| Some((text(pair.get(0)?)?, pair.get(1)?.as_u64()?));
+        let file = |pair: &Json| Some(RuleFile { name: text(pair.get(0)?)?, hash: text(pair.get(1)?)? });
+        let header = Header {
             program: self.text_of(&object, "program")?,
             level: level.ok_or_else(|| self.wrong("the level `exact` or `real`"))?,
+            assume,
             cost_model: self.text_of(&object, "cost_model")?,
+            sizes: self.list_of(&object, "sizes", size)?,
             rules: self.text_of(&object, "rules")?,
-            rule_files: self.list_of(&object, "rule_files", |f| f.as_str().map(str::to_string))?,
-        })
+            rule_files: self.list_of(&object, "rule_files", file)?,
+        };
+        let definitions = object.get("definitions").and_then(Json::as_u64);
+        Ok((header, definitions.ok_or_else(|| self.wrong("the number `definitions`"))? as usize))
     }
 
     fn head(&self, object: &Json) -> Result<Derivation> {
@@ -176,7 +236,10 @@ impl Line<'_> {
         if at.is_empty() {
             return Err(self.wrong("at least one place"));
         }
-        let everywhere = object.get("everywhere").and_then(Json::as_bool) == Some(true);
+        let everywhere = match object.get("everywhere") {
+            None => false,
+            Some(said) => said.as_bool().ok_or_else(|| self.wrong("`everywhere` as true or false"))?,
+        };
         Ok(Step {
             by: self.text_of(object, "by")?,
             at,

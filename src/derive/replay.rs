@@ -1,11 +1,13 @@
 //! A program and a record become verdicts: every step of every derivation is taken and checked.
 
 use super::check::{Checker, Rules, kept};
-use super::record::{Record, hash, hash_rules};
+use super::record::{Record, RuleFile, hash, hash_rules};
 use super::{Derivation, flat, spot};
 use crate::diag::{Diagnostic, Result, nearest};
-use crate::ir::{Body, Def, Program};
+use crate::ir::{Body, Def, Id, Program, Terms};
+use crate::rules::assume::Assume;
 use crate::rules::{Level, Library};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A derivation that holds.
@@ -22,7 +24,12 @@ pub struct Verdict {
     pub inputs: usize,
     /// The result.
     pub result: (Program, Def),
-    /// The line on which the derivation's result stands.
+    /// The arena of the flat programs.
+    pub terms: Terms,
+    /// The flat programs before the first step and after each; none where the definition is too large to
+    /// be unfolded.
+    pub programs: Vec<Id>,
+    /// The line on which the derivation's head stands; its steps and its result follow.
     pub line: usize,
 }
 
@@ -40,13 +47,17 @@ pub fn about(program: &Program, record: &Record, library: &Library, name: &str) 
         let message = format!("`{name}` was made for another text than `{}` has now", program.source.name);
         return Err(Diagnostic::user(message).note("derive it again with `daedal optimize --derivation`"));
     }
-    if record.header.rules != hash_rules(library) {
-        let files = record.header.rule_files.iter().map(|f| format!(" --rules {f}")).collect::<String>();
+    let files: Vec<RuleFile> = library.files.iter().map(|f| RuleFile::of(f)).collect();
+    if record.header.rules != hash_rules(library) || record.header.rule_files != files {
+        let files = record.header.rule_files.iter().map(|f| format!(" --rules {}", f.name)).collect::<String>();
         let note = match files.is_empty() {
             true => "it was made with the shipped rules alone, perhaps of another version".to_string(),
             false => format!("it was made with{files}"),
         };
         return Err(Diagnostic::user(format!("`{name}` was made with other rules than these")).note(note));
+    }
+    if record.derivations.is_empty() && program.defs.values().any(|d| d.term().is_some()) {
+        return Err(Diagnostic::user(format!("`{name}` derives nothing: it has a header alone")));
     }
     Ok(())
 }
@@ -56,12 +67,42 @@ pub fn about(program: &Program, record: &Record, library: &Library, name: &str) 
 /// # Errors
 /// The first line that is refused, and why.
 pub fn replay(program: &Program, record: &Record, library: &Library, name: &str) -> Result<Vec<Verdict>> {
-    about(program, record, library, name)?;
-    let rules: Rules<'_> = library.rules.iter().map(|r| (r.name.as_str(), r)).collect();
-    record.derivations.iter().map(|(d, line)| one(program, d, (name, *line), &rules, record.header.level)).collect()
+    replay_while(program, record, library, name, |_| true)
 }
 
-fn one(program: &Program, d: &Derivation, at: (&str, usize), rules: &Rules<'_>, level: Level) -> Result<Verdict> {
+/// As [`replay`], for as long as the next definition is wanted, which is told its name.
+///
+/// # Errors
+/// As [`replay`].
+pub fn replay_while(
+    program: &Program,
+    record: &Record,
+    library: &Library,
+    name: &str,
+    mut wanted: impl FnMut(&str) -> bool,
+) -> Result<Vec<Verdict>> {
+    about(program, record, library, name)?;
+    let library = library.assuming(&record.header.assume);
+    let rules: Rules<'_> = library.rules.iter().map(|r| (r.name.as_str(), r)).collect();
+    let keeps = (record.header.level, record.header.assume.as_slice());
+    let mut seen = HashSet::new();
+    let each = record.derivations.iter().take_while(|(d, _)| wanted(&d.name));
+    each.map(|(d, line)| {
+        if !seen.insert((&d.name, &d.params)) {
+            return Err(Diagnostic::user(format!("{name}:{line}: `{}` was derived before", d.name)));
+        }
+        one(program, d, (name, *line), &rules, keeps)
+    })
+    .collect()
+}
+
+fn one(
+    program: &Program,
+    d: &Derivation,
+    at: (&str, usize),
+    rules: &Rules<'_>,
+    keeps: (Level, &[Assume]),
+) -> Result<Verdict> {
     let refused = |line: usize, why: &str| Diagnostic::user(format!("{}:{line}: `{}`: {why}", at.0, d.name));
     let same = |def: &&Def| {
         def.name() == d.name && def.fun.sig().params.iter().map(ToString::to_string).eq(d.params.iter().cloned())
@@ -72,26 +113,28 @@ fn one(program: &Program, d: &Derivation, at: (&str, usize), rules: &Rules<'_>, 
     };
     let kept = kept(program);
     // What is too large to be unfolded may still be said to stay as it is.
-    let mut checker = Checker::new(program, def, &kept, rules, level)
+    let mut checker = Checker::new(program, def, &kept, rules, keeps.0)
         .map_err(|why| (!d.steps.is_empty()).then(|| refused(at.1, &why)));
-    let mut ran = 0;
+    let (mut ran, mut programs) = (0, vec![]);
     if let Ok(checker) = &mut checker {
+        programs.push(checker.now);
         let every = d.steps.len().div_ceil(MAX_RUN).max(1);
         for (k, step) in d.steps.iter().enumerate() {
             let line = at.1 + 1 + k;
             checker.step(step).map_err(|why| refused(line, &why))?;
+            programs.push(checker.now);
             if k % every == 0 && checker.terms.size(checker.now) < MAX_SIZE {
                 let between = between(program, def, checker);
                 let like = between.defs.get(&def.fun).ok_or_else(|| refused(line, "the definition is gone"))?;
-                spot::agree((program, def), (&between, like), level, FEW).map_err(|why| refused(line, &why))?;
+                spot::agree((program, def), (&between, like), keeps, FEW).map_err(|why| refused(line, &why))?;
                 ran += 1;
             }
         }
     }
     let line = at.1 + 1 + d.steps.len();
-    let result = match checker {
-        Ok(mut checker) => checker.result(&d.result),
-        Err(None) => Checker::unchanged(program, def, &d.result),
+    let (result, terms) = match checker {
+        Ok(mut checker) => (checker.result(&d.result), checker.terms),
+        Err(None) => (Checker::unchanged(program, def, &d.result), Terms::default()),
         Err(Some(e)) => return Err(e),
     };
     let result = result.map_err(|why| refused(line, &why))?;
@@ -101,11 +144,12 @@ fn one(program: &Program, d: &Derivation, at: (&str, usize), rules: &Rules<'_>, 
         (Some(body), Some(new)) => {
             new.body = Body::Term(body);
             let new = new.clone();
-            spot::agree((program, def), (&whole, &new), level, spot::TRIALS).map_err(|why| refused(line, &why))?
+            spot::agree((program, def), (&whole, &new), keeps, spot::TRIALS).map_err(|why| refused(line, &why))?
         }
         _ => 0,
     };
-    Ok(Verdict { name: d.name.clone(), params: d.params.clone(), steps: d.steps.len(), ran, inputs, result, line })
+    let (name, params, steps, line) = (d.name.clone(), d.params.clone(), d.steps.len(), at.1);
+    Ok(Verdict { name, params, steps, ran, inputs, result, terms, programs, line })
 }
 
 /// Programs on the way that are larger as trees are not run.

@@ -6,6 +6,7 @@
 use super::flat::{Scope, Site, bound, certain, parameter};
 use crate::ir::{Fun, Head, Id, Program, Terms, Ty, deep};
 use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 
 /// A let of the body: its value and what follows, flat, where it stands.
 pub struct Binding {
@@ -23,6 +24,8 @@ pub struct Unfolded {
     pub id: Id,
     /// What is certain to be evaluated.
     pub certain: FxHashSet<Site>,
+    /// The values of lets and the arguments of calls that are evaluated whenever the loops around them run.
+    pub strict: Vec<(Id, Scope)>,
     /// The lets that stood in the body.
     pub lets: Vec<Binding>,
 }
@@ -43,11 +46,11 @@ pub fn unfold(
     for (k, ty) in params.iter().enumerate() {
         env.push(Entry::Value(out.put(parameter(k, *ty), []), 0));
     }
-    let (scope, certain, lets) = Default::default();
-    let mut walk = Walk { program, kept, out, scope, certain, lets, steps: 0 };
+    let (scope, certain, strict, lets) = Default::default();
+    let mut walk = Walk { program, kept, out, scope, certain, strict, lets, steps: 0 };
     let id = walk.flat(terms, body, &mut env, true)?;
     walk.note(id, true);
-    Some(Unfolded { id, certain: walk.certain, lets: walk.lets })
+    Some(Unfolded { id, certain: walk.certain, strict: walk.strict.into_iter().collect(), lets: walk.lets })
 }
 
 /// What a variable stands for.
@@ -65,6 +68,7 @@ struct Walk<'a> {
     out: &'a mut Terms,
     scope: Scope,
     certain: FxHashSet<Site>,
+    strict: BTreeSet<(Id, Scope)>,
     lets: Vec<Binding>,
     steps: usize,
 }
@@ -130,6 +134,7 @@ impl Walk<'_> {
     fn note(&mut self, id: Id, strict: bool) {
         if strict {
             certain(self.out, id, &mut self.scope, &mut self.certain);
+            self.strict.insert((id, self.scope.clone()));
         }
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Simple before fast. It must not know of any optimization.
 
+mod event;
 pub mod value;
 
+pub use event::{Event, What};
 pub use value::{Tensor, Value};
 
 use crate::diag::{Diagnostic, Kind, Result};
@@ -35,29 +37,44 @@ pub struct Interpreter<'a> {
     allowed: u64,
     /// How many more the present one may.
     work: Cell<u64>,
+    /// Told of what is done to scalars.
+    watch: Option<&'a dyn Fn(&Event<'_>)>,
 }
 
 impl<'a> Interpreter<'a> {
     /// Prepares a program.
     pub fn new(program: &'a Program) -> Interpreter<'a> {
-        let mut terms = program.terms.clone();
-        let mut empty = FxHashMap::default();
-        for def in program.defs.values() {
-            let Some(body) = def.term() else { continue };
-            for id in program.terms.reachable(body) {
-                if let Some(dims) = shape::empty_sum(&mut terms, id) {
-                    empty.insert(id, dims);
-                }
-            }
-        }
+        let (terms, empty) = shape::empty_sums(program);
+        let terms = terms.into_owned();
         let (calls, printed, magnitude) = Default::default();
-        Interpreter { program, terms, empty, calls, printed, magnitude, allowed: u64::MAX, work: Cell::new(u64::MAX) }
+        Interpreter {
+            program,
+            terms,
+            empty,
+            calls,
+            printed,
+            magnitude,
+            allowed: u64::MAX,
+            work: Cell::new(u64::MAX),
+            watch: None,
+        }
     }
 
     /// Evaluates at most so many terms in a run, those of every round of a loop counted; then it ends
     /// with a limit.
     pub fn with_work(self, terms: u64) -> Interpreter<'a> {
         Interpreter { allowed: terms, ..self }
+    }
+
+    /// Tells of all that is done to scalars.
+    pub fn watched(self, watch: &'a dyn Fn(&Event<'_>)) -> Interpreter<'a> {
+        Interpreter { watch: Some(watch), ..self }
+    }
+
+    fn tell(&self, at: Id, what: What, args: &[Lit], value: Lit) {
+        if let Some(watch) = self.watch {
+            watch(&Event { at, what, args, value });
+        }
     }
 
     /// The value of a definition at arguments.
@@ -206,7 +223,9 @@ impl<'a> Interpreter<'a> {
             }
             Head::Cast(s) => {
                 let l = self.scalar(kids[0], env)?;
-                l.cast(s).map(Value::Scalar).ok_or_else(|| Diagnostic::bug("a text was cast"))
+                let out = l.cast(s).ok_or_else(|| Diagnostic::bug("a text was cast"))?;
+                self.tell(id, What::Cast(s), &[l], out);
+                Ok(Value::Scalar(out))
             }
             Head::Build(d) => {
                 let dims = self.sizes(id, &kids[..d], env)?;
@@ -273,17 +292,8 @@ impl<'a> Interpreter<'a> {
             }
             Head::Scatter(d) => self.scatter(id, d, env),
             Head::Print => {
-                let mut n = 0;
-                for v in self.each(kids, env)? {
-                    let text = match v {
-                        Value::Scalar(Lit::Str(s)) => s.to_string(),
-                        v => v.to_json().to_string(),
-                    };
-                    n += text.chars().count();
-                    self.printed.borrow_mut().push_str(&text);
-                }
-                self.printed.borrow_mut().push('\n');
-                Ok(Value::Scalar(Lit::int(n as i64 + 1)))
+                let n = value::print(&self.each(kids, env)?, &mut self.printed.borrow_mut());
+                Ok(Value::Scalar(Lit::int(n as i64)))
             }
         }
     }
@@ -319,6 +329,7 @@ impl<'a> Interpreter<'a> {
             if let Some(v) = out.as_f64().filter(|v| v.abs() > self.magnitude.get() && v.is_finite()) {
                 self.magnitude.set(v.abs());
             }
+            self.tell(id, What::Op(op), &lits[..args.len()], out);
             return Ok(Value::Scalar(out));
         }
         let tensor = args.iter().find_map(|v| match v {
@@ -453,6 +464,9 @@ impl<'a> Interpreter<'a> {
             let key = self.scalar(kids[1], env)?;
             let op = if m == Monoid::Min { Op::Lt } else { Op::Gt };
             let better = best.is_none_or(|(b, _)| op.eval(&[key, b]) == Ok(Lit::Bool(true)));
+            if let Some((b, _)) = best {
+                self.tell(id, What::Op(op), &[key, b], Lit::Bool(better));
+            }
             if better {
                 best = Some((key, k));
             }

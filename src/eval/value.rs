@@ -125,6 +125,19 @@ impl Value {
     }
 }
 
+/// Writes values in a line, texts as they are; gives the number of its characters.
+pub fn print(values: &[Value], out: &mut String) -> usize {
+    let from = out.len();
+    for v in values {
+        match v {
+            Value::Scalar(Lit::Str(s)) => out.push_str(s),
+            v => out.push_str(&v.to_json().to_string()),
+        }
+    }
+    out.push('\n');
+    out[from..].chars().count()
+}
+
 fn ragged() -> Box<Diagnostic> {
     Diagnostic::user("the argument is ragged").note("expected rows of equal length at every level")
 }

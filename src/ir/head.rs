@@ -394,7 +394,10 @@ impl Head {
                 ints(kids, 0..d + 1)?;
                 match kids[d + 1].as_tuple() {
                     Some([i, e]) if *i == Ty::index(d) && e.is_additive() && !e.has_tensor() => Ok(Ty::tensor(d, *e)),
-                    _ => Mismatch::at(d + 1, format!("(Tuple {} E) with E of numbers without tensors", Ty::index(d))),
+                    _ => Mismatch::at(
+                        d + 1,
+                        format!("(Tuple {} E) with E of numbers, or tuples and tensors of them", Ty::index(d)),
+                    ),
                 }
             }
             Head::Print => Ok(Ty::int()),

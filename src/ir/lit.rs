@@ -1,4 +1,7 @@
-//! Literal scalars: compared by bits, so that -0.0 and 0.0 differ and NaNs can be hashed.
+//! Literal scalars: compared by bits, so that -0.0 and 0.0 differ and NaNs can be hashed. Their text.
+//!
+//! A number of a small type ends in the name of its type (`3u8`), so that every finite literal reads back
+//! as itself. Infinities and NaNs have no text: no pass makes a literal of them.
 
 use super::ty::{Scalar, Ty};
 use std::collections::HashSet;
@@ -129,18 +132,124 @@ impl Lit {
     }
 }
 
-/// Text that reads back to the same bits, for every finite literal.
+/// How numbers end that are no `Float` and no `Integer`.
+const SUFFIXES: [(Scalar, &str); 7] = [
+    (Scalar::F32, "f32"),
+    (Scalar::I32, "i32"),
+    (Scalar::I16, "i16"),
+    (Scalar::I8, "i8"),
+    (Scalar::U32, "u32"),
+    (Scalar::U16, "u16"),
+    (Scalar::U8, "u8"),
+];
+
+/// Why a word is no number: what is wrong with it, and what would be right.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NoNumber {
+    /// What is wrong.
+    pub what: String,
+    /// What would be right.
+    pub notes: Vec<String>,
+}
+
+impl NoNumber {
+    fn new(what: impl Into<String>) -> NoNumber {
+        NoNumber { what: what.into(), notes: vec![] }
+    }
+
+    fn note(mut self, note: impl Into<String>) -> NoNumber {
+        self.notes.push(note.into());
+        self
+    }
+}
+
+impl Lit {
+    /// The number that a word is which begins with a digit, or with a sign and a digit.
+    ///
+    /// # Errors
+    /// It is none, or one that its type does not have.
+    pub fn number(word: &str) -> Result<Lit, NoNumber> {
+        let typed = SUFFIXES.iter().find_map(|(s, end)| Some((*s, word.strip_suffix(end)?)));
+        let (scalar, text) = typed.map_or((None, word), |(s, text)| (Some(s), text));
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let whole = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        match scalar.unwrap_or(if whole { Scalar::I64 } else { Scalar::F64 }) {
+            s if s.is_int() && whole => integer(s, text),
+            s if s.is_int() && is_float(digits) => {
+                Err(no_number().note(format!("{} has no point and no exponent", s.name())))
+            }
+            s if s.is_float() && (whole || is_float(digits)) => float(s, text),
+            _ => Err(no_number().note(meant(word, scalar.is_some()))),
+        }
+    }
+}
+
+fn no_number() -> NoNumber {
+    NoNumber::new("this is no number and no name")
+}
+
+/// What a word that begins with a digit might have been meant for.
+fn meant(word: &str, typed: bool) -> String {
+    match !typed && word.contains(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E')) {
+        true => {
+            let ends: Vec<&str> = SUFFIXES.iter().map(|(_, end)| *end).collect();
+            format!("a name starts with a letter, and a number may end in its type: {}", ends.join(", "))
+        }
+        false => "a Float has digits on both sides of its point, or an exponent: `1.0`, `2.5e-3`".into(),
+    }
+}
+
+fn integer(s: Scalar, text: &str) -> Result<Lit, NoNumber> {
+    let (lo, hi) = s.range();
+    let value = text.parse::<i64>().ok().filter(|v| (lo..=hi).contains(v));
+    value.map(|v| Lit::Int(s, v)).ok_or_else(|| {
+        let what = format!("this number is out of the range of {}", s.name());
+        NoNumber::new(what).note(format!("{} goes from {lo} to {hi}", s.name()))
+    })
+}
+
+/// Read at its own width: rounded twice it might be another number.
+fn float(s: Scalar, text: &str) -> Result<Lit, NoNumber> {
+    let (value, most) = match s {
+        Scalar::F32 => (text.parse().ok().filter(|v: &f32| v.is_finite()).map(Lit::float32), f32::MAX.into()),
+        _ => (text.parse().ok().filter(|v: &f64| v.is_finite()).map(Lit::float), f64::MAX),
+    };
+    value.ok_or_else(|| {
+        let what = format!("this number is out of the range of {}", s.name());
+        NoNumber::new(what).note(format!("{} goes from {:e} to {most:e}", s.name(), -most))
+    })
+}
+
+/// `12.5`, `1e5`, `4.4e-2`, the sign left out.
+fn is_float(word: &str) -> bool {
+    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    let (mantissa, exponent) = match word.split_once(['e', 'E']) {
+        Some((m, e)) => (m, Some(e.strip_prefix(['-', '+']).unwrap_or(e))),
+        None => (word, None),
+    };
+    let mantissa_good = match mantissa.split_once('.') {
+        Some((a, b)) => digits(a) && digits(b),
+        None => digits(mantissa) && exponent.is_some(),
+    };
+    mantissa_good && exponent.is_none_or(digits)
+}
+
+/// Text that reads back to the same literal, for every finite one.
 impl fmt::Display for Lit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Lit::F64(b) => write!(f, "{:?}", f64::from_bits(b)),
-            Lit::F32(b) => write!(f, "(cast Float32 {:?})", f32::from_bits(b)),
-            Lit::Int(Scalar::I64, v) => write!(f, "{v}"),
-            Lit::Int(s, v) => write!(f, "(cast {} {v})", s.name()),
+            Lit::F32(b) => write!(f, "{:?}{}", f32::from_bits(b), suffix(Scalar::F32)),
+            Lit::Int(s, v) => write!(f, "{v}{}", suffix(s)),
             Lit::Bool(b) => write!(f, "{b}"),
             Lit::Str(s) => quoted(s, f),
         }
     }
+}
+
+/// What a number of a type ends in.
+fn suffix(s: Scalar) -> &'static str {
+    SUFFIXES.iter().find(|(of, _)| *of == s).map_or("", |(_, end)| end)
 }
 
 /// A text in the escapes that the reader knows: other characters stand for themselves.

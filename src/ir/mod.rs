@@ -4,6 +4,7 @@
 
 pub mod elementary;
 pub mod head;
+mod layout;
 pub mod lit;
 pub mod names;
 pub mod op;
@@ -16,6 +17,6 @@ pub mod ty;
 pub use head::{Fun, Head, Monoid, Signature};
 pub use lit::Lit;
 pub use op::Op;
-pub use program::{Body, Def, Param, Program};
+pub use program::{Body, Def, Param, Program, named_size};
 pub use term::{Free, Id, Node, Terms, deep};
 pub use ty::{Range, Scalar, Ty, TyKind};

@@ -1,22 +1,12 @@
 //! The table of scalar operations: one row says everything that any layer needs to know of one.
 //!
-//! Evaluation is the meaning; the C++ text must agree with it bit for bit (`-ffp-contract=off`,
-//! `-fwrapv`, the same libm; `exp`, `log` and `tanh` are the language's own). Derivatives are source text over `a`, `b` and the result `r`.
+//! Evaluation is the meaning; the C++ text must agree with it bit for bit (`-ffp-contract=off`, `-fwrapv`; the
+//! functions of floats are the language's own, in `elementary/`). Derivatives are source text over `a`, `b`, `c` and the
+//! result `r`.
 
 use super::elementary;
 use super::lit::Lit;
 use super::ty::{Range, Scalar, Ty, TyKind};
-
-unsafe extern "C" {
-    #[link_name = "lgamma"]
-    fn c_lgamma(x: f64) -> f64;
-    #[link_name = "erf"]
-    fn c_erf(x: f64) -> f64;
-    #[link_name = "lgammaf"]
-    fn c_lgammaf(x: f32) -> f32;
-    #[link_name = "erff"]
-    fn c_erff(x: f32) -> f32;
-}
 
 /// A scalar operation; its facts are in its [`Row`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -27,6 +17,8 @@ pub enum Op {
     Mul,
     Div,
     Mod,
+    FloorDiv,
+    FloorMod,
     Neg,
     Abs,
     Min,
@@ -40,6 +32,12 @@ pub enum Op {
     And,
     Or,
     Not,
+    BitAnd,
+    BitOr,
+    BitXor,
+    BitNot,
+    Shl,
+    Shr,
     Select,
     Exp,
     Log,
@@ -65,6 +63,7 @@ pub enum Op {
     Truncate,
     RanHash,
     Pi,
+    Fma,
 }
 
 /// Which argument types an operation takes, and what it gives.
@@ -76,6 +75,8 @@ pub enum Sig {
     Numbers,
     /// Two of one integer type to the same.
     Ints,
+    /// One integer to the same type.
+    Int,
     /// Two of one numeric type to Bool.
     Order,
     /// Two of one scalar type to Bool.
@@ -88,6 +89,8 @@ pub enum Sig {
     FloatFn,
     /// Two floats of one type to the same.
     Floats,
+    /// Three floats of one type to the same.
+    ThreeFloats,
     /// A float and an Integer to the float type.
     FloatInt,
     /// A fixed list to a fixed result.
@@ -126,8 +129,7 @@ pub struct Row {
     pub sig: Sig,
     /// Its cost class.
     pub class: Class,
-    /// C++ text: `{0}`, `{1}` are the arguments, `{T}` the result type, `{f}` the suffix of the
-    /// float function (empty or `f`).
+    /// C++ text: `{0}`, `{1}`, `{2}` are the arguments, `{T}` the result type. Functions of floats take vectors too.
     pub cpp: &'static str,
     /// Partial derivatives with respect to each float argument, as source text; `None` where the
     /// operation has none and differentiation must refuse.
@@ -142,6 +144,57 @@ macro_rules! rows {
     };
 }
 
+/// The derivative of `lgamma`, at 0.5 and above by its recurrence over eight steps and the asymptotic series beyond,
+/// below by reflection: about 15 digits.
+macro_rules! digamma {
+    ($y:literal, $z:literal, $w:literal) => {
+        concat!(
+            "(sub (sub (sub (sub (log ",
+            $z,
+            ") (div 0.5 ",
+            $z,
+            ")) (mul ",
+            $w,
+            " (sub 0.08333333333333333 (mul ",
+            $w,
+            " (sub 0.008333333333333333 (mul ",
+            $w,
+            " (sub 0.003968253968253968 (mul ",
+            $w,
+            " (sub 0.004166666666666667 (mul ",
+            $w,
+            " (sub 0.007575757575757576 (mul ",
+            $w,
+            " (sub 0.021092796092796094 (mul ",
+            $w,
+            " 0.08333333333333333)))))))))))))) (add (add (add (div 1.0 ",
+            $y,
+            ") (div 1.0 (add 1.0 ",
+            $y,
+            "))) (add (div 1.0 (add 2.0 ",
+            $y,
+            ")) (div 1.0 (add 3.0 ",
+            $y,
+            ")))) (add (add (div 1.0 (add 4.0 ",
+            $y,
+            ")) (div 1.0 (add 5.0 ",
+            $y,
+            "))) (add (div 1.0 (add 6.0 ",
+            $y,
+            ")) (div 1.0 (add 7.0 ",
+            $y,
+            ")))))) (select (lt a 0.5) (div 3.141592653589793 (tan (mul 3.141592653589793 a))) 0.0))"
+        )
+    };
+}
+
+#[rustfmt::skip]
+const DIGAMMA: &str = digamma!(
+    "(select (lt a 0.5) (sub 1.0 a) a)",
+    "(add 8.0 (select (lt a 0.5) (sub 1.0 a) a))",
+    "(div 1.0 (mul (add 8.0 (select (lt a 0.5) (sub 1.0 a) a)) (add 8.0 (select (lt a 0.5) (sub 1.0 a) a))))"
+);
+
 use Scalar::{Bool as B, F64 as F, I64 as I};
 use Sig::*;
 
@@ -152,6 +205,8 @@ rows! {
     Mul "mul" Numbers, Multiply, "({T})({0} * {1})", Some(&["b", "a"]);
     Div "div" Numbers, Divide, "ks::div<{T}>({0}, {1})", Some(&["(div 1.0 b)", "(neg (div r b))"]);
     Mod "mod" Ints, Divide, "ks::mod<{T}>({0}, {1})", None;
+    FloorDiv "floordiv" Ints, Divide, "ks::floordiv<{T}>({0}, {1})", None;
+    FloorMod "floormod" Ints, Divide, "ks::floormod<{T}>({0}, {1})", None;
     Neg "neg" Number, Cheap, "({T})(-{0})", Some(&["-1.0"]);
     Abs "abs" Number, Cheap, "ks::abs<{T}>({0})", Some(&["(if (gt a 0.0) 1.0 -1.0)"]);
     Min "min" Numbers, Cheap, "({0} < {1} ? {0} : {1})", Some(&["(if (lt a b) 1.0 0.0)", "(if (lt a b) 0.0 1.0)"]);
@@ -165,32 +220,39 @@ rows! {
     And "and" Bools(2), Cheap, "({0} & {1})", None;
     Or "or" Bools(2), Cheap, "({0} | {1})", None;
     Not "not" Bools(1), Cheap, "(!{0})", None;
+    BitAnd "bitand" Ints, Cheap, "({T})({0} & {1})", None;
+    BitOr "bitor" Ints, Cheap, "({T})({0} | {1})", None;
+    BitXor "bitxor" Ints, Cheap, "({T})({0} ^ {1})", None;
+    BitNot "bitnot" Int, Cheap, "({T})(~{0})", None;
+    Shl "shl" Ints, Cheap, "ks::shl<{T}>({0}, {1})", None;
+    Shr "shr" Ints, Cheap, "ks::shr<{T}>({0}, {1})", None;
     Select "select" Choice, Cheap, "({0} ? {1} : {2})", Some(&["(if c 1.0 0.0)", "(if c 0.0 1.0)"]);
     Exp "exp" FloatFn, Transcendental, "ks::exp({0})", Some(&["r"]);
     Log "log" FloatFn, Transcendental, "ks::log({0})", Some(&["(div 1.0 a)"]);
-    Sin "sin" FloatFn, Transcendental, "::sin{f}({0})", Some(&["(cos a)"]);
-    Cos "cos" FloatFn, Transcendental, "::cos{f}({0})", Some(&["(neg (sin a))"]);
-    Tan "tan" FloatFn, Transcendental, "::tan{f}({0})", Some(&["(add 1.0 (mul r r))"]);
+    Sin "sin" FloatFn, Transcendental, "ks::sin({0})", Some(&["(cos a)"]);
+    Cos "cos" FloatFn, Transcendental, "ks::cos({0})", Some(&["(neg (sin a))"]);
+    Tan "tan" FloatFn, Transcendental, "ks::tan({0})", Some(&["(add 1.0 (mul r r))"]);
     Tanh "tanh" FloatFn, Transcendental, "ks::tanh({0})", Some(&["(sub 1.0 (mul r r))"]);
-    Sinh "sinh" FloatFn, Transcendental, "::sinh{f}({0})", Some(&["(cosh a)"]);
-    Cosh "cosh" FloatFn, Transcendental, "::cosh{f}({0})", Some(&["(sinh a)"]);
-    Asin "asin" FloatFn, Transcendental, "::asin{f}({0})", Some(&["(div 1.0 (sqrt (sub 1.0 (mul a a))))"]);
-    Acos "acos" FloatFn, Transcendental, "::acos{f}({0})", Some(&["(div -1.0 (sqrt (sub 1.0 (mul a a))))"]);
-    Atan "atan" FloatFn, Transcendental, "::atan{f}({0})", Some(&["(div 1.0 (add 1.0 (mul a a)))"]);
-    Sqrt "sqrt" FloatFn, Divide, "::sqrt{f}({0})", Some(&["(div 0.5 r)"]);
-    Erf "erf" FloatFn, Transcendental, "::erf{f}({0})", Some(&["(mul 1.1283791670955126 (exp (neg (mul a a))))"]);
-    Lgamma "lgamma" FloatFn, Transcendental, "::lgamma{f}({0})", None;
-    Floor "floor" FloatFn, Cheap, "::floor{f}({0})", None;
-    Ceil "ceil" FloatFn, Cheap, "::ceil{f}({0})", None;
-    Pow "pow" FloatInt, Transcendental, "::pow{f}({0}, ({T}){1})", Some(&["(mul (to_float b) (pow a (sub b 1)))"]);
-    Powf "pow" Floats, Transcendental, "::pow{f}({0}, {1})", Some(&["(mul b (pow a (sub b 1.0)))", "(mul r (log a))"]);
-    Atan2 "atan2" Floats, Transcendental, "::atan2{f}({0}, {1})",
+    Sinh "sinh" FloatFn, Transcendental, "ks::sinh({0})", Some(&["(cosh a)"]);
+    Cosh "cosh" FloatFn, Transcendental, "ks::cosh({0})", Some(&["(sinh a)"]);
+    Asin "asin" FloatFn, Transcendental, "ks::asin({0})", Some(&["(div 1.0 (sqrt (sub 1.0 (mul a a))))"]);
+    Acos "acos" FloatFn, Transcendental, "ks::acos({0})", Some(&["(div -1.0 (sqrt (sub 1.0 (mul a a))))"]);
+    Atan "atan" FloatFn, Transcendental, "ks::atan({0})", Some(&["(div 1.0 (add 1.0 (mul a a)))"]);
+    Sqrt "sqrt" FloatFn, Divide, "ks::sqrt({0})", Some(&["(div 0.5 r)"]);
+    Erf "erf" FloatFn, Transcendental, "ks::erf({0})", Some(&["(mul 1.1283791670955126 (exp (neg (mul a a))))"]);
+    Lgamma "lgamma" FloatFn, Transcendental, "ks::lgamma({0})", Some(&[DIGAMMA]);
+    Floor "floor" FloatFn, Cheap, "ks::floor({0})", None;
+    Ceil "ceil" FloatFn, Cheap, "ks::ceil({0})", None;
+    Pow "pow" FloatInt, Transcendental, "ks::power({0}, {1})", Some(&["(mul (to_float b) (pow a (sub b 1)))"]);
+    Powf "pow" Floats, Transcendental, "ks::pow({0}, {1})", Some(&["(mul b (pow a (sub b 1.0)))", "(mul r (log a))"]);
+    Atan2 "atan2" Floats, Transcendental, "ks::atan2({0}, {1})",
         Some(&["(div b (add (mul a a) (mul b b)))", "(neg (div a (add (mul a a) (mul b b))))"]);
     ToFloat "to_float" Fixed(&[I], F), Cheap, "(double){0}", None;
     BoolToFloat "bool_to_float" Fixed(&[B], F), Cheap, "(double){0}", None;
     Truncate "truncate" Fixed(&[F], I), Cheap, "ks::cast<int64_t>({0})", None;
     RanHash "$ranhashdoub" Fixed(&[I], F), Multiply, "ks::ranhash({0})", None;
     Pi "pi" Fixed(&[], F), Cheap, "3.141592653589793", None;
+    Fma "fma" ThreeFloats, Multiply, "ks::fma({0}, {1}, {2})", Some(&["b", "a", "1.0"]);
 }
 
 impl Op {
@@ -226,12 +288,14 @@ impl Op {
             Number => (same(1) && args[0] != B).then(|| args[0]),
             Numbers => (same(2) && args[0] != B).then(|| args[0]),
             Ints => (same(2) && args[0].is_int()).then(|| args[0]),
+            Int => (same(1) && args[0].is_int()).then(|| args[0]),
             Order => (same(2) && args[0] != B).then_some(B),
             Equality => same(2).then_some(B),
             Bools(n) => (same(n) && args[0] == B).then_some(B),
             Choice => (args.len() == 3 && args[0] == B && args[1] == args[2]).then(|| args[1]),
             FloatFn => (same(1) && args[0].is_float()).then(|| args[0]),
             Floats => (same(2) && args[0].is_float()).then(|| args[0]),
+            ThreeFloats => (same(3) && args[0].is_float()).then(|| args[0]),
             FloatInt => (args.len() == 2 && args[0].is_float() && args[1] == I).then(|| args[0]),
             Fixed(want, to) => (args == want).then_some(to),
         }
@@ -241,6 +305,12 @@ impl Op {
     pub fn result_ty(self, args: &[Ty]) -> Option<Ty> {
         if let Some(scalars) = args.iter().map(|t| t.as_scalar()).collect::<Option<Vec<_>>>() {
             return self.result(&scalars).map(Ty::scalar);
+        }
+        if let (Equality, [a, b]) = (self.row().sig, args)
+            && *a == Ty::string()
+            && a == b
+        {
+            return Some(Ty::bool());
         }
         if let Some((ty, range)) = args.iter().find_map(|t| match t.kind() {
             TyKind::Var(range, _) => Some((*t, *range)),
@@ -285,12 +355,14 @@ impl Op {
             Number if n == 1 && (scalar || self == Op::Neg && range == Range::Additive) => Some(ty),
             Numbers if all && n == 2 && (scalar || self.lifts_to_tuples() && range == Range::Additive) => Some(ty),
             Ints if all && n == 2 && range == Range::Int => Some(ty),
+            Int if n == 1 && range == Range::Int => Some(ty),
             Order if all && n == 2 && scalar => Some(Ty::bool()),
             Equality if all && n == 2 && scalar => Some(Ty::bool()),
             Choice if n == 3 && args[0] == Ty::bool() && args[1] == ty && args[2] == ty && scalar => Some(ty),
             FloatInt if n == 2 && args[0] == ty && args[1] == Ty::int() && range == Range::Float => Some(ty),
             FloatFn if n == 1 && range == Range::Float => Some(ty),
             Floats if all && n == 2 && range == Range::Float => Some(ty),
+            ThreeFloats if all && n == 3 && range == Range::Float => Some(ty),
             _ => None,
         }
     }
@@ -311,9 +383,14 @@ impl Op {
         Some(Ty::tensor(rank, self.result_ty(&elems?)?))
     }
 
+    /// Whether it divides by its second argument: integers fail at 0.
+    pub fn divides(self) -> bool {
+        matches!(self, Op::Div | Op::Mod | Op::FloorDiv | Op::FloorMod)
+    }
+
     /// Whether it can fail on scalars of some type.
     pub fn is_partial(self, arg: Ty) -> bool {
-        matches!(self, Op::Div | Op::Mod) && arg.as_scalar().is_some_and(|s| s.is_int())
+        self.divides() && arg.as_scalar().is_some_and(|s| s.is_int())
     }
 
     /// Its value.
@@ -327,15 +404,22 @@ impl Op {
             (Op::Select, [Lit::Bool(c), a, b]) => Ok(if *c { *a } else { *b }),
             (_, [Lit::F64(a), Lit::F64(b)]) => float2(self, f64::from_bits(*a), f64::from_bits(*b)),
             (_, [Lit::F64(a)]) => float1(self, f64::from_bits(*a)),
-            (_, [Lit::F64(a), Lit::Int(_, n)]) if self == Op::Pow => Ok(Lit::float(f64::from_bits(*a).powf(*n as f64))),
+            (Op::Pow, [Lit::F64(a), Lit::Int(_, n)]) => Ok(Lit::float(elementary::power64(f64::from_bits(*a), *n))),
+            (Op::Fma, [Lit::F64(a), Lit::F64(b), Lit::F64(c)]) => {
+                let [a, b, c] = [*a, *b, *c].map(f64::from_bits);
+                Ok(Lit::float(a.mul_add(b, c)))
+            }
             (_, [Lit::F32(a), Lit::F32(b)]) => single2(self, f32::from_bits(*a), f32::from_bits(*b)),
             (_, [Lit::F32(a)]) => single1(self, f32::from_bits(*a)),
-            (_, [Lit::F32(a), Lit::Int(_, n)]) if self == Op::Pow => {
-                Ok(Lit::float32(f32::from_bits(*a).powf(*n as f32)))
+            (Op::Pow, [Lit::F32(a), Lit::Int(_, n)]) => Ok(Lit::float32(elementary::power32(f32::from_bits(*a), *n))),
+            (Op::Fma, [Lit::F32(a), Lit::F32(b), Lit::F32(c)]) => {
+                let [a, b, c] = [*a, *b, *c].map(f32::from_bits);
+                Ok(Lit::float32(a.mul_add(b, c)))
             }
             (_, [Lit::Int(s, a), Lit::Int(_, b)]) => int2(self, *s, *a, *b),
             (Op::Neg, [Lit::Int(s, a)]) => Ok(Lit::Int(*s, s.wrap(a.wrapping_neg()))),
             (Op::Abs, [Lit::Int(s, a)]) => Ok(Lit::Int(*s, s.wrap(a.wrapping_abs()))),
+            (Op::BitNot, [Lit::Int(s, a)]) => Ok(Lit::Int(*s, s.wrap(!a))),
             (Op::ToFloat, [Lit::Int(_, a)]) => Ok(Lit::float(*a as f64)),
             (Op::RanHash, [Lit::Int(_, a)]) => Ok(Lit::float(ranhash(*a))),
             (Op::And, [Lit::Bool(a), Lit::Bool(b)]) => Ok(Lit::Bool(*a & *b)),
@@ -357,27 +441,25 @@ fn same(a: Lit, b: Lit) -> bool {
 }
 
 macro_rules! float_ops {
-    ($one:ident, $two:ident, $t:ty, $lit:path, $lgamma:ident, $erf:ident) => {
+    ($one:ident, $two:ident, $t:ty, $lit:path, $of:ident) => {
         fn $one(op: Op, a: $t) -> Result<Lit, Failure> {
-            // SAFETY: pure functions of the C library that take any float.
-            let special = |f: unsafe extern "C" fn($t) -> $t| unsafe { f(a) };
             Ok($lit(match op {
                 Op::Neg => -a,
                 Op::Abs => a.abs(),
-                Op::Exp => elementary::exp(a as f64) as $t,
-                Op::Log => elementary::log(a as f64) as $t,
-                Op::Sin => a.sin(),
-                Op::Cos => a.cos(),
-                Op::Tan => a.tan(),
-                Op::Tanh => elementary::tanh(a as f64) as $t,
-                Op::Sinh => a.sinh(),
-                Op::Cosh => a.cosh(),
-                Op::Asin => a.asin(),
-                Op::Acos => a.acos(),
-                Op::Atan => a.atan(),
+                Op::Exp => elementary::$of::exp(a),
+                Op::Log => elementary::$of::log(a),
+                Op::Sin => elementary::$of::sin(a),
+                Op::Cos => elementary::$of::cos(a),
+                Op::Tan => elementary::$of::tan(a),
+                Op::Tanh => elementary::$of::tanh(a),
+                Op::Sinh => elementary::$of::sinh(a),
+                Op::Cosh => elementary::$of::cosh(a),
+                Op::Asin => elementary::$of::asin(a),
+                Op::Acos => elementary::$of::acos(a),
+                Op::Atan => elementary::$of::atan(a),
                 Op::Sqrt => a.sqrt(),
-                Op::Erf => special($erf),
-                Op::Lgamma => special($lgamma),
+                Op::Erf => elementary::$of::erf(a),
+                Op::Lgamma => elementary::$of::lgamma(a),
                 Op::Floor => a.floor(),
                 Op::Ceil => a.ceil(),
                 Op::Truncate => return Ok(Lit::int(a as i64)),
@@ -405,8 +487,8 @@ macro_rules! float_ops {
                         b
                     }
                 }
-                Op::Powf => a.powf(b),
-                Op::Atan2 => a.atan2(b),
+                Op::Powf => elementary::$of::pow(a, b),
+                Op::Atan2 => elementary::$of::atan2(a, b),
                 Op::Lt => return Ok(Lit::Bool(a < b)),
                 Op::Gt => return Ok(Lit::Bool(a > b)),
                 Op::Lte => return Ok(Lit::Bool(a <= b)),
@@ -417,8 +499,8 @@ macro_rules! float_ops {
     };
 }
 
-float_ops!(float1, float2, f64, Lit::float, c_lgamma, c_erf);
-float_ops!(single1, single2, f32, Lit::float32, c_lgammaf, c_erff);
+float_ops!(float1, float2, f64, Lit::float, wide);
+float_ops!(single1, single2, f32, Lit::float32, narrow);
 
 fn int2(op: Op, s: Scalar, a: i64, b: i64) -> Result<Lit, Failure> {
     let int = |v: i64| Ok(Lit::Int(s, s.wrap(v)));
@@ -426,9 +508,23 @@ fn int2(op: Op, s: Scalar, a: i64, b: i64) -> Result<Lit, Failure> {
         Op::Add => int(a.wrapping_add(b)),
         Op::Sub => int(a.wrapping_sub(b)),
         Op::Mul => int(a.wrapping_mul(b)),
-        Op::Div | Op::Mod if b == 0 => Err(Failure::DivisionByZero),
+        _ if op.divides() && b == 0 => Err(Failure::DivisionByZero),
         Op::Div => int(a.wrapping_div(b)),
         Op::Mod => int(a.wrapping_rem(b)),
+        Op::FloorDiv => {
+            let (q, r) = (a.wrapping_div(b), a.wrapping_rem(b));
+            int(if r != 0 && (r < 0) != (b < 0) { q.wrapping_sub(1) } else { q })
+        }
+        Op::FloorMod => {
+            let r = a.wrapping_rem(b);
+            int(if r != 0 && (r < 0) != (b < 0) { r.wrapping_add(b) } else { r })
+        }
+        Op::BitAnd => int(a & b),
+        Op::BitOr => int(a | b),
+        Op::BitXor => int(a ^ b),
+        // Amounts count modulo the width. Literals are extended by their sign where they have one.
+        Op::Shl => int(a.wrapping_shl(b as u32 & (s.bits() - 1))),
+        Op::Shr => int(a.wrapping_shr(b as u32 & (s.bits() - 1))),
         Op::Min => int(a.min(b)),
         Op::Max => int(a.max(b)),
         Op::Lt => Ok(Lit::Bool(a < b)),
@@ -456,12 +552,28 @@ pub fn ranhash(x: i64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Protects: the table is indexed by the enum, and the random hash is the reference's.
+    /// Protects: the table is indexed by the enum; floor division and its remainder belong together;
+    /// shifts take their amounts modulo the width; and the random hash is the reference's.
     #[test]
-    fn rows_stand_in_the_order_of_the_enum_and_the_hash_is_known() {
+    fn rows_stand_in_the_order_of_the_enum_and_values_are_known() {
         for (k, row) in ROWS.iter().enumerate() {
             assert_eq!(row.op as usize, k, "{}", row.name);
         }
+        let int2 = |op: Op, s: Scalar, a: i64, b: i64| op.eval(&[Lit::Int(s, a), Lit::Int(s, b)]).unwrap().as_int();
+        for (a, b) in [(7, 2), (-7, 2), (7, -2), (-7, -2), (6, 3), (-6, 3), (0, -5), (i64::MIN, -1), (i64::MIN, 3)] {
+            let (q, r) = (int2(Op::FloorDiv, I, a, b).unwrap(), int2(Op::FloorMod, I, a, b).unwrap());
+            assert_eq!(q.wrapping_mul(b).wrapping_add(r), a, "{a} {b}");
+            assert!(r == 0 || (r < 0) == (b < 0) && r.unsigned_abs() < b.unsigned_abs(), "{a} {b}");
+        }
+        assert_eq!(int2(Op::Shl, Scalar::U8, 0x81, 1), Some(2));
+        assert_eq!(int2(Op::Shl, Scalar::I8, 64, 1), Some(-128));
+        assert_eq!(int2(Op::Shr, Scalar::I8, -128, 7), Some(-1));
+        assert_eq!(int2(Op::Shr, Scalar::U8, 0x80, 7), Some(1));
+        for amount in [64, -64, 128] {
+            assert_eq!(int2(Op::Shl, I, 5, amount), Some(5));
+        }
+        assert_eq!(int2(Op::Shr, I, -8, -63), Some(-4));
+        assert_eq!(Op::BitNot.eval(&[Lit::Int(Scalar::U8, 1)]), Ok(Lit::Int(Scalar::U8, 254)));
         assert_eq!(ranhash(0), 0.4815004496193184);
         assert_eq!(ranhash(1), 0.7447711623842486);
     }

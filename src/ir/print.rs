@@ -93,8 +93,9 @@ impl<'a> Printer<'a> {
     fn for_def(terms: &'a Terms, def: &Def) -> Printer<'a> {
         let mut printer = Printer::new(terms);
         for (level, p) in def.params.iter().enumerate() {
-            for (axis, name) in p.sizes.iter().enumerate() {
-                if !printer.used.contains_key(name) {
+            for axis in 0..p.sizes.len() {
+                if let Some(name) = def.named_size((level, axis)) {
+                    let name = name.to_string();
                     printer.sizes.insert((level, axis), name.clone());
                     *printer.used.entry(name.clone()).or_default() += 1;
                 }
@@ -138,7 +139,11 @@ impl<'a> Printer<'a> {
     /// A name for variable `k` of those that `id` binds: remembered or by kind, and new in scope.
     fn fresh(&mut self, id: Id, k: usize) -> String {
         let free = |n: &str| !self.used.contains_key(n);
-        match self.terms.chosen(id).and_then(|names| names.get(k)) {
+        let chosen = self.terms.chosen(id).and_then(|names| names.get(k)).map(String::as_str);
+        // A let that a pass made is called what its value was called.
+        let value =
+            || if self.terms.head(id) == Head::Let { self.terms.labelled(self.terms.kids(id)[0]) } else { None };
+        match chosen.or_else(value) {
             Some(name) => self.numbers.free(names::base(name), free),
             None => self.numbers.generated(self.terms.head(id), k, free),
         }

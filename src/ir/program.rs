@@ -1,10 +1,11 @@
 //! A program: definitions in order, over one arena of terms.
 
-use super::head::Fun;
+use super::head::{Fun, Head};
 use super::term::{Id, Terms};
 use super::ty::Ty;
 use crate::diag::{Source, Span};
 use indexmap::IndexMap;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// A parameter of a definition.
@@ -59,6 +60,11 @@ impl Def {
         }
     }
 
+    /// The name of a parameter's size, where that name means the size of this axis: the first that has it.
+    pub fn named_size(&self, (p, axis): Axis) -> Option<&str> {
+        named_size(&self.params, (p, axis))
+    }
+
     /// Pairs of axes whose sizes share a name: they must agree at each call.
     pub fn equal_sizes(&self) -> Vec<(Axis, Axis, &str)> {
         let mut first: IndexMap<&str, Axis> = IndexMap::new();
@@ -88,6 +94,13 @@ pub struct Program {
     pub source: Arc<Source>,
 }
 
+/// The name of a parameter's size, where that name means the size of this axis: the first that has it.
+pub fn named_size(params: &[Param], (p, axis): Axis) -> Option<&str> {
+    let name = params.get(p)?.sizes.get(axis)?;
+    let before = params[..p].iter().flat_map(|p| &p.sizes).chain(&params[p].sizes[..axis]);
+    (!before.into_iter().any(|n| n == name)).then_some(name.as_str())
+}
+
 impl std::hash::Hash for Def {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.fun.hash(state);
@@ -95,6 +108,24 @@ impl std::hash::Hash for Def {
 }
 
 impl Program {
+    /// The functions that print, or call such functions.
+    pub fn printing(&self) -> FxHashSet<Fun> {
+        let mut found = FxHashSet::default();
+        // A body names functions above it, and itself.
+        for def in self.defs.values() {
+            let Some(body) = def.term() else { continue };
+            let prints = |id: &Id| match self.terms.head(*id) {
+                Head::Print => true,
+                Head::Call(f) => found.contains(&f),
+                _ => false,
+            };
+            if self.terms.reachable(body).iter().any(prints) {
+                found.insert(def.fun);
+            }
+        }
+        found
+    }
+
     /// The definitions of a name.
     pub fn named(&self, name: &str) -> Vec<&Def> {
         self.defs.values().filter(|d| d.name() == name).collect()

@@ -1,7 +1,11 @@
 //! Text becomes a flat tree of atoms and lists with spans. It knows brackets and tokens, no forms.
 //!
-//! Nothing here recurses: a nesting of any depth is a stack of open lists on the heap.
+//! Nothing here recurses: a nesting of any depth is a stack of open lists on the heap. An error does
+//! not end the reading: what holds one is broken, and the text goes on behind it. Where brackets do
+//! not balance, the text is read once more by its [`Layout`], which says where they were meant.
 
+use super::layout::{Layout, Open};
+use super::lit::Lit;
 use crate::diag::{Diagnostic, Result, Span};
 
 /// A token.
@@ -9,10 +13,8 @@ use crate::diag::{Diagnostic, Result, Span};
 pub enum Atom {
     /// A name.
     Name(String),
-    /// An integer literal.
-    Int(i64),
-    /// A float literal.
-    Float(f64),
+    /// A number.
+    Number(Lit),
     /// A quoted text, escapes resolved.
     Text(String),
 }
@@ -44,6 +46,8 @@ pub struct Tree {
     pub nodes: Vec<Sexp>,
     /// Indices of the top-level forms.
     pub top: Vec<usize>,
+    /// Those of them that hold an error of the text.
+    pub broken: Vec<usize>,
 }
 
 impl Tree {
@@ -64,7 +68,7 @@ impl Tree {
     pub fn name(&self, id: usize) -> Option<&str> {
         match &self.nodes[id].form {
             Form::Atom(Atom::Name(n)) => Some(n),
-            Form::Atom(Atom::Int(_) | Atom::Float(_) | Atom::Text(_)) | Form::List(_) | Form::Bracket(_) => None,
+            Form::Atom(Atom::Number(_) | Atom::Text(_)) | Form::List(_) | Form::Bracket(_) => None,
         }
     }
 
@@ -88,8 +92,14 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     tree: Tree,
-    /// Open lists: the bracket, where it stands, and the children so far.
-    open: Vec<(char, usize, Vec<usize>)>,
+    open: Vec<Open>,
+    errors: Vec<Diagnostic>,
+    /// Whether the brackets do not balance.
+    unbalanced: bool,
+    /// Whether a text or comment goes on to the end.
+    endless: bool,
+    /// The layout of the text, where brackets are placed by it.
+    layout: Option<Layout>,
 }
 
 /// Reads a whole text.
@@ -97,66 +107,149 @@ struct Reader<'a> {
 /// # Errors
 /// Unbalanced brackets, open comments and texts, characters and numbers that cannot be read.
 pub fn read(text: &str) -> Result<Tree> {
+    let (tree, errors) = recover(text);
+    match Diagnostic::all(errors) {
+        None => Ok(tree),
+        Some(d) => Err(d),
+    }
+}
+
+/// Reads as much of a text as can be read, and says what is wrong with the rest.
+pub fn recover(text: &str) -> (Tree, Vec<Diagnostic>) {
     if text.len() > u32::MAX as usize {
-        return Err(Diagnostic::limit("the text is larger than 4 GiB"));
+        return (Tree::default(), vec![*Diagnostic::limit("the text is larger than 4 GiB")]);
     }
-    let mut reader = Reader { text, at: 0, tree: Tree::default(), open: vec![] };
-    while reader.step()? {}
-    if let Some((_, at, _)) = reader.open.last() {
-        let here = span(*at, at + 1);
-        return Err(Diagnostic::user("unbalanced text: this bracket is never closed").at(here, "opened here"));
+    let mut reader = Reader::new(text, None);
+    reader.all();
+    if reader.unbalanced {
+        reader = Reader::new(text, Some(Layout::default()));
+        reader.all();
     }
-    Ok(reader.tree)
+    let Reader { mut tree, errors, .. } = reader;
+    let broken = |span: Span| {
+        let places = errors.iter().filter_map(|d| d.places.first());
+        places.into_iter().any(|(p, _)| span.start <= p.start && p.start <= span.end)
+    };
+    if !errors.is_empty() {
+        tree.broken = tree.top.iter().copied().filter(|at| broken(tree.nodes[*at].span)).collect();
+    }
+    (tree, errors)
 }
 
-fn span(start: usize, end: usize) -> Span {
-    Span { start: start as u32, end: end as u32 }
-}
+impl<'a> Reader<'a> {
+    fn new(text: &'a str, layout: Option<Layout>) -> Reader<'a> {
+        Reader {
+            text,
+            at: 0,
+            tree: Tree::default(),
+            open: vec![],
+            errors: vec![],
+            unbalanced: false,
+            endless: false,
+            layout,
+        }
+    }
 
-impl Reader<'_> {
+    fn all(&mut self) {
+        while self.step() {}
+        // Behind a text or comment without end nothing is known of brackets.
+        if !self.open.is_empty() && !self.endless {
+            self.unbalanced = true;
+            if let Some(layout) = &self.layout {
+                self.errors.push(*layout.unclosed(&self.open));
+            }
+        }
+        self.close_all();
+    }
+
     fn peek(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }
 
     fn put(&mut self, form: Form, start: usize) {
         let id = self.tree.nodes.len();
-        self.tree.nodes.push(Sexp { form, span: span(start, self.at) });
+        self.tree.nodes.push(Sexp { form, span: Span::new(start, self.at) });
         match self.open.last_mut() {
-            Some((_, _, kids)) => kids.push(id),
+            Some(open) => open.kids.push(id),
             None => self.tree.top.push(id),
         }
     }
 
     /// Reads one token or bracket; false at the end of the text.
-    fn step(&mut self) -> Result<bool> {
+    fn step(&mut self) -> bool {
         let Some(c) = self.peek() else {
-            return Ok(false);
+            return false;
         };
         let start = self.at;
-        self.at += c.len_utf8();
         match c {
-            c if c.is_whitespace() => {}
-            ';' => self.at += self.text[self.at..].find('\n').unwrap_or(self.text.len() - self.at),
-            '#' if self.peek() == Some('|') => self.block_comment(start)?,
-            '(' | '[' => self.open.push((c, start, vec![])),
-            ')' | ']' => self.close(c, start)?,
-            '"' => {
-                let text = self.quoted(start)?;
-                self.put(Form::Atom(Atom::Text(text)), start);
+            c if c.is_whitespace() => {
+                self.at += c.len_utf8();
+                return true;
             }
-            c if starts_name(c) || c.is_ascii_digit() => {
-                let atom = self.word(start)?;
-                self.put(Form::Atom(atom), start);
+            ';' => {
+                self.at += self.text[self.at..].find('\n').unwrap_or(self.text.len() - self.at);
+                return true;
             }
-            c => {
-                let message = format!("unexpected character {c:?}");
-                return Err(Diagnostic::user(message).at(span(start, self.at), "no name and no number starts with it"));
+            '#' if self.text[start..].starts_with("#|") => {
+                self.at += 1;
+                self.block_comment(start);
+                return true;
+            }
+            _ => {}
+        }
+        if let Some(mut layout) = self.layout.take() {
+            if layout.token(self.text, start, &self.open) {
+                self.errors.push(*layout.unclosed(&self.open));
+                self.layout = Some(layout);
+                self.close_all();
+            } else {
+                self.layout = Some(layout);
             }
         }
-        Ok(true)
+        self.at += c.len_utf8();
+        match c {
+            '(' | '[' => self.open.push(Open { bracket: c, at: start, kids: vec![] }),
+            ')' | ']' => self.close(c, start),
+            '"' => match self.quoted(start) {
+                Ok(text) => self.put(Form::Atom(Atom::Text(text)), start),
+                Err(d) => self.skip(*d, start),
+            },
+            c if starts_name(c) || c.is_ascii_digit() => match self.word(start) {
+                Ok(atom) => self.put(Form::Atom(atom), start),
+                Err(d) => self.skip(*d, start),
+            },
+            c => {
+                let message = format!("unexpected character {c:?}");
+                let d = Diagnostic::user(message).at(Span::new(start, self.at), "no name and no number starts with it");
+                self.skip(*d, start);
+            }
+        }
+        if let Some(layout) = &mut self.layout {
+            layout.read_until(self.at);
+        }
+        true
     }
 
-    fn block_comment(&mut self, start: usize) -> Result<()> {
+    /// Goes on behind a token that cannot be read; a name without letters stands for it.
+    fn skip(&mut self, d: Diagnostic, start: usize) {
+        self.errors.push(d);
+        self.put(Form::Atom(Atom::Name(String::new())), start);
+    }
+
+    /// Closes what is open, where the text or its layout ends it.
+    fn close_all(&mut self) {
+        let next = self.at;
+        if let Some(layout) = &self.layout {
+            self.at = layout.end();
+        }
+        while let Some(open) = self.open.pop() {
+            let form = if open.bracket == '(' { Form::List(open.kids) } else { Form::Bracket(open.kids) };
+            self.put(form, open.at);
+        }
+        self.at = next;
+    }
+
+    fn block_comment(&mut self, start: usize) {
         let bytes = self.text.as_bytes();
         let mut depth = 1;
         self.at += 1;
@@ -166,49 +259,60 @@ impl Reader<'_> {
                 (Some(b'|'), Some(b'#')) => (depth, self.at) = (depth - 1, self.at + 2),
                 (Some(_), _) => self.at += 1,
                 (None, _) => {
-                    let here = span(start, start + 2);
-                    return Err(Diagnostic::user("this comment is never closed").at(here, "expected `|#` later"));
+                    let here = Span::new(start, start + 2);
+                    let d = Diagnostic::user("this comment is never closed").at(here, "expected `|#` later");
+                    self.errors.push(*d);
+                    self.endless = true;
+                    return;
                 }
             }
         }
-        Ok(())
     }
 
-    fn close(&mut self, c: char, start: usize) -> Result<()> {
-        let Some((opened, at, kids)) = self.open.pop() else {
-            let here = span(start, start + 1);
-            return Err(Diagnostic::user(format!("unbalanced text: this `{c}` closes nothing")).at(here, "here"));
-        };
-        let form = match (opened, c) {
-            ('(', ')') => Form::List(kids),
-            ('[', ']') => Form::Bracket(kids),
-            _ => {
-                let message = format!("unbalanced text: `{opened}` is closed by `{c}`");
-                return Err(Diagnostic::user(message)
-                    .at(span(start, start + 1), "closed here")
-                    .at(span(at, at + 1), "opened here"));
+    fn close(&mut self, c: char, start: usize) {
+        let Some(open) = self.open.pop() else {
+            self.unbalanced = true;
+            if let Some(layout) = &mut self.layout {
+                let forms: Vec<Span> = self.tree.top.iter().map(|at| self.tree.nodes[*at].span).collect();
+                if let Some((d, kept)) = layout.stray(self.text, c, start, &forms) {
+                    self.errors.push(*d);
+                    self.tree.top.truncate(kept);
+                }
             }
+            return;
         };
-        self.put(form, at);
-        Ok(())
+        let form = if open.bracket == '(' { Form::List(open.kids) } else { Form::Bracket(open.kids) };
+        if (open.bracket == '(') != (c == ')') {
+            self.unbalanced = true;
+            let message = format!("unbalanced text: `{}` is closed by `{c}`", open.bracket);
+            let d = Diagnostic::user(message).at(Span::new(start, start + 1), "closed here");
+            self.errors.push(*d.at(Span::new(open.at, open.at + 1), "opened here"));
+        }
+        self.put(form, open.at);
     }
 
     fn quoted(&mut self, start: usize) -> Result<String> {
-        let open = || Diagnostic::user("this text is never closed").at(span(start, start + 1), "expected `\"` later");
-        let mut out = String::new();
+        let open = |me: &mut Self| {
+            me.endless = true;
+            me.at = me.text.len();
+            Diagnostic::user("this text is never closed").at(Span::new(start, start + 1), "expected `\"` later")
+        };
+        let (mut out, mut wrong) = (String::new(), None);
         loop {
-            let c = self.peek().ok_or_else(open)?;
+            let Some(c) = self.peek() else { return Err(open(self)) };
             self.at += c.len_utf8();
             match c {
-                '"' => return Ok(out),
+                '"' => return wrong.map_or(Ok(out), Err),
                 '\\' => {
                     let from = self.at - 1;
-                    match self.escape().ok_or_else(open)? {
+                    let Some(escaped) = self.escape() else { return Err(open(self)) };
+                    match escaped {
                         Ok(c) => out.extend(c),
                         Err(()) => {
-                            let here = span(from, self.at);
+                            let here = Span::new(from, self.at);
                             let known = r#"known are \n \t \r \a \b \f \v \\ \" \' \&, \65 and \u{41}"#;
-                            return Err(Diagnostic::user("unknown escape in a text").at(here, "here").note(known));
+                            let d = || Diagnostic::user("unknown escape in a text").at(here, "here").note(known);
+                            wrong.get_or_insert_with(d);
                         }
                     }
                 }
@@ -260,31 +364,9 @@ impl Reader<'_> {
         if !digits.starts_with(|c: char| c.is_ascii_digit()) {
             return Ok(Atom::Name(word.to_string()));
         }
-        let bad = |what: &str| Diagnostic::user(format!("{what} `{word}`")).at(span(start, self.at), "here");
-        if digits.bytes().all(|b| b.is_ascii_digit()) {
-            return word.parse().map(Atom::Int).map_err(|_| bad("this number is too large for Integer:"));
-        }
-        if !is_float(digits) {
-            let note = "a Float has digits on both sides of its point, or an exponent: `1.0`, `2.5e-3`";
-            return Err(bad("this is no number and no name:").note(note));
-        }
-        match word.parse::<f64>() {
-            Ok(v) if v.is_finite() => Ok(Atom::Float(v)),
-            Ok(_) | Err(_) => Err(bad("this number is too large for Float:")),
-        }
+        Lit::number(word).map(Atom::Number).map_err(|why| {
+            let d = Diagnostic::user(format!("{}: `{word}`", why.what)).at(Span::new(start, self.at), "here");
+            why.notes.into_iter().fold(d, Diagnostic::note)
+        })
     }
-}
-
-/// `12.5`, `1e5`, `4.4e-2`, the sign left out.
-fn is_float(word: &str) -> bool {
-    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-    let (mantissa, exponent) = match word.split_once(['e', 'E']) {
-        Some((m, e)) => (m, Some(e.strip_prefix(['-', '+']).unwrap_or(e))),
-        None => (word, None),
-    };
-    let mantissa_good = match mantissa.split_once('.') {
-        Some((a, b)) => digits(a) && digits(b),
-        None => digits(mantissa) && exponent.is_some(),
-    };
-    mantissa_good && exponent.is_none_or(digits)
 }

@@ -127,6 +127,8 @@ pub struct Terms {
     nodes: IndexSet<Node, FxBuildHasher>,
     info: Vec<Info>,
     names: FxHashMap<Id, Names>,
+    /// What the source calls the value of a term.
+    labels: FxHashMap<Id, String>,
     spans: FxHashMap<Id, SmallVec<[Span; 1]>>,
 }
 
@@ -260,8 +262,12 @@ impl Terms {
     }
 
     /// Remembers what the source calls the variables that a node binds, one name each; `chosen`
-    /// says that printing would have called them otherwise. The first to choose wins.
+    /// says that printing would have called them otherwise. The first to choose wins. What a let
+    /// calls its variable is what its value is called.
     pub fn name(&mut self, id: Id, each: Vec<String>, chosen: bool) {
+        if let (Head::Let, [name], true) = (self.head(id), each.as_slice(), chosen) {
+            self.label(self.kids(id)[0], name.clone());
+        }
         match self.names.get_mut(&id) {
             Some(known) if known.chosen || !chosen => {}
             Some(known) => *known = Names { each, chosen },
@@ -277,6 +283,64 @@ impl Terms {
     /// The names of the variables that a node binds, where the source chose them.
     pub fn chosen(&self, id: Id) -> Option<&[String]> {
         self.names.get(&id).filter(|n| n.chosen).map(|n| n.each.as_slice())
+    }
+
+    /// Remembers what the source calls the value of a term, which may be bound elsewhere, or never. The
+    /// first to choose wins; variables and literals need no name.
+    pub fn label(&mut self, id: Id, name: String) {
+        if !matches!(self.head(id), Head::Var(..) | Head::Const(_)) {
+            self.labels.entry(id).or_insert(name);
+        }
+    }
+
+    /// What the source calls the value of a term.
+    pub fn labelled(&self, id: Id) -> Option<&str> {
+        self.labels.get(&id).map(String::as_str)
+    }
+
+    /// Lets a term be called what a term of another arena is called, of which it is a copy.
+    pub fn called_like(&mut self, id: Id, from: &Terms, other: Id) {
+        if let Some(each) = from.chosen(other) {
+            self.name(id, each.to_vec(), true);
+        }
+        if let Some(name) = from.labelled(other) {
+            self.label(id, name.to_string());
+        }
+    }
+
+    /// Lets a term be called what another one is called that has the same value.
+    pub fn called_as(&mut self, id: Id, other: Id) {
+        if id == other {
+            return;
+        }
+        if let Some(name) = self.labels.get(&other).cloned() {
+            self.label(id, name);
+        }
+        self.binds_as(id, other);
+    }
+
+    /// Lets the variables that a term binds have the names of those of another, if there are as many.
+    fn binds_as(&mut self, id: Id, other: Id) {
+        let binds = |t: &Terms, id: Id| (t.head(id) != Head::Let).then(|| t.bound_by(id));
+        if let Some(each) = self.chosen(other).map(<[String]>::to_vec)
+            && binds(self, id) == binds(self, other)
+        {
+            self.name(id, each, true);
+        }
+    }
+
+    /// Lets a term be called the derivative of what another one is called.
+    pub fn called_derivative_of(&mut self, id: Id, other: Id) {
+        if let Some(name) = self.labels.get(&other).map(|name| format!("d${name}")) {
+            self.label(id, name);
+        }
+        self.binds_as(id, other);
+    }
+
+    /// How many variables the last child of a node sees bound.
+    fn bound_by(&self, id: Id) -> usize {
+        let n = self.kids(id).len();
+        if n == 0 { 0 } else { self.head(id).binds(n - 1, n) }
     }
 
     /// Remembers that a term stands at a place of the source.
@@ -355,6 +419,9 @@ impl Terms {
         if let Some(names) = self.names.get(&from).cloned() {
             self.name(to, names.each, names.chosen);
         }
+        if let Some(label) = self.labels.get(&from).cloned() {
+            self.label(to, label);
+        }
         for span in self.spans.get(&from).cloned().unwrap_or_default() {
             self.mark(to, span);
         }
@@ -380,11 +447,12 @@ impl Terms {
     /// Forgets what the source calls variables.
     pub fn forget_names(&mut self) {
         self.names.clear();
+        self.labels.clear();
     }
 
     /// Forgets where terms stand in the source, and what it calls variables.
     pub fn forget_hints(&mut self) {
-        self.names.clear();
+        self.forget_names();
         self.spans.clear();
     }
 
@@ -396,6 +464,9 @@ impl Terms {
             let new = self.put(*head, kids.iter().map(|k| map[k]).collect::<Vec<_>>());
             if let Some(Names { each, chosen }) = from.names.get(&old).cloned() {
                 self.name(new, each, chosen);
+            }
+            if let Some(label) = from.labelled(old) {
+                self.label(new, label.to_string());
             }
             for span in from.spans(old) {
                 self.mark(new, *span);

@@ -46,6 +46,16 @@ impl Scalar {
         Self::NAMES.iter().find(|(s, _)| *s == self).map_or("?", |(_, n)| n)
     }
 
+    /// The bytes of one number.
+    pub fn bytes(self) -> u32 {
+        match self {
+            F64 | I64 => 8,
+            F32 | I32 | U32 => 4,
+            I16 | U16 => 2,
+            I8 | U8 | Bool => 1,
+        }
+    }
+
     /// `Float` or `Float32`.
     pub fn is_float(self) -> bool {
         matches!(self, F64 | F32)
@@ -54,6 +64,17 @@ impl Scalar {
     /// Any integer type; `Bool` is none.
     pub fn is_int(self) -> bool {
         !matches!(self, F64 | F32 | Bool)
+    }
+
+    /// How many bits it has; a truth value has one.
+    pub fn bits(self) -> u32 {
+        match self {
+            I64 | F64 => 64,
+            I32 | U32 | F32 => 32,
+            I16 | U16 => 16,
+            I8 | U8 => 8,
+            Bool => 1,
+        }
     }
 
     /// Wraps a 64-bit integer to this integer type.

@@ -3,7 +3,9 @@
 //! Invariant: no definition comes out costlier than it went in, as recomputed from the printed text.
 
 mod assemble;
+pub mod native;
 mod only;
+pub mod replay;
 mod search;
 
 pub use search::{EXACT, SMALL};
@@ -15,12 +17,14 @@ use crate::ir::{Def, Id, Program, Terms};
 use crate::rewrite::agent::{self, Bind};
 use crate::rewrite::egraph::optimize::SEARCH_SHARE;
 use crate::rewrite::egraph::pattern::{Compiled, compile};
+use crate::rewrite::explain::Unproved;
 use crate::rewrite::inline::recursive;
+use crate::rules::assume::Assume;
 use crate::rules::{Level, Library};
 use assemble::{Searched, assemble};
 use only::Chosen;
 use rayon::prelude::*;
-use search::Search;
+use search::{Search, Tried};
 use std::sync::Arc;
 
 /// How to optimize.
@@ -31,6 +35,8 @@ pub struct Options<'a> {
     pub cost: Model,
     /// What rules must keep.
     pub float: Level,
+    /// What the rules that are read here may take for granted.
+    pub assume: Vec<Assume>,
     /// Estimated sizes by name.
     pub sizes: Vec<(String, u64)>,
     /// Rule files beside the shipped ones.
@@ -62,10 +68,21 @@ pub struct Options<'a> {
     pub threads: usize,
     /// What is spent, if a share of what may be spent is: then the best so far is the result.
     pub stop: &'a (dyn Fn(f64) -> Option<&'static str> + Sync),
-    /// Told what is being done.
-    pub progress: &'a (dyn Fn(&str) + Sync),
+    /// Told how far the work is.
+    pub progress: &'a (dyn Fn(Told<'_>) + Sync),
     /// Seconds since some time, for the report; nothing else depends on it.
     pub clock: &'a (dyn Fn() -> f64 + Sync),
+}
+
+/// What is told of the work while it goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Told<'a> {
+    /// So many definitions are to be optimized.
+    All(usize),
+    /// The search for one begins.
+    Begins(&'a str),
+    /// The search for one has ended.
+    Ends(&'a str),
 }
 
 /// How rewrites are searched.
@@ -104,6 +121,7 @@ impl Options<'_> {
             defs: vec![],
             cost: Model::Analytic,
             float: Level::Real,
+            assume: vec![],
             sizes: vec![],
             rules: vec![],
             engine: Engine::Egraph,
@@ -142,12 +160,16 @@ pub struct Row {
     pub seconds: f64,
     /// Rules that fired in the search and how often, whatever came of it.
     pub fired: Vec<(String, usize)>,
+    /// How many classes and matches the search looked at, which is what it takes time for.
+    pub looked: usize,
     /// Nodes of the e-graph at the start and after each round, for each time the search started.
     pub growth: Vec<Vec<usize>>,
     /// Whether no choice of one member a class of the last e-graph is cheaper.
     pub proved: bool,
     /// What was spent before the search was done: `time`, `memory`, or the user's patience.
     pub stopped: Option<&'static str>,
+    /// The cheapest result that was found and is not used, because no derivation of it was found.
+    pub unproved: Option<Unproved>,
 }
 
 /// An optimized program.
@@ -158,6 +180,8 @@ pub struct Outcome {
     pub rows: Vec<Row>,
     /// A derivation for each row, where that was asked for.
     pub derivations: Vec<Derived>,
+    /// How long all of it took by the clock: definitions are worked on side by side.
+    pub seconds: f64,
 }
 
 /// A derivation with the programs on its way.
@@ -168,8 +192,6 @@ pub struct Derived {
     pub programs: Vec<(Terms, Id)>,
     /// The text of the part that each step changes, before and after, where it is short.
     pub changes: Vec<(String, String)>,
-    /// Why better results were not kept: nothing was, that could not be derived.
-    pub given_up: Vec<String>,
 }
 
 /// Optimizes a program.
@@ -181,6 +203,7 @@ pub fn optimize(program: &Program, options: &Options<'_>) -> Result<Outcome> {
     for source in &options.rules {
         library.extend(source)?;
     }
+    let library = library.assuming(&options.assume);
     let only = Chosen::new(&library, options)?;
     let mut rules = prepare(&library, options.float)?;
     rules.retain(|r| only.rule(r.rule));
@@ -206,14 +229,18 @@ pub fn prepare(library: &Library, float: Level) -> Result<Vec<Compiled<'_>>> {
 pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Options<'_>) -> Result<Outcome> {
     let chosen = chosen(program, &options.defs)?;
     let recursive = recursive(program);
+    let began = (options.clock)();
+    (options.progress)(Told::All(chosen.len()));
     let search = |def| {
-        (options.progress)(Def::name(def));
+        (options.progress)(Told::Begins(Def::name(def)));
         let from = (options.clock)();
-        let found = match recursive.contains(&def.fun) || (options.stop)(SEARCH_SHARE).is_some() {
-            true => None,
-            false => Search { program, def, kept: &recursive, rules: compiled, options }.best(),
+        let search = Search { program, def, kept: &recursive, rules: compiled, options };
+        let found = match recursive.contains(&def.fun) || search.spent(SEARCH_SHARE).is_some() {
+            true => Tried::default(),
+            false => search.best(),
         };
-        let stopped = (options.stop)(1.0).or_else(|| (options.stop)(SEARCH_SHARE));
+        let stopped = search.spent(SEARCH_SHARE);
+        (options.progress)(Told::Ends(Def::name(def)));
         Searched { found, def, seconds: (options.clock)() - from, stopped }
     };
     let results = match options.threads {
@@ -225,7 +252,8 @@ pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Opt
             pool.install(|| chosen.into_par_iter().map(search).collect())
         }
     };
-    assemble(program, results, options)
+    let outcome = assemble(program, results, options)?;
+    Ok(Outcome { seconds: (options.clock)() - began, ..outcome })
 }
 
 fn chosen<'a>(program: &'a Program, names: &[String]) -> Result<Vec<&'a Def>> {

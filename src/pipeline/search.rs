@@ -11,20 +11,52 @@ use crate::rewrite::egraph::exact::Effort;
 use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize as saturate};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::egraph::saturate::{Limits, Report};
-use crate::rewrite::explain::{self, Task};
-use crate::rewrite::inline::flatten;
+use crate::rewrite::explain::{self, Task, Unproved};
+use crate::rewrite::inline::{MAX_FLAT, flatten};
 use rustc_hash::FxHashSet;
 
 /// Terms with more nodes than this share of the node limit are left as they are.
 const START_SHARE: usize = 4;
+
+/// So many times the node limit may be made on the way to a term without lets.
+const ON_THE_WAY: usize = 8;
 
 /// The exact search where nobody asks for it: for small e-graphs it is quicker than trials.
 pub const SMALL: Effort = Effort { places: 60, branches: 30 };
 /// The exact search where it is asked for.
 pub const EXACT: Effort = Effort { places: 600, branches: 3000 };
 
+/// The share of the time that is for the search, where its result is to be derived.
+const DERIVED_SHARE: f64 = 0.4;
+
 /// A search that is to be derived starts again without the step that was refused, so often at most.
 const MAX_REFUSED: usize = 6;
+
+/// What came of a search.
+#[derive(Default)]
+pub struct Tried {
+    /// The best body, of those that are derived where that is asked for.
+    pub better: Option<Better>,
+    /// What has no derivation.
+    pub unproved: Vec<Unproved>,
+}
+
+impl Tried {
+    fn found(found: Found) -> Tried {
+        Tried { better: Some(Better { found, derived: None }), unproved: vec![] }
+    }
+
+    fn cost(&self) -> f64 {
+        self.better.as_ref().map_or(f64::INFINITY, |b| b.found.cost)
+    }
+
+    /// The better one of two; the first of equal ones.
+    fn or(mut self, mut other: Tried) -> Tried {
+        let unproved = self.unproved.drain(..).chain(other.unproved.drain(..)).collect();
+        let better = if other.cost() < self.cost() - 1e-9 { other.better } else { self.better };
+        Tried { better, unproved }
+    }
+}
 
 /// A better body, and how it is derived.
 pub struct Better {
@@ -50,9 +82,13 @@ pub struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The best body that the engine finds.
-    pub fn best(&self) -> Option<Better> {
-        let input = (&self.program.terms, self.def.term()?);
+    /// The best body that the engine finds; nothing where the definition prints: no rule keeps what is printed
+    /// and how often.
+    pub fn best(&self) -> Tried {
+        let Some(body) = self.def.term().filter(|_| !self.program.printing().contains(&self.def.fun)) else {
+            return Tried::default();
+        };
+        let input = (&self.program.terms, body);
         let budget = self.options.budget;
         match self.options.engine {
             Engine::Egraph => self.saturated(),
@@ -60,30 +96,42 @@ impl Search<'_> {
             Engine::Auto => {
                 let first = self.saturated();
                 let half = (budget / 2).max(1);
-                let on = first.as_ref().and_then(|s| {
+                let on = first.better.as_ref().map_or_else(Tried::default, |s| {
                     let before = s.derived.as_ref().map_or(&[][..], |d| &d.derivation.steps);
                     self.walked((&s.found.terms, s.found.id), before, agent::Engine::Astar, half)
                 });
-                let anew = self.walked(input, &[], agent::Engine::Astar, half);
-                let all = [first, on, anew].into_iter().flatten();
-                // The first of equal ones.
-                all.reduce(|best, other| if other.found.cost < best.found.cost - 1e-9 { other } else { best })
+                first.or(on).or(self.walked(input, &[], agent::Engine::Astar, half))
             }
         }
     }
 
+    /// What is spent, if a share of what a search may spend is: its result has to be derived too.
+    pub fn spent(&self, share: f64) -> Option<&'static str> {
+        let whole = if self.options.derive { DERIVED_SHARE } else { 1.0 };
+        (self.options.stop)(share * whole)
+    }
+
     /// Equality saturation.
-    fn saturated(&self) -> Option<Better> {
+    fn saturated(&self) -> Tried {
+        match self.saturate() {
+            Some(found) if self.options.derive => self.derived(found),
+            Some(found) => Tried::found(found),
+            None => Tried::default(),
+        }
+    }
+
+    fn saturate(&self) -> Option<Found> {
         let Search { program, def, kept, rules, options } = *self;
         let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-        let flatten = |terms: &Terms, id: Id| flatten(program, kept, terms, id, &params);
+        let most = options.max_nodes.saturating_mul(ON_THE_WAY).min(MAX_FLAT);
+        let flatten = |terms: &Terms, id: Id| flatten(program, kept, (terms, id), &params, most);
         let start = flatten(&program.terms, def.term()?)?;
         if start.terms.reachable(start.id).len() > options.max_nodes / START_SHARE {
             return None;
         }
         let mut costing = Costing::new(program, options.cost, &options.sizes);
-        let limits = Limits { nodes: options.max_nodes, rounds: 30, matches: 500 };
-        let stop = |share: f64| (options.stop)(share).is_some();
+        let limits = Limits { nodes: options.max_nodes, rounds: 30, matches: 500, forget: true };
+        let stop = |share: f64| self.spent(share).is_some();
         let settings = Settings {
             rules,
             level: options.float,
@@ -97,17 +145,18 @@ impl Search<'_> {
             effort: if options.exact { EXACT } else { SMALL },
             stop: &stop,
         };
-        let found = saturate(def, start, &mut costing, &settings)?;
-        if options.derive { self.derived(found) } else { Some(Better { found, derived: None }) }
+        saturate(def, start, &mut costing, &settings)
     }
 
     /// The best result of equality saturation that can be derived.
-    fn derived(&self, mut found: Found) -> Option<Better> {
+    fn derived(&self, mut found: Found) -> Tried {
         let Search { program, def, kept, options, .. } = *self;
         let by_name = self.by_name();
-        let task = Task { program, def, kept, rules: &by_name, level: options.float, model: options.cost };
-        let out = explain::derived(&task, found.journal.as_mut()?)?;
-        Some(self.told(found, out))
+        let stop = |share: f64| (options.stop)(share).is_some();
+        let task = Task { program, def, kept, rules: &by_name, level: options.float, model: options.cost, stop: &stop };
+        let Some(journal) = &mut found.journal else { return Tried::default() };
+        let (out, unproved) = explain::derived(&task, journal);
+        Tried { better: out.map(|out| self.told(found, out)), unproved }
     }
 
     fn by_name(&self) -> Rules<'_> {
@@ -133,16 +182,16 @@ impl Search<'_> {
             cost_before: 0.0,
             cost_after: 0.0,
         };
-        let derived = Derived { derivation, programs, changes: out.changes, given_up: out.given_up };
+        let derived = Derived { derivation, programs, changes: out.changes };
         Better { found, derived: Some(derived) }
     }
 
     /// Searches from a term to which the steps `before` lead.
-    fn walked(&self, from: (&Terms, Id), before: &[Step], engine: agent::Engine, budget: usize) -> Option<Better> {
+    fn walked(&self, from: (&Terms, Id), before: &[Step], engine: agent::Engine, budget: usize) -> Tried {
         let Search { program, def, kept, rules, options } = *self;
         let Options { float: level, cost: model, depth, seed, bind, phased, value, .. } = *options;
         let bindings = std::array::from_fn(|k| names(&options.only, agent::bindings::NAMES[k], agent::bindings::GROUP));
-        let stop = || (options.stop)(SEARCH_SHARE).is_some();
+        let stop = || self.spent(SEARCH_SHARE).is_some();
         let settings = agent::optimize::Settings {
             engine,
             rules,
@@ -158,36 +207,37 @@ impl Search<'_> {
             stop: &stop,
         };
         let mut costing = Costing::new(program, model, &options.sizes);
-        let agent = Agent::new(program, kept, def, from, &settings)?;
-        let mut best = agent.search(&mut costing, &settings)?;
+        let Some(agent) = Agent::new(program, kept, def, from, &settings) else { return Tried::default() };
+        let Some(mut best) = agent.search(&mut costing, &settings) else { return Tried::default() };
         if !options.derive {
-            return Some(Better { found: found(best), derived: None });
+            return Tried::found(found(best));
         }
         let by_name = self.by_name();
-        let task = Task { program, def, kept, rules: &by_name, level, model };
-        let (mut count, mut given_up) = (best.steps.len(), vec![]);
+        let all = |share: f64| (options.stop)(share).is_some();
+        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &all };
+        let (mut count, mut unproved) = (best.steps.len(), vec![]);
         for tries in 0.. {
-            match explain::moves::derived(&task, before, &best, count) {
+            let refused = match explain::moves::derived(&task, before, &best, count) {
                 Ok(mut out) => {
-                    out.given_up = given_up;
-                    return Some(self.told(found(best), out));
+                    unproved.extend(out.unproved.take());
+                    return Tried { better: Some(self.told(found(best), out)), unproved };
                 }
-                Err(refused) => {
-                    given_up.push(refused.why);
-                    let step = refused.step?;
-                    if tries < MAX_REFUSED {
-                        agent.refuse(&best.steps[step]);
-                        best = agent.search(&mut costing, &settings)?;
-                        count = best.steps.len();
-                    } else {
-                        // At last the cheapest term before the step that is refused.
-                        let to = (0..step).min_by(|a, b| best.steps[*a].cost.total_cmp(&best.steps[*b].cost))?;
-                        count = to + 1;
-                    }
-                }
+                Err(refused) => refused,
+            };
+            unproved.push(Unproved { cost: best.cost, why: refused.why });
+            let Some(step) = refused.step else { break };
+            if tries < MAX_REFUSED && !stop() {
+                agent.refuse(&best.steps[step]);
+                let Some(next) = agent.search(&mut costing, &settings) else { break };
+                (count, best) = (next.steps.len(), next);
+            } else {
+                // At last the cheapest term before the step that is refused.
+                let to = (0..step).min_by(|a, b| best.steps[*a].cost.total_cmp(&best.steps[*b].cost));
+                let Some(to) = to else { break };
+                count = to + 1;
             }
         }
-        None
+        Tried { better: None, unproved }
     }
 }
 

@@ -66,6 +66,9 @@ fn section(k: usize, s: &Story) -> Result<String> {
         "<p>Cost {before:.1} as written, {after:.1} optimized: {} times cheaper.</p>",
         ratio(before, after)
     );
+    if let Some(unproved) = &s.unproved {
+        let _ = writeln!(out, "<p>{}.</p>", escape(unproved));
+    }
     let _ = writeln!(
         out,
         "<div class=\"sides\">\n<div><h3>as written</h3><pre>{}</pre></div>\n<div><h3>optimized</h3><pre>{}</pre></div>\n</div>",

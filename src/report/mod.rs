@@ -24,12 +24,14 @@ pub struct Story {
     pub fired: Vec<(String, usize)>,
     /// Nodes of the e-graph after each round, one list for each time the search started.
     pub growth: Vec<Vec<usize>>,
+    /// A cheaper result that is not used, because it has no derivation: both costs, and why.
+    pub unproved: Option<String>,
 }
 
 impl Story {
     /// Whether the optimized definition is another one.
     pub fn changed(&self) -> bool {
-        self.cost.0 != self.cost.1 || !self.steps.is_empty()
+        self.cost.0 != self.cost.1 || !self.steps.is_empty() || self.unproved.is_some()
     }
 }
 

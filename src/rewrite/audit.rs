@@ -2,13 +2,15 @@
 //!
 //! Rules that are each plausible may together say that 1 is 2. Random programs made of the rules' own
 //! left sides are saturated; members of the root's class are extracted at random and evaluated.
-//! What disagrees is explained by a smallest set of rules that still makes it so.
+//! What disagrees is explained by a smallest set of rules that still makes it so. Of a rule that never
+//! fires, agreement says nothing.
 
 use super::egraph::Graph;
+use super::egraph::fire::extents;
 use super::egraph::language::{ENode, Label};
 use super::egraph::params::parameters;
 use super::egraph::pattern::{Compiled, compile};
-use super::egraph::saturate::{Limits, extents, graph, saturate};
+use super::egraph::saturate::{Limits, graph, saturate};
 use crate::diag::{Result, Source, Span};
 use crate::eval::{Interpreter, Value};
 use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty, deep, print};
@@ -16,6 +18,7 @@ use crate::rules::check::generate::Maker;
 use crate::rules::check::instance::{Filling, Slot, Tm, choices, ground, instance, metas};
 use crate::rules::check::judge::{real, same_bits};
 use crate::rules::check::number::Arithmetic;
+use crate::rules::check::provable::provable;
 use crate::rules::check::real::{Agreement, Prepared, Real, Reals, Stop, compare};
 use crate::rules::{Level, Rule};
 use crate::types;
@@ -23,6 +26,7 @@ use indexmap::IndexMap;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// Members of a class that are evaluated.
 const MEMBERS: usize = 8;
@@ -31,7 +35,7 @@ const FUEL: usize = 5;
 /// Values at which they are.
 const ROUNDS: usize = 3;
 /// Limits of the search: many small e-graphs show more than few large ones.
-const LIMITS: Limits = Limits { nodes: 500, rounds: 4, matches: 40 };
+const LIMITS: Limits = Limits { nodes: 500, rounds: 4, matches: 40, forget: false };
 
 /// Two members of a class that disagree.
 #[derive(Clone, Debug)]
@@ -50,34 +54,59 @@ pub struct Disagreement {
 struct Start {
     terms: Terms,
     id: Id,
+    /// What the rule of the left side makes of it.
+    right: Id,
     slots: Vec<Slot>,
     values: Vec<Vec<Value>>,
 }
 
-/// Saturates the program of a seed with all rules of a level, and compares members of its class.
+/// What one program showed.
+#[derive(Clone, Default, Debug)]
+pub struct Audited {
+    /// Two members that disagree.
+    pub disagreement: Option<Disagreement>,
+    /// Rules that fired, where members were compared after.
+    pub fired: BTreeSet<String>,
+}
+
+/// Saturates a program that begins with the left side of `first` with all rules of a level, and compares
+/// members of its class.
 ///
 /// # Errors
 /// A rule that cannot be searched for.
-pub fn audit(rules: &[&Rule], level: Level, seed: u64) -> Result<Option<Disagreement>> {
+pub fn audit(rules: &[&Rule], first: &Rule, level: Level, seed: u64) -> Result<Audited> {
+    // Rules of early phases would use up what may be spent before it is the turn of a late one.
+    let first = Rule { phase: 1, ..first.clone() };
+    let each = rules.iter().map(|r| if r.name == first.name { &first } else { *r });
     let mut compiled = vec![];
-    for rule in rules.iter().filter(|r| r.level <= level) {
+    for rule in each.filter(|r| r.level <= level) {
         compiled.extend(compile(rule)?);
     }
-    if compiled.is_empty() {
-        return Ok(None);
-    }
     let mut rng = StdRng::seed_from_u64(seed);
-    let Some(start) = start(&compiled, level, &mut rng) else { return Ok(None) };
+    let Some(start) = start(&compiled, &first, level, &mut rng) else { return Ok(Audited::default()) };
     let all: Vec<usize> = (0..compiled.len()).collect();
-    let Some((_, fired)) = disagreement(&compiled, &all, level, &start, seed) else { return Ok(None) };
-    let fired: Vec<usize> = all.into_iter().filter(|k| fired.contains(&compiled[*k].rule.name)).collect();
-    let fails = |set: &[usize]| disagreement(&compiled, set, level, &start, seed).is_some();
-    let least = least(fired, &fails);
-    let found = disagreement(&compiled, &least, level, &start, seed);
-    Ok(found.map(|(mut d, _)| {
+    let Some(seen) = seen(&compiled, level, &start, seed) else { return Ok(Audited::default()) };
+    let mut out = Audited::default();
+    if seen.compared {
+        out.fired.extend(seen.fired.iter().cloned());
+        // What the engine knows without the rule is checked as well.
+        out.fired.extend(seen.joined.then_some(first.name.clone()));
+    }
+    if seen.disagreement.is_none() {
+        return Ok(out);
+    }
+    let fired: Vec<usize> = all.into_iter().filter(|k| seen.fired.contains(&compiled[*k].rule.name)).collect();
+    let again = |set: &[usize]| {
+        let chosen: Vec<Compiled<'_>> = set.iter().filter_map(|k| compile(compiled[*k].rule).ok().flatten()).collect();
+        self::seen(&chosen, level, &start, seed).and_then(|s| s.disagreement)
+    };
+    let least = least(fired, &|set| again(set).is_some());
+    let named = |mut d: Disagreement| {
         d.rules = least.iter().map(|k| compiled[*k].rule.name.clone()).collect();
         d
-    }))
+    };
+    out.disagreement = again(&least).or(seen.disagreement).map(named);
+    Ok(out)
 }
 
 /// A smallest set, in that nothing can be left out of it (delta debugging).
@@ -105,16 +134,21 @@ fn least(mut set: Vec<usize>, fails: &dyn Fn(&[usize]) -> bool) -> Vec<usize> {
     set
 }
 
-/// A left side, with left sides of other rules in the places of some metavariables.
-fn start(rules: &[Compiled<'_>], level: Level, rng: &mut StdRng) -> Option<Start> {
+/// The left side of a rule, with left sides of other rules in the places of some metavariables; or with
+/// terms of which the rule's conditions can be proved.
+fn start(rules: &[Compiled<'_>], rule: &Rule, level: Level, rng: &mut StdRng) -> Option<Start> {
     for _ in 0..20 {
-        let rule = rules[rng.random_range(0..rules.len())].rule;
         let types = choices(rule);
         let types = &types[rng.random_range(0..types.len())];
         let mut maker = Maker::new(rule, rng.random());
         let mut filling = maker.filling(types, rng.random_bool(0.5));
+        let plain = rng.random_bool(0.5);
+        if plain {
+            filling = provable(rule, maker.filling(types, true));
+        }
         for (k, (ty, _, args)) in metas(rule, types).into_iter().enumerate() {
-            if args.is_empty()
+            if !plain
+                && args.is_empty()
                 && rng.random_bool(0.6)
                 && let Some((tm, slots)) = nested(rules, ty, filling.slots.len(), rng)
             {
@@ -124,8 +158,8 @@ fn start(rules: &[Compiled<'_>], level: Level, rng: &mut StdRng) -> Option<Start
         }
         if let Some(made) = instance(rule, &filling) {
             let values = (0..ROUNDS).map(|_| maker.values(&filling.slots, level == Level::Real)).collect();
-            let (terms, id) = (made.program.terms, made.sides.0);
-            return Some(Start { terms, id, slots: filling.slots, values });
+            let (terms, (id, right)) = (made.program.terms, made.sides);
+            return Some(Start { terms, id, right, slots: filling.slots, values });
         }
     }
     None
@@ -185,31 +219,43 @@ fn applied(tm: &Tm, args: &[Tm]) -> Option<Tm> {
     }
 }
 
-type Found = (Disagreement, Vec<String>);
+/// What a saturated program shows.
+struct Seen {
+    fired: Vec<String>,
+    /// Whether the right side is a member beside the left one.
+    joined: bool,
+    /// Whether two members had values at some arguments.
+    compared: bool,
+    disagreement: Option<Disagreement>,
+}
 
-/// Saturates with some of the rules, and compares members; also gives the rules that fired.
-fn disagreement(rules: &[Compiled<'_>], set: &[usize], level: Level, start: &Start, seed: u64) -> Option<Found> {
+/// Saturates with rules, and compares members.
+fn seen(rules: &[Compiled<'_>], level: Level, start: &Start, seed: u64) -> Option<Seen> {
     let mut g = graph(level);
     let params: Vec<Ty> = start.slots.iter().map(|s| s.ty).collect();
     let root = import(&mut g, &start.terms, start.id, &params);
     g.rebuild();
-    let mut chosen = vec![];
-    for k in set {
-        chosen.extend(compile(rules[*k].rule).ok().flatten());
-    }
-    let report = saturate(&mut g, &chosen, &LIMITS, &|| false);
-    let fired: Vec<String> = report.fired.keys().cloned().collect();
-    let none = |what: String, program: String, words| Disagreement { rules: vec![], program, words, what };
+    let report = saturate(&mut g, rules, &LIMITS, &|| false);
+    let fired = report.fired.keys().cloned().collect();
+    let mut out = Seen { fired, joined: false, compared: false, disagreement: None };
+    let none = |what: String, program: String, words| Some(Disagreement { rules: vec![], program, words, what });
     if let Some(what) = &g.analysis.contradiction {
         let text = program(&start.terms, &params, &[("start", start.id)]);
-        return Some((none(format!("the rules show that {what}"), printed(&text, 1), vec![]), fired));
+        out.disagreement = none(format!("the rules show that {what}"), printed(&text, 1), vec![]);
+        return Some(out);
     }
+    let right = import(&mut g, &start.terms, start.right, &params);
+    g.rebuild();
+    out.joined = g.find(right) == g.find(root);
     let mut rng = StdRng::seed_from_u64(seed ^ 0x5eed);
     let extractor = Extractor::new(&g, params.len());
     let mut terms = start.terms.clone();
     let mut members = vec![("start", start.id)];
+    if out.joined && start.right != start.id {
+        members.push(("member", start.right));
+    }
     for _ in 0..MEMBERS {
-        let id = extractor.term(&mut rng, &mut terms, root, 0, FUEL)?;
+        let Some(id) = extractor.term(&mut rng, &mut terms, root, 0, FUEL) else { continue };
         if types::verify::closed(&terms, id, &params).is_ok() && !members.iter().any(|(_, m)| *m == id) {
             members.push(("member", id));
         }
@@ -217,28 +263,39 @@ fn disagreement(rules: &[Compiled<'_>], set: &[usize], level: Level, start: &Sta
     let made = program(&terms, &params, &members);
     let roots: Vec<Id> = members.iter().map(|(_, id)| *id).collect();
     for values in &start.values {
-        if let Some((a, b)) = differ(&made, &roots, values, level) {
+        let compared = differ(&made, &roots, values, level);
+        out.compared |= compared.known > 1;
+        if let Some((a, b)) = compared.pair {
             let pair = program(&terms, &params, &[("start", start.id), ("one", roots[a]), ("other", roots[b])]);
             let words = values.iter().map(|v| v.to_json().to_string()).collect();
-            return Some((none("two members of one class differ".into(), printed(&pair, 3), words), fired));
+            out.disagreement = none("two members of one class differ".into(), printed(&pair, 3), words);
+            break;
         }
     }
-    None
+    Some(out)
 }
 
 fn printed(program: &Program, n: usize) -> String {
     program.defs.values().take(n).map(|d| print::def(&program.terms, d) + "\n").collect()
 }
 
-/// Members with values that differ, by position. What fails or has no value differs from nothing: a
-/// class may hold such members, and they are never extracted.
-fn differ(program: &Program, roots: &[Id], values: &[Value], level: Level) -> Option<(usize, usize)> {
+/// A comparison of members at some arguments.
+struct Compared {
+    /// How many had a value.
+    known: usize,
+    /// Two with different ones, by position.
+    pair: Option<(usize, usize)>,
+}
+
+/// Compares the values of members. What fails or has no value differs from nothing: a class may hold such
+/// members, and they are never extracted.
+fn differ(program: &Program, roots: &[Id], values: &[Value], level: Level) -> Compared {
     let (prepared, arithmetic) = (Prepared::new(&program.terms, roots), Arithmetic::new(160));
     let env: Vec<Real> = values.iter().map(real).collect();
     let eval = |id: &Id| Reals::new(&prepared, &arithmetic).eval(*id, &mut env.clone());
     if level == Level::Real {
-        let each: Vec<Option<Real>> = roots.iter().map(|id| eval(id).ok()).collect();
-        return pair(&each, |a, b| compare(a, b) == Agreement::Differ);
+        let each: Vec<Option<Real>> = roots.iter().map(|id| eval(id).ok().filter(|v| *v != Real::Nothing)).collect();
+        return compared(&each, |a, b| compare(a, b) == Agreement::Differ);
     }
     let interpreter = Interpreter::new(program);
     let run = |(def, id): (&Def, &Id)| {
@@ -246,14 +303,16 @@ fn differ(program: &Program, roots: &[Id], values: &[Value], level: Level) -> Op
         (eval(id) != Err(Stop::Undecided)).then(|| interpreter.run(def, values).ok()).flatten()
     };
     let each: Vec<Option<Value>> = program.defs.values().zip(roots).map(run).collect();
-    pair(&each, |a, b| !same_bits(a, b))
+    compared(&each, |a, b| !same_bits(a, b))
 }
 
-fn pair<T>(each: &[Option<T>], differ: impl Fn(&T, &T) -> bool) -> Option<(usize, usize)> {
-    let first = each.iter().position(Option::is_some)?;
-    let one = each[first].as_ref()?;
-    let other = (first + 1..each.len()).find(|k| each[*k].as_ref().is_some_and(|v| differ(one, v)))?;
-    Some((first, other))
+fn compared<T>(each: &[Option<T>], differ: impl Fn(&T, &T) -> bool) -> Compared {
+    let known: Vec<(usize, &T)> = each.iter().enumerate().filter_map(|(k, v)| Some((k, v.as_ref()?))).collect();
+    let pair = known.first().and_then(|(k, one)| {
+        let other = known.iter().find(|(_, v)| differ(one, v))?;
+        Some((*k, other.0))
+    });
+    Compared { known: known.len(), pair }
 }
 
 /// Definitions over the same parameters.

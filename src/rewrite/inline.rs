@@ -65,16 +65,23 @@ pub struct Flat {
     pub strict: FxHashSet<Site>,
 }
 
-/// So many nodes are visited at most: calls within calls multiply.
-const MAX_STEPS: usize = 1_000_000;
+/// So many nodes are visited and made at most: calls within calls multiply, and what a let binds is made
+/// again in each loop that uses it.
+pub const MAX_FLAT: usize = 1_000_000;
 
 /// Makes a term over parameters let-free, and free of calls but for those of recursive and external
-/// functions. Nothing where that would be too large.
-pub fn flatten(program: &Program, recursive: &FxHashSet<Fun>, terms: &Terms, body: Id, params: &[Ty]) -> Option<Flat> {
+/// functions. Nothing where that would be too large: where more than `most` nodes are made on the way.
+pub fn flatten(
+    program: &Program,
+    recursive: &FxHashSet<Fun>,
+    (terms, body): (&Terms, Id),
+    params: &[Ty],
+    most: usize,
+) -> Option<Flat> {
     let env = (0..params.len()).map(Entry::Param).collect();
     let out = Terms::default();
     let strict = FxHashSet::default();
-    let mut walk = Walk { program, recursive, params, out, strict, extents: vec![], steps: 0 };
+    let mut walk = Walk { program, recursive, params, out, strict, extents: vec![], steps: 0, most };
     let id = walk.flat(terms, body, &mut { env }, true)?;
     Some(Flat { terms: walk.out, id, strict: walk.strict })
 }
@@ -99,12 +106,13 @@ struct Walk<'a> {
     /// Extents of the variables in scope.
     extents: Vec<Option<Id>>,
     steps: usize,
+    most: usize,
 }
 
 impl Walk<'_> {
     fn flat(&mut self, terms: &Terms, id: Id, env: &mut Vec<Entry>, strict: bool) -> Option<Id> {
         self.steps += 1;
-        if self.steps > MAX_STEPS {
+        if self.steps > MAX_FLAT || self.out.len() > self.most {
             return None;
         }
         let (head, kids) = (terms.head(id), terms.kids(id));
@@ -114,6 +122,9 @@ impl Walk<'_> {
                 let value = deep(|| self.flat(terms, kids[0], env, strict))?;
                 if strict {
                     self.note(value);
+                }
+                if let Some([name]) = terms.chosen(id) {
+                    self.out.label(value, name.clone());
                 }
                 env.push(Entry::Value(value, self.extents.len()));
                 let body = deep(|| self.flat(terms, kids[1], env, strict));
@@ -165,7 +176,11 @@ impl Walk<'_> {
             Head::Size(k) if self.out.ty(ids[0]).as_tensor().is_some_and(|(rank, _)| k < rank) => {
                 shape(&mut self.out, ids[0])[k]
             }
-            _ => self.out.put(head, ids),
+            _ => {
+                let out = self.out.put(head, ids);
+                self.out.called_like(out, terms, id);
+                out
+            }
         })
     }
 

@@ -224,6 +224,7 @@ impl Walk<'_> {
             self.scope.truncate(depth);
         }
         let out = self.known.terms.put(head, new);
+        self.known.terms.called_as(out, id);
         if let Some(total) = self.known.total.get(&id).copied() {
             *self.known.total.entry(out).or_insert(total) &= total;
         }

@@ -3,6 +3,7 @@
 //! Invariant: both sides of a rule have one type, the right side uses no metavariable that the
 //! left does not bind, and every condition is in the table.
 
+pub mod assume;
 pub mod check;
 mod read;
 
@@ -54,10 +55,14 @@ pub enum Condition {
     Defined,
     /// The tensors have equal sizes.
     SameSize,
+    /// The number is a divisor, and not known to be 0: where that is assumed, it is taken for non-zero.
+    Divisor,
+    /// As defined, where no divisor is 0.
+    Valued,
 }
 
 impl Condition {
-    /// Name, condition, and number of arguments.
+    /// Name, condition, and number of arguments. Conditions that only assumptions make are no words of rules.
     pub const TABLE: [(&'static str, Condition, usize); 7] = [
         ("nonzero", Condition::Nonzero, 1),
         ("positive", Condition::Positive, 1),
@@ -67,6 +72,16 @@ impl Condition {
         ("defined", Condition::Defined, 1),
         ("same-size", Condition::SameSize, 2),
     ];
+
+    /// Its name; of one that an assumption made, that of the condition that it was.
+    pub fn name(self) -> &'static str {
+        let written = match self {
+            Condition::Divisor => Condition::Nonzero,
+            Condition::Valued => Condition::Defined,
+            other => other,
+        };
+        Condition::TABLE.iter().find(|(_, c, _)| *c == written).map_or("", |(n, _, _)| n)
+    }
 }
 
 /// A metavariable of a rule.
@@ -120,6 +135,8 @@ impl Rule {
 pub struct Library {
     /// The rules.
     pub rules: Vec<Rule>,
+    /// The files that were added to the shipped ones.
+    pub files: Vec<Arc<Source>>,
 }
 
 macro_rules! shipped {
@@ -148,15 +165,21 @@ impl Library {
         for (name, text) in files {
             library.extend(&Source::new(format!("rules/{name}"), text))?;
         }
+        library.files.clear();
         Ok(library)
     }
 
     /// Adds the rules of a file.
     ///
     /// # Errors
-    /// Everything that is wrong with the text; a name that is taken.
+    /// Everything that is wrong with the text; a name that is taken; no rules at all.
     pub fn extend(&mut self, source: &Arc<Source>) -> Result<()> {
-        for (rule, span) in read::rules(source)? {
+        let rules = read::rules(source)?;
+        if rules.is_empty() {
+            let d = Diagnostic::user(format!("`{}` has no rules", source.name));
+            return Err(d.note("a rule is `(rule \"name\" ((x : Float)) LEFT RIGHT)`"));
+        }
+        for (rule, span) in rules {
             if let Some(other) = self.rules.iter().find(|r| r.name == rule.name) {
                 let message = format!("two rules are called `{}`", rule.name);
                 return Err(Diagnostic::user(message)
@@ -166,6 +189,7 @@ impl Library {
             }
             self.rules.push(rule);
         }
+        self.files.push(Arc::clone(source));
         Ok(())
     }
 }

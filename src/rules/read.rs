@@ -3,7 +3,7 @@
 use super::{Condition, Level, Meta, Rule};
 use crate::diag::{Diagnostic, Result, Source, Span, nearest};
 use crate::ir::read::{Atom, Form, Tree, read};
-use crate::ir::{Head, Id};
+use crate::ir::{Head, Id, Lit, Scalar};
 use crate::types::{RuleSides, rule};
 use std::sync::Arc;
 
@@ -11,21 +11,24 @@ use std::sync::Arc;
 /// so that a program may carry rules.
 pub fn rules(source: &Arc<Source>) -> Result<Vec<(Rule, Span)>> {
     let tree = read(&source.text).map_err(|d| d.within(source))?;
-    let mut out = vec![];
+    let (mut out, mut errors) = (vec![], vec![]);
     for at in &tree.top {
         match tree.headed(*at, "rule") {
-            Some(parts) => {
-                out.push((one(&tree, source, *at, parts).map_err(|d| d.within(source))?, tree.at(parts[0]).span))
-            }
+            Some(parts) => match one(&tree, source, *at, parts) {
+                Ok(rule) => out.push((rule, tree.at(parts[0]).span)),
+                Err(d) => errors.push(*d),
+            },
             None if ["def", "edef", "gdef"].iter().any(|d| tree.headed(*at, d).is_some()) => {}
             None => {
-                let d = Diagnostic::user("expected a rule")
-                    .at(tree.at(*at).span, "such as `(rule \"name\" ((a : Float)) LHS RHS)`");
-                return Err(d.within(source));
+                let label = "such as `(rule \"name\" ((a : Float)) LHS RHS)`";
+                errors.push(*Diagnostic::user("expected a rule").at(tree.at(*at).span, label));
             }
         }
     }
-    Ok(out)
+    match Diagnostic::all(errors) {
+        None => Ok(out),
+        Some(d) => Err(d.within(source)),
+    }
 }
 
 fn error(tree: &Tree, at: usize, message: &str, label: &str) -> Box<Diagnostic> {
@@ -61,7 +64,7 @@ fn attributes_of(tree: &Tree, attributes: &[usize], rule: &mut Rule) -> Result<(
                 None => return Err(error(tree, *value, "unknown level", "expected `exact` or `real`")),
             },
             Some(":phase") => match tree.at(*value).form {
-                Form::Atom(Atom::Int(n @ 1..=9)) => rule.phase = n as u32,
+                Form::Atom(Atom::Number(Lit::Int(Scalar::I64, n @ 1..=9))) => rule.phase = n as u32,
                 _ => return Err(error(tree, *value, "expected a phase", "a number from 1 to 9")),
             },
             Some(":when") => {

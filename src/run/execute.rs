@@ -2,12 +2,13 @@
 
 use super::measure::{Timing, repeat};
 use super::toolchain::Toolchain;
-use crate::codegen;
+use crate::codegen::{Interface, Unit};
 use crate::diag::{Diagnostic, Result, Source};
-use crate::eval::Value;
-use crate::ir::{Def, Lit, Program, Scalar, Ty, TyKind};
-use crate::nest::{self, Nest, Site};
+use crate::eval::{self, Value};
+use crate::ir::{Lit, Scalar, Ty, TyKind};
+use indexmap::IndexSet;
 use libloading::Library;
+use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
 /// The most address space for tensors, and the least that is worth a try.
@@ -34,6 +35,8 @@ struct Call {
     stack: u64,
     peak: u64,
     failure: Failure,
+    write: unsafe extern "C" fn(*mut c_void, i32, *const u64) -> i64,
+    writer: *mut c_void,
 }
 
 type Entry = unsafe extern "C" fn(*mut Call) -> i32;
@@ -69,69 +72,42 @@ pub struct Native {
     loaded: Arc<Loaded>,
     entry: Entry,
     text: Arc<str>,
-    params: Vec<Ty>,
-    ret: Ty,
-    outputs: usize,
-    sites: Vec<Site>,
+    interface: Interface,
+    /// What the last run printed.
+    printed: Mutex<String>,
     source: Arc<Source>,
-    recursive: bool,
     /// Enough stack for the function's variables.
     frame: usize,
 }
 
 impl Native {
-    /// Compiles a definition.
+    /// Compiles a unit; one function for each entry, in order.
     ///
     /// # Errors
-    /// What lowering refuses, and what the toolchain says.
-    pub fn compile(program: &Program, def: &Def, tools: &Toolchain) -> Result<Native> {
-        match Native::compile_all(program, &[def], tools)?.pop() {
-            Some(one) => one,
-            None => Err(Diagnostic::bug("nothing was compiled")),
-        }
+    /// What the toolchain says.
+    pub fn load(unit: Unit, source: &Arc<Source>, tools: &Toolchain) -> Result<Vec<Native>> {
+        let text: Arc<str> = unit.text.into();
+        let object = tools.object(&text)?;
+        let loaded = match load(&object) {
+            // Another process has removed it meanwhile.
+            Err(_) if !object.exists() => load(&tools.object(&text)?)?,
+            loaded => loaded?,
+        };
+        let loaded = Arc::new(loaded);
+        unit.entries.into_iter().map(|interface| Native::entry(&loaded, &text, interface, source)).collect()
     }
 
-    /// Compiles several definitions as one object; one result each, in order.
-    ///
-    /// # Errors
-    /// What the toolchain says; refusals of lowering are the inner results.
-    pub fn compile_all(program: &Program, defs: &[&Def], tools: &Toolchain) -> Result<Vec<Result<Native>>> {
-        let nests: Vec<Result<Nest>> = defs.iter().map(|d| checked(program, d)).collect();
-        let good: Vec<&Nest> = nests.iter().filter_map(|n| n.as_ref().ok()).collect();
-        if good.is_empty() {
-            return Ok(nests.into_iter().map(|n| n.and_then(|_| Err(Diagnostic::bug("no nest")))).collect());
-        }
-        let text: Arc<str> = codegen::unit(&good).into();
-        let loaded = Arc::new(load(&tools.object(&text)?)?);
-        let mut k = 0;
-        let mut out = vec![];
-        for nest in nests {
-            out.push(match nest {
-                Ok(nest) => {
-                    k += 1;
-                    Native::entry(&loaded, &text, nest, k - 1, &program.source)
-                }
-                Err(d) => Err(d),
-            });
-        }
-        Ok(out)
-    }
-
-    fn entry(loaded: &Arc<Loaded>, text: &Arc<str>, nest: Nest, k: usize, source: &Arc<Source>) -> Result<Native> {
-        let name = codegen::entry_name(k);
+    fn entry(loaded: &Arc<Loaded>, text: &Arc<str>, interface: Interface, source: &Arc<Source>) -> Result<Native> {
         // SAFETY: generated code defines the symbol with this type, and the library stays loaded.
-        let entry = unsafe { loaded.library.get::<Entry>(name.as_bytes()).map(|s| *s) };
+        let entry = unsafe { loaded.library.get::<Entry>(interface.symbol.as_bytes()).map(|s| *s) };
         let entry = entry.map_err(|e| Diagnostic::bug("a compiled object lacks its entry").note(e.to_string()))?;
         Ok(Native {
             loaded: loaded.clone(),
             entry,
             text: text.clone(),
-            outputs: nest.entry.results.len(),
-            recursive: !nest.funcs.is_empty(),
-            frame: STACK_LEFT + 32 * nest.entry.vars.len(),
-            params: nest.params,
-            ret: nest.ret,
-            sites: nest.sites,
+            frame: STACK_LEFT + 32 * interface.variables,
+            interface,
+            printed: Mutex::default(),
             source: source.clone(),
         })
     }
@@ -155,6 +131,11 @@ impl Native {
         out.ok_or_else(|| Diagnostic::bug("a call gave nothing"))
     }
 
+    /// Takes what the last call printed, or its last round.
+    pub fn take_printed(&self) -> String {
+        std::mem::take(&mut *self.printed.lock().unwrap_or_else(|e| e.into_inner()))
+    }
+
     /// Calls the function repeatedly; values are converted outside the measured time.
     ///
     /// # Errors
@@ -170,42 +151,39 @@ impl Native {
     }
 
     fn with(&self, args: &[Value], work: impl FnOnce(&mut Run) -> Result<()>) -> Result<()> {
-        if args.len() != self.params.len() {
-            let (want, have) = (self.params.len(), args.len());
+        if args.len() != self.interface.params.len() {
+            let (want, have) = (self.interface.params.len(), args.len());
             return Err(Diagnostic::user(format!("the function takes {want} arguments, not {have}")));
         }
-        let mut packed = vec![];
-        for (v, ty) in args.iter().zip(&self.params) {
+        let (mut packed, mut texts) = (vec![], self.interface.texts.iter().copied().collect());
+        for (v, ty) in args.iter().zip(&self.interface.params) {
             let mut p = Packed::new(*ty)?;
-            p.add(v)?;
+            p.add(v, &mut texts)?;
             packed.push(p);
         }
         let mut input = vec![];
         packed.iter().for_each(|p| p.words(false, &mut input));
         let space = self.loaded.memory.lock().unwrap_or_else(|e| e.into_inner());
-        let mut run = Run { native: self, input, output: vec![0; self.outputs], space: &space, peak: 0 };
-        let done = if self.recursive {
+        let output = vec![0; self.interface.words];
+        let mut run = Run { native: self, input, output, space: &space, peak: 0, texts, printed: String::new() };
+        let done = if self.interface.recursive {
             stacker::grow(STACK, || work(&mut run))
         } else {
             stacker::maybe_grow(self.frame, self.frame * 2, || work(&mut run))
         };
+        *self.printed.lock().unwrap_or_else(|e| e.into_inner()) = run.printed;
         done.map_err(|d| d.within(&self.source))
     }
-}
-
-/// Lowers a definition; while developing, with the verifier after it.
-fn checked<'a>(program: &'a Program, def: &'a Def) -> Result<Nest> {
-    let nest = nest::lower(program, def)?;
-    if cfg!(debug_assertions) {
-        nest::verify(&nest)?;
-    }
-    Ok(nest)
 }
 
 fn load(path: &std::path::Path) -> Result<Loaded> {
     let bad = |e: libloading::Error| Diagnostic::bug("a compiled object cannot be loaded").note(e.to_string());
     // SAFETY: the object is generated code without initializers.
-    let library = unsafe { Library::new(path) }.map_err(bad)?;
+    let library = unsafe { Library::new(path) }.map_err(|e| {
+        Diagnostic::user(format!("{} cannot be loaded", path.display())).note(e.to_string()).note(
+            "hint: CXX names what makes shared objects for this machine; DAEDAL_CACHE a folder that may have them",
+        )
+    })?;
     let mut space = None;
     {
         // SAFETY: the symbol has this type in the runtime.
@@ -246,11 +224,29 @@ struct Run<'a> {
     output: Vec<u64>,
     space: &'a Space,
     peak: u64,
+    /// Texts by their numbers: those of the source, then those of the arguments.
+    texts: IndexSet<&'static str>,
+    printed: String,
+}
+
+/// Writes what compiled code prints; gives the number of characters.
+///
+/// # Safety
+/// The writer is a run, and there are as many words as the types of the place take.
+unsafe extern "C" fn write(writer: *mut c_void, place: i32, words: *const u64) -> i64 {
+    // SAFETY: the call that is under way was given this run, and does not touch it itself.
+    let run = unsafe { &mut *writer.cast::<Run<'_>>() };
+    let Some(tys) = usize::try_from(place).ok().and_then(|k| run.native.interface.prints.get(k)) else { return 0 };
+    // SAFETY: as many words are read as the types take.
+    let mut words = (0..).map(|k| unsafe { *words.add(k) });
+    let values: Vec<Value> = tys.iter().map(|ty| Unpacked::new(*ty, false, &mut words).value(0, &run.texts)).collect();
+    eval::value::print(&values, &mut run.printed) as i64
 }
 
 impl Run<'_> {
     fn once(&mut self) -> Result<()> {
-        let stack = if self.native.recursive { STACK - STACK_LEFT } else { STACK_LEFT };
+        self.printed.clear();
+        let stack = if self.native.interface.recursive { STACK - STACK_LEFT } else { STACK_LEFT };
         let mut call = Call {
             input: self.input.as_ptr(),
             output: self.output.as_mut_ptr(),
@@ -259,6 +255,8 @@ impl Run<'_> {
             stack: stack as u64,
             peak: 0,
             failure: Failure { site: 0, count: 0, values: [0; 32] },
+            write,
+            writer: std::ptr::from_mut(self).cast(),
         };
         // SAFETY: generated code reads as many words as there are parameters and writes as many as
         // there are results; it checks every access to the buffers behind them.
@@ -268,51 +266,54 @@ impl Run<'_> {
             return Ok(());
         }
         let values = &call.failure.values[..call.failure.count.clamp(0, 32) as usize];
-        Err(match (call.failure.site, usize::try_from(call.failure.site).ok().and_then(|k| self.native.sites.get(k))) {
-            (_, Some(site)) => site.diagnostic(values),
-            (-1, None) => Diagnostic::limit("the tensors do not fit in memory"),
-            (-2, None) => Diagnostic::limit("recursion is too deep for the stack of compiled code"),
-            _ => Diagnostic::bug("compiled code failed at an unknown place"),
-        })
+        Err(
+            match (
+                call.failure.site,
+                usize::try_from(call.failure.site).ok().and_then(|k| self.native.interface.sites.get(k)),
+            ) {
+                (_, Some(site)) => site.diagnostic(values),
+                (-1, None) => Diagnostic::limit("the tensors do not fit in memory"),
+                (-2, None) => Diagnostic::limit("recursion is too deep for the stack of compiled code"),
+                _ => Diagnostic::bug("compiled code failed at an unknown place"),
+            },
+        )
     }
 
     /// The result of the last run; it lies in memory that the next run uses again.
     fn value(&self) -> Value {
         let mut words = self.output.iter().copied();
-        Unpacked::new(self.native.ret, false, &mut words).value(0)
+        Unpacked::new(self.native.interface.ret, false, &mut words).value(0, &self.texts)
     }
 }
 
 /// A value on its way in: one buffer for each scalar component.
 enum Packed {
     Scalar(Scalar, Vec<u64>, usize),
+    /// Numbers of texts.
+    Text(Vec<u64>),
     Tuple(Vec<Packed>),
     Tensor(Vec<usize>, bool, Box<Packed>),
-}
-
-fn width(s: Scalar) -> usize {
-    match s {
-        Scalar::F64 | Scalar::I64 => 8,
-        Scalar::F32 | Scalar::I32 | Scalar::U32 => 4,
-        Scalar::I16 | Scalar::U16 => 2,
-        Scalar::I8 | Scalar::U8 | Scalar::Bool => 1,
-    }
 }
 
 impl Packed {
     fn new(ty: Ty) -> Result<Packed> {
         Ok(match ty.kind() {
             TyKind::Scalar(s) => Packed::Scalar(*s, vec![], 0),
+            TyKind::String => Packed::Text(vec![]),
             TyKind::Tuple(parts) => Packed::Tuple(parts.iter().map(|p| Packed::new(*p)).collect::<Result<_>>()?),
             TyKind::Tensor(d, elem) => Packed::Tensor(vec![0; *d], false, Box::new(Packed::new(*elem)?)),
-            TyKind::String | TyKind::Var(..) => return Err(Diagnostic::limit("text is not compiled")),
+            TyKind::Var(..) => return Err(Diagnostic::bug("a parameter of an unknown type")),
         })
     }
 
-    fn add(&mut self, v: &Value) -> Result<()> {
+    fn add(&mut self, v: &Value, texts: &mut IndexSet<&'static str>) -> Result<()> {
         match (self, v) {
+            (Packed::Text(words), Value::Scalar(Lit::Str(text))) => {
+                words.push(texts.insert_full(text).0 as u64);
+                Ok(())
+            }
             (Packed::Scalar(s, words, count), Value::Scalar(l)) if l.ty() == Ty::scalar(*s) => {
-                let (bits, each) = (bits(*l), 8 / width(*s));
+                let (bits, each) = (bits(*l), 8 / s.bytes() as usize);
                 let shift = *count % each * (64 / each);
                 if shift == 0 {
                     words.push(0);
@@ -325,7 +326,7 @@ impl Packed {
                 Ok(())
             }
             (Packed::Tuple(parts), Value::Tuple(each)) if parts.len() == each.len() => {
-                parts.iter_mut().zip(each.iter()).try_for_each(|(p, v)| p.add(v))
+                parts.iter_mut().zip(each.iter()).try_for_each(|(p, v)| p.add(v, texts))
             }
             (Packed::Tensor(dims, seen, elem), Value::Tensor(t)) if dims.len() == t.dims.len() => {
                 if *seen && *dims != t.dims || t.dims.iter().product::<usize>() != t.data.len() {
@@ -333,7 +334,7 @@ impl Packed {
                 }
                 *seen = true;
                 dims.clone_from(&t.dims);
-                t.data.iter().try_for_each(|v| elem.add(v))
+                t.data.iter().try_for_each(|v| elem.add(v, texts))
             }
             _ => Err(Diagnostic::user("the argument does not fit its type")),
         }
@@ -341,8 +342,8 @@ impl Packed {
 
     fn words(&self, inside: bool, out: &mut Vec<u64>) {
         match self {
-            Packed::Scalar(_, words, _) if inside => out.push(words.as_ptr() as u64),
-            Packed::Scalar(_, words, _) => out.push(words.first().copied().unwrap_or(0)),
+            Packed::Scalar(_, words, _) | Packed::Text(words) if inside => out.push(words.as_ptr() as u64),
+            Packed::Scalar(_, words, _) | Packed::Text(words) => out.push(words.first().copied().unwrap_or(0)),
             Packed::Tuple(parts) => parts.iter().for_each(|p| p.words(inside, out)),
             Packed::Tensor(dims, _, elem) => {
                 out.extend(dims.iter().map(|n| *n as u64));
@@ -375,6 +376,8 @@ fn literal(s: Scalar, word: u64) -> Lit {
 enum Unpacked {
     Word(Scalar, u64),
     Data(Scalar, *const u8),
+    /// What stands for texts.
+    Text(Box<Unpacked>),
     Tuple(Vec<Unpacked>),
     Tensor(Vec<usize>, Box<Unpacked>),
 }
@@ -390,24 +393,30 @@ impl Unpacked {
                 let dims = (0..*d).map(|_| next() as usize).collect();
                 Unpacked::Tensor(dims, Box::new(Unpacked::new(*elem, true, words)))
             }
-            TyKind::String | TyKind::Var(..) => Unpacked::Tuple(vec![]),
+            TyKind::String => Unpacked::Text(Box::new(Unpacked::new(Ty::int(), inside, words))),
+            TyKind::Var(..) => Unpacked::Tuple(vec![]),
         }
     }
 
-    fn value(&self, at: usize) -> Value {
+    fn value(&self, at: usize, texts: &IndexSet<&'static str>) -> Value {
         match self {
+            Unpacked::Text(number) => {
+                let number = number.value(at, texts).lit().and_then(|l| l.as_int());
+                let text = number.and_then(|k| texts.get_index(usize::try_from(k).ok()?));
+                Value::Scalar(Lit::Str(text.copied().unwrap_or_default()))
+            }
             Unpacked::Word(s, w) => Value::Scalar(literal(*s, *w)),
             Unpacked::Data(s, from) => {
-                let n = width(*s);
+                let n = s.bytes() as usize;
                 let mut word = [0u8; 8];
                 // SAFETY: generated code gives a buffer of as many elements as its sizes say.
                 unsafe { std::ptr::copy_nonoverlapping(from.add(at * n), word.as_mut_ptr(), n) };
                 Value::Scalar(literal(*s, u64::from_le_bytes(word)))
             }
-            Unpacked::Tuple(parts) => Value::tuple(parts.iter().map(|p| p.value(at)).collect()),
+            Unpacked::Tuple(parts) => Value::tuple(parts.iter().map(|p| p.value(at, texts)).collect()),
             Unpacked::Tensor(dims, elem) => {
                 let n: usize = dims.iter().product();
-                Value::tensor(dims.clone(), (0..n).map(|k| elem.value(at * n + k)).collect())
+                Value::tensor(dims.clone(), (0..n).map(|k| elem.value(at * n + k, texts)).collect())
             }
         }
     }

@@ -3,13 +3,16 @@
 //! A definition becomes a nest, C++ text, and an object in the cache; calling it turns values into
 //! flat buffers and back. It must not know how programs are lowered or optimized.
 
+mod cache;
 mod execute;
 mod measure;
+mod progress;
 pub mod solver;
 mod toolchain;
 mod watch;
 
 pub use execute::Native;
 pub use measure::{Timing, seconds};
+pub use progress::Progress;
 pub use toolchain::Toolchain;
 pub use watch::{Interrupt, Watch};

@@ -1,15 +1,17 @@
-//! C++ text becomes a shared object: finds the compiler and keeps what it made in a cache.
+//! C++ text becomes a shared object: finds the compiler, and says what is wrong with it where it makes none.
+//!
+//! What was made is kept by `cache.rs`.
 
+use super::cache::{Cache, Making};
 use crate::diag::{Diagnostic, Result};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex};
 
-/// Flags that keep the bits of the interpreter: no contraction, no reordering, wrapping integers, and
-/// library functions that the compiler does not evaluate itself.
+/// Flags that keep the bits of the interpreter: no contraction, no reordering, wrapping integers.
 const FLAGS: &[&str] = &[
     "-std=c++17",
     "-march=native",
@@ -24,12 +26,17 @@ const FLAGS: &[&str] = &[
     "-fvisibility=hidden",
 ];
 
-/// Functions whose value the compiler would round otherwise than the library does.
-const LIBRARY: &[&str] =
-    &["sin", "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "erf", "lgamma", "pow", "atan2"];
-
 /// Beyond so many bytes of text the compiler does only what is cheap.
 const HUGE: usize = 2 << 20;
+
+/// Bytes of compiled objects that are kept where nobody asks for another number: 1 GiB.
+pub const CACHE_BYTES: u64 = 1 << 30;
+
+/// What to do about a compiler that does not compile.
+const HINT: &str = "hint: install g++, or name another compiler in the environment variable CXX";
+
+/// What every compiler of C++ takes.
+const TRIVIAL: &str = "extern \"C\" int ks_trivial() { return 0; }\n";
 
 /// A compiler, how hard it works, and where its output is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +45,9 @@ pub struct Toolchain {
     pub compiler: String,
     /// The folder of compiled objects.
     pub cache: PathBuf,
+    /// Objects take so many bytes there at most; the least recently used ones go first, but for those that were
+    /// used in the last minute.
+    pub bound: u64,
     /// The level of optimization: 0 to 3. All give the same bits.
     pub level: u8,
 }
@@ -51,7 +61,7 @@ impl Toolchain {
             .or_else(|| folder("XDG_CACHE_HOME").map(|p| p.join("daedal")))
             .or_else(|| folder("HOME").map(|p| p.join(".cache").join("daedal")))
             .unwrap_or_else(|| std::env::temp_dir().join("daedal"));
-        Toolchain { compiler, cache, level: 3 }
+        Toolchain { compiler, cache, bound: CACHE_BYTES, level: 3 }
     }
 
     /// How hard the compiler works on a text: its time grows faster than the text.
@@ -63,10 +73,6 @@ impl Toolchain {
     fn flags(level: u8) -> Vec<String> {
         let mut out = vec![format!("-O{level}")];
         out.extend(FLAGS.iter().map(|f| (*f).to_string()));
-        for f in LIBRARY {
-            out.push(format!("-fno-builtin-{f}"));
-            out.push(format!("-fno-builtin-{f}f"));
-        }
         out
     }
 
@@ -92,9 +98,7 @@ impl Toolchain {
     }
 
     fn missing(&self, e: &std::io::Error) -> Box<Diagnostic> {
-        Diagnostic::user(format!("the C++ compiler `{}` cannot be run", self.compiler))
-            .note(e.to_string())
-            .note("hint: install g++, or name another compiler in the environment variable CXX")
+        Diagnostic::user(format!("the C++ compiler `{}` cannot be run", self.compiler)).note(e.to_string()).note(HINT)
     }
 
     /// The compiled object of a text: from the cache, or made now.
@@ -110,16 +114,22 @@ impl Toolchain {
             hash.update(part.as_bytes());
         }
         let key: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
-        let folders = [self.cache.clone(), std::env::temp_dir().join("daedal")];
         let mut last = None;
-        for folder in folders {
-            match usable(&folder) {
-                Ok(()) => {
-                    let object = folder.join(format!("{key}.so"));
-                    if !object.exists() {
-                        self.compile(text, &folder, &object)?;
-                    }
-                    return Ok(object);
+        for folder in [self.cache.clone(), std::env::temp_dir().join("daedal")] {
+            let cache = match Cache::open(&folder) {
+                Ok(cache) => cache,
+                Err(e) => {
+                    last = Some(write_error(&folder, &e));
+                    continue;
+                }
+            };
+            if let Some(object) = cache.find(&key) {
+                return Ok(object);
+            }
+            match cache.making() {
+                Ok(making) => {
+                    let made = self.compile(text, &making)?;
+                    return cache.keep(&made, &key, self.bound).map_err(|e| write_error(&folder, &e));
                 }
                 Err(e) => last = Some(write_error(&folder, &e)),
             }
@@ -127,54 +137,56 @@ impl Toolchain {
         Err(last.unwrap_or_else(|| Diagnostic::bug("there is no folder for compiled objects")))
     }
 
-    /// Compiles beside the final name and renames, so that no one ever loads half an object.
-    fn compile(&self, text: &str, folder: &Path, object: &Path) -> Result<()> {
-        let stem = format!("making-{}", serial());
-        let (source, made) = (folder.join(format!("{stem}.cpp")), folder.join(format!("{stem}.so")));
-        std::fs::write(&source, text).map_err(|e| write_error(&source, &e))?;
-        let run = |level| self.command().args(Self::flags(level)).arg("-o").arg(&made).arg(&source).output();
+    /// Compiles in a folder of its own, which also takes what the compiler writes on the way.
+    fn compile(&self, text: &str, making: &Making) -> Result<PathBuf> {
+        let made = making.path("object.so");
         let mut level = self.level_for(text);
-        let mut out = run(level);
+        let mut out = self.attempt(text, level, making)?;
         // A compiler that crashes is asked for less: g++ 12 does on some long functions.
-        while level > 0 && matches!(&out, Ok(o) if crashed(o)) {
+        while level > 0 && crashed(&out) {
             level -= 1;
-            out = run(level);
+            out = self.attempt(text, level, making)?;
         }
-        let _ = std::fs::remove_file(&source);
-        let out = out.map_err(|e| self.missing(&e))?;
         if !out.status.success() {
-            let _ = std::fs::remove_file(&made);
-            let said = String::from_utf8_lossy(&out.stderr);
-            let said: Vec<&str> = said.lines().take(12).collect();
-            return Err(Diagnostic::bug("the C++ compiler refuses generated code").note(said.join("\n")));
+            return Err(self.refused(&out, making));
         }
-        std::fs::rename(&made, object).map_err(|e| write_error(object, &e))
+        if std::fs::metadata(&made).is_ok_and(|m| m.len() > 0) {
+            return Ok(made);
+        }
+        Err(Diagnostic::user(format!("the C++ compiler `{}` succeeds, but writes nothing", self.compiler)).note(HINT))
+    }
+
+    fn attempt(&self, text: &str, level: u8, making: &Making) -> Result<Output> {
+        let (source, made) = (making.path("text.cpp"), making.path("object.so"));
+        std::fs::write(&source, text).map_err(|e| write_error(&source, &e))?;
+        let mut command = self.command();
+        command.args(Self::flags(level)).arg("-o").arg(&made).arg(&source).env("TMPDIR", making.path(""));
+        command.output().map_err(|e| self.missing(&e))
+    }
+
+    /// Why a compiler failed: itself, where it cannot even compile a text that every compiler takes.
+    fn refused(&self, out: &Output, making: &Making) -> Box<Diagnostic> {
+        let compiler = format!("the C++ compiler `{}`", self.compiler);
+        if let Some(signal) = out.status.signal() {
+            let hint = "hint: it may lack memory; smaller programs need less";
+            return Diagnostic::user(format!("{compiler} was ended by signal {signal}")).note(hint);
+        }
+        let said = [&out.stderr, &out.stdout].map(|s| String::from_utf8_lossy(s).trim().to_string());
+        let Some(said) = said.into_iter().find(|s| !s.is_empty()) else {
+            let code = out.status.code().unwrap_or_default();
+            return Diagnostic::user(format!("{compiler} fails without a message, with exit code {code}")).note(HINT);
+        };
+        let said = said.lines().take(12).collect::<Vec<_>>().join("\n");
+        match self.attempt(TRIVIAL, 0, making) {
+            Ok(out) if out.status.success() => Diagnostic::bug("the C++ compiler refuses generated code").note(said),
+            Ok(_) | Err(_) => Diagnostic::user(format!("{compiler} does not compile")).note(said).note(HINT),
+        }
     }
 }
 
 /// Whether a compiler says that it is wrong itself.
 fn crashed(out: &Output) -> bool {
     !out.status.success() && String::from_utf8_lossy(&out.stderr).contains("internal compiler error")
-}
-
-/// Makes a folder for objects, where it can be made, written, and belongs to this user: objects of
-/// somebody else are not loaded.
-fn usable(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let mine = std::fs::metadata("/proc/self").map(|m| m.uid());
-    if mine.is_ok_and(|uid| std::fs::metadata(folder).is_ok_and(|m| m.uid() != uid)) {
-        return Err(std::io::Error::other("the folder belongs to another user"));
-    }
-    let probe = folder.join(format!("probe-{}", serial()));
-    std::fs::write(&probe, "")?;
-    std::fs::remove_file(&probe)
-}
-
-/// A name that no other process or thread uses at this time.
-fn serial() -> String {
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn write_error(path: &Path, e: &std::io::Error) -> Box<Diagnostic> {

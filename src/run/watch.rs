@@ -25,6 +25,19 @@ impl Interrupt {
     pub fn raise(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) && !self.raised.swap(true, Ordering::Relaxed)
     }
+
+    /// Whether there was an interrupt that somebody waited for.
+    pub fn raised(&self) -> bool {
+        self.raised.load(Ordering::Relaxed)
+    }
+
+    /// Does work that asks [`Interrupt::raised`] in between, and ends with what is done so far.
+    pub fn during<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.wait(true);
+        let out = work();
+        self.wait(false);
+        out
+    }
 }
 
 /// Limits of one command.
@@ -50,7 +63,7 @@ impl<'a> Watch<'a> {
 
     /// What is spent, if this share of the time is, or all of something else.
     pub fn spent(&self, share: f64) -> Option<&'static str> {
-        if self.interrupt.raised.load(Ordering::Relaxed) {
+        if self.interrupt.raised() {
             return Some("interrupt");
         }
         let now = if self.seconds.is_some() || self.megabytes.is_some() { seconds() } else { 0.0 };

@@ -195,6 +195,7 @@ impl Elab<'_> {
         }
         let same = self.same_sizes(a, b, rank);
         let mut kids = self.sizes(a, rank);
+        let pairs = kids.iter().copied().zip(self.sizes(b, rank)).collect();
         let from = self.depth();
         self.scope.extend(vec![Ty::int(); rank]);
         let levels: Vec<usize> = (from..self.depth()).collect();
@@ -202,7 +203,7 @@ impl Elab<'_> {
         let pair = self.terms.put(Head::Tuple, [x, y]);
         let body = match lam.params.as_slice() {
             [(_, _), (_, _)] => {
-                let inner = self.opened();
+                let (before, inner) = (self.mark(), self.opened());
                 let (x, y) = (self.val(x), self.val(y));
                 for (k, v) in [x, y].into_iter().enumerate() {
                     let id = self.now(v);
@@ -214,7 +215,7 @@ impl Elab<'_> {
                     self.define(&lam.params[k].0, super::scope::Meaning::Level(self.depth() - 1));
                 }
                 let body = self.expr(lam.body)?;
-                lam.params.iter().for_each(|(n, _)| self.forget(n));
+                self.forget(&before);
                 self.close(inner, body)
             }
             _ => self.apply(&lam, pair)?,
@@ -223,6 +224,7 @@ impl Elab<'_> {
         kids.push(body);
         let built = self.node(at, Head::Build(rank), &kids, &[])?;
         let id = self.node(at, Head::Assert, &[same, built], &[])?;
+        self.fits.insert(id, pairs);
         Ok(self.close(mark, id))
     }
 
@@ -256,6 +258,26 @@ impl Elab<'_> {
         let lam = self.lambda(args[0])?;
         let kids = vec![self.expr(args[1])?, self.expr(args[2])?];
         self.looped(at, Head::Scan, kids, &lam)
+    }
+
+    /// `(iterate n f x)`: a fold over the numbers of the steps. The function takes the state, or the
+    /// state and the number.
+    pub(super) fn form_iterate(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let lam = self.lambda(args[1])?;
+        let ends = self.each(&[args[0], args[2]], Self::expr)?;
+        let (count, init) = (ends[0], ends[1]);
+        let number = self.under(&[Ty::int()], |e, levels| e.level(levels[0]));
+        let steps = self.node(at, Head::Build(1), &[count, number], &[args[0]])?;
+        let state = self.terms.ty(init);
+        let bound = [state, Ty::int()];
+        let used = if self.takes(&lam, &bound[..1]) || !self.takes(&lam, &bound) { 1 } else { 2 };
+        let names = self.remembered(Head::Fold, &lam, 2);
+        let body = self.binder_of(&lam, &bound, used)?;
+        let id = self.node(at, Head::Fold, &[init, steps, body], &[args[2], args[0], lam.body])?;
+        if used == 2 {
+            self.remember(id, names);
+        }
+        Ok(id)
     }
 
     pub(super) fn form_const_vec(&mut self, at: usize, args: &[usize]) -> Result<Id> {
@@ -302,63 +324,6 @@ impl Elab<'_> {
         let row = self.node(at, Head::DeltaVec(1), &kids, &[args[1], args[2], args[2]])?;
         self.scope.truncate(from);
         let id = self.node(at, Head::Build(1), &[outer, row], args)?;
-        Ok(self.close(mark, id))
-    }
-
-    /// The size that a `buildFromSparse` shape means.
-    fn sparse_size(&mut self, at: usize) -> Result<Vec<Val>> {
-        let tree = self.tree;
-        let tuple_or_size = tree.headed(at, "tuple").is_some() || tree.headed(at, "size").is_some();
-        if !tuple_or_size {
-            let id = self.expr(at)?;
-            if let Some((rank, _)) = self.terms.ty(id).as_tensor() {
-                let of = self.bind(id);
-                let sizes = self.sizes(of, rank);
-                return Ok(sizes.into_iter().map(|s| self.val(s)).collect());
-            }
-        }
-        self.components(at)
-    }
-
-    pub(super) fn form_sparse(&mut self, at: usize, args: &[usize]) -> Result<Id> {
-        let mark = self.opened();
-        let sizes = self.sparse_size(args[0])?;
-        let count = self.expr(args[1])?;
-        let mut kids = self.all_now(&sizes);
-        kids.push(count);
-        let lam = self.lambda(args[2])?;
-        let id = self.looped(at, Head::Scatter(sizes.len()), kids, &lam)?;
-        Ok(self.close(mark, id))
-    }
-
-    pub(super) fn form_sparse_tupled(&mut self, at: usize, args: &[usize]) -> Result<Id> {
-        let mark = self.opened();
-        let Some(shapes) = self.tree.headed(args[0], "tuple").map(<[usize]>::to_vec) else {
-            return Err(self.error(args[0], "expected a tuple of shapes", "such as `(tuple n m)`"));
-        };
-        let sizes = shapes.iter().map(|s| self.sparse_size(*s)).collect::<Result<Vec<_>>>()?;
-        let count = self.expr(args[1])?;
-        let count = self.bind(count);
-        let lam = self.lambda(args[2])?;
-        let mut out = vec![];
-        for (k, size) in sizes.iter().enumerate() {
-            let mut kids = self.all_now(size);
-            kids.push(self.now(count));
-            let from = self.depth();
-            let names = self.remembered(Head::Scatter(size.len()), &lam, 1);
-            let body = self.binder(&lam, &[Ty::int()])?;
-            let Some(parts) = self.terms.ty(body).as_tuple().filter(|p| p.len() == sizes.len()) else {
-                let label = format!("expected a tuple of {} pairs of index and value", sizes.len());
-                return Err(self.error(lam.body, "type mismatch", &label));
-            };
-            kids.push(self.terms.put(Head::Get(k as u32, parts.len() as u32), [body]));
-            debug_assert_eq!(from, self.depth());
-            let places = vec![lam.body; kids.len()];
-            let id = self.node(at, Head::Scatter(size.len()), &kids, &places)?;
-            self.remember(id, names);
-            out.push(id);
-        }
-        let id = self.terms.put(Head::Tuple, out);
         Ok(self.close(mark, id))
     }
 

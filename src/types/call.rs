@@ -1,57 +1,174 @@
 //! Calls: user functions by name and argument types, then operations, then the prelude.
 
 use super::Elab;
+use super::named::{Named, packed, suffixed};
 use super::scope::Val;
-use crate::diag::{Diagnostic, Result, nearest};
-use crate::ir::op::ROWS;
-use crate::ir::{Fun, Head, Id, Monoid, Op, Ty};
+use crate::diag::{Diagnostic, Result};
+use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar, Ty};
+
+/// Operations that take any number of arguments from two on: the first two, their result and the
+/// third, and so on.
+pub const MANY: [&str; 6] = ["add", "mul", "min", "max", "and", "or"];
 
 /// Prelude functions that are no rows of the table: name, parameter types, result.
-fn prelude() -> Vec<(&'static str, Vec<Ty>, Ty)> {
+pub fn prelude() -> Vec<(&'static str, Vec<Ty>, Ty)> {
     let (f, v, m) = (Ty::float(), Ty::tensor(1, Ty::float()), Ty::tensor(2, Ty::float()));
     let vv = Ty::tensor(1, v);
     vec![
         ("mul", vec![m, v], v),
         ("mul", vec![vv, v], v),
+        ("matmul", vec![m, m], m),
+        ("matmul", vec![m, v], v),
+        ("matmul", vec![vv, v], v),
         ("mymul", vec![f, v], v),
         ("max", vec![v], f),
         ("imax", vec![v], Ty::int()),
+        ("min", vec![v], f),
+        ("imin", vec![v], Ty::int()),
         ("clamp", vec![f, f, f], f),
         ("revpow", vec![f, Ty::int(), f], f),
     ]
 }
 
-/// Whether the prelude has this function.
-pub fn in_prelude(name: &str, params: &[Ty], ret: Ty) -> bool {
-    prelude().iter().any(|(n, p, r)| *n == name && p == params && *r == ret)
+/// Whether an operation or the prelude has this function, in any of its spellings.
+pub fn is_known(name: &str, params: &[Ty], ret: Ty) -> bool {
+    let has = |name: &str| {
+        Op::named(name).any(|op| op.result_ty(params) == Some(ret))
+            || prelude().iter().any(|(n, p, r)| *n == name && p == params && *r == ret)
+    };
+    has(name) || suffixed(name).is_some_and(|(base, said)| said == params && has(base))
+}
+
+/// Whether the prelude has this function, with this result where one is given.
+pub fn in_prelude(name: &str, params: &[Ty], ret: Option<Ty>) -> bool {
+    prelude().iter().any(|(n, p, r)| *n == name && p == params && ret.is_none_or(|ret| ret == *r))
+}
+
+/// Whether the prelude has a function of this name.
+pub fn is_prelude(name: &str) -> bool {
+    name == "pr" || prelude().iter().any(|p| p.0 == name)
 }
 
 impl Elab<'_> {
     /// A call of anything that has a name.
     pub(super) fn call(&mut self, at: usize, head: usize, args: &[usize]) -> Result<Id> {
-        let name = self.fun_name(head)?;
-        let ids = args.iter().map(|a| self.expr(*a)).collect::<Result<Vec<_>>>()?;
-        let tys: Vec<Ty> = ids.iter().map(|i| self.terms.ty(*i)).collect();
-        if let Some(id) = self.user_call(at, &name, &ids, &tys, args)? {
+        let named = match self.fun_name(head) {
+            Ok(named) => named,
+            Err(d) => return Err(d.hint(self.infix(&[&[head], args].concat()))),
+        };
+        if let Some(id) = self.call_outside(at, head, &named, args)? {
             return Ok(id);
         }
-        if let Some(op) = Op::named(&name).find(|op| op.result_ty(&tys).is_some()) {
-            return self.node(at, Head::Op(op), &ids, args);
+        let name = named.name.as_str();
+        if let Some(d) = self.no_such_function(at, head, name, args) {
+            self.errors.push(*d);
+            // The arguments may have errors of their own; the parts of a form of another language are none.
+            let plain = super::foreign::is_operator(name) || super::foreign::function(name).is_empty();
+            if plain && self.infix(&[&[head], args].concat()).is_none() {
+                self.each(args, Self::expr)?;
+            }
+            return Err(Diagnostic::consequence());
+        }
+        let ids = self.each(args, Self::expr)?;
+        self.call_on(at, head, &named, &ids, args)
+    }
+
+    /// A call of a named function where a lambda could stand. Functions of one argument that are
+    /// forms may stand there, too.
+    pub(super) fn call_named(&mut self, at: usize, named: &Named, ids: &[Id]) -> Result<Id> {
+        let name = named.name.as_str();
+        if let ("sum" | "size", [of]) = (name, ids) {
+            return match (name, self.terms.ty(*of).as_tensor()) {
+                ("size", Some((rank, _))) if rank > 1 => {
+                    let sizes = (0..rank).map(|k| self.terms.put(Head::Size(k), [*of])).collect::<Vec<_>>();
+                    Ok(self.terms.put(Head::Tuple, sizes))
+                }
+                ("size", _) => self.node(at, Head::Size(0), ids, &[]),
+                _ => self.node(at, Head::Sum, ids, &[]),
+            };
+        }
+        let part = name.strip_prefix("get$").and_then(|rest| rest.split_once('$'));
+        if let Some((Ok(i @ 1..), Ok(n))) = part.map(|(i, n)| (i.parse::<u32>(), n.parse::<u32>())) {
+            return self.node(at, Head::Get(i - 1, n), ids, &[]);
+        }
+        if super::expr::is_form(name) && !self.by_name.contains_key(name) {
+            let label = format!("write `(lam (x : …) ({name} …))`");
+            return Err(self.error(at, &format!("`{name}` is a form, no function that has a value"), &label));
+        }
+        self.call_on(at, at, named, ids, &[])
+    }
+
+    /// Whether a name can be called with arguments of these types.
+    pub(super) fn accepts(&self, name: &str, tys: &[Ty]) -> bool {
+        let packed = Ty::tuple(tys.to_vec());
+        let takes = |params: &[Ty]| {
+            params == tys || params == [packed] || matches!(tys, [one] if one.as_tuple() == Some(params))
+        };
+        let user = self.by_name.get(name).into_iter().flatten().any(|f| takes(&f.sig().params));
+        let name = if self.by_name.contains_key(name) { name } else { suffixed(name).map_or(name, |(base, _)| base) };
+        let parts = if let [one] = tys { one.as_tuple() } else { None };
+        let op = |tys: &[Ty]| Op::named(name).any(|op| op.result_ty(tys).is_some());
+        user || op(tys) || parts.is_some_and(op) || in_prelude(name, tys, None)
+    }
+
+    /// A call on arguments that have been read.
+    fn call_on(&mut self, at: usize, head: usize, named: &Named, ids: &[Id], args: &[usize]) -> Result<Id> {
+        let tys: Vec<Ty> = ids.iter().map(|i| self.terms.ty(*i)).collect();
+        if !(named.fits(&tys) || tys.len() == 1 && named.fits(tys[0].as_tuple().unwrap_or_default())) {
+            return Err(self.other_argument(head, named, "is given", &tys));
+        }
+        let name = named.name.as_str();
+        if let Some(id) = self.user_call(at, name, ids, &tys, args)? {
+            return Ok(id);
+        }
+        if let Some(id) = self.known_call(at, name, ids, &tys, args)? {
+            return Ok(id);
+        }
+        if let Some((base, said)) = suffixed(name)
+            && !self.by_name.contains_key(name)
+            && packed(&said) == packed(&tys)
+            && let Some(id) = self.known_call(at, base, ids, &tys, args)?
+        {
+            return Ok(id);
+        }
+        Err(self.no_such_call(head, name, ids, &tys, args))
+    }
+
+    /// A call of a named function with values, where it takes them.
+    pub(super) fn call_values(&mut self, head: usize, ids: &[Id]) -> Result<Option<Id>> {
+        let named = self.fun_name(head)?;
+        let tys: Vec<Ty> = ids.iter().map(|i| self.terms.ty(*i)).collect();
+        match self.user_call(head, &named.name, ids, &tys, &[])? {
+            Some(id) => Ok(Some(id)),
+            None => self.known_call(head, &named.name, ids, &tys, &[]),
+        }
+    }
+
+    /// A call of an operation or of a prelude function, where there is one.
+    fn known_call(&mut self, at: usize, name: &str, ids: &[Id], tys: &[Ty], places: &[usize]) -> Result<Option<Id>> {
+        if let Some(op) = Op::named(name).find(|op| op.result_ty(tys).is_some()) {
+            return self.node(at, Head::Op(op), ids, places).map(Some);
+        }
+        if MANY.contains(&name) && ids.len() > 2 {
+            let mut all = ids[0];
+            for k in 1..ids.len() {
+                let tys = [self.terms.ty(all), tys[k]];
+                let Some(op) = Op::named(name).find(|op| op.result_ty(&tys).is_some()) else { return Ok(None) };
+                all = self.node(at, Head::Op(op), &[all, ids[k]], &[at])?;
+            }
+            return Ok(Some(all));
         }
         // One argument that is a tuple stands for several.
-        if let ([one], [ty]) = (ids.as_slice(), tys.as_slice())
+        if let ([one], [ty]) = (ids, tys)
             && let Some(parts) = ty.as_tuple()
-            && let Some(op) = Op::named(&name).find(|op| op.result_ty(parts).is_some())
+            && let Some(op) = Op::named(name).find(|op| op.result_ty(parts).is_some())
         {
             let mark = self.opened();
             let kids = self.unpack(*one, parts.len());
             let id = self.node(at, Head::Op(op), &kids, &[])?;
-            return Ok(self.close(mark, id));
+            return Ok(Some(self.close(mark, id)));
         }
-        match self.prelude_call(at, &name, &ids, &tys)? {
-            Some(id) => Ok(id),
-            None => Err(self.no_such_call(head, &name, &tys)),
-        }
+        self.prelude_call(at, name, ids, tys)
     }
 
     /// The components of a tuple; a let may open.
@@ -64,7 +181,8 @@ impl Elab<'_> {
     }
 
     fn user_call(&mut self, at: usize, name: &str, ids: &[Id], tys: &[Ty], places: &[usize]) -> Result<Option<Id>> {
-        let funs = self.by_name.get(name).cloned().unwrap_or_default();
+        let mut funs = self.by_name.get(name).cloned().unwrap_or_default();
+        funs.retain(|f| !self.higher.contains_key(f));
         if let Some(f) = funs.iter().find(|f| f.sig().params == tys) {
             return self.node(at, Head::Call(*f), ids, places).map(Some);
         }
@@ -107,16 +225,36 @@ impl Elab<'_> {
                 let same = self.equal(a, b);
                 if name == "eq" { same } else { self.op(Op::Not, &[same]) }
             }
+            ("pr", ids, _) => {
+                let line = self.terms.lit(Lit::Str("\n"));
+                let lines: Vec<Id> =
+                    ids.iter().flat_map(|id| [*id, line]).take((2 * ids.len()).saturating_sub(1)).collect();
+                return self.node(at, Head::Print, &lines, &[]).map(Some);
+            }
             ("mymul", [r, v], [a, _]) if *a == Ty::float() => {
                 return self.node(at, Head::Op(Op::Mul), &[*r, *v], &[]).map(Some);
             }
-            ("max", [v], [t]) | ("imax", [v], [t])
+            ("max" | "imax" | "min" | "imin", [v], [t])
                 if t.as_tensor().is_some_and(|(r, e)| r == 1 && e.as_scalar().is_some_and(|s| s.is_float())) =>
             {
                 let v = self.bind(*v);
                 self.extremum(at, name, v)?
             }
-            ("mul", [m, v], [tm, tv]) if tv.as_tensor().is_some_and(|(r, e)| r == 1 && e.as_scalar().is_some()) => {
+            ("matmul", [a, b], [ta, tb])
+                if ta == tb
+                    && ta
+                        .as_tensor()
+                        .is_some_and(|(r, e)| r == 2 && e.as_scalar().is_some_and(|s| s != Scalar::Bool)) =>
+            {
+                let b = self.val(*b);
+                let a = self.bind(*a);
+                let b = self.now(b);
+                let b = self.bind(b);
+                self.matrix_product(at, a, b)?
+            }
+            ("mul" | "matmul", [m, v], [tm, tv])
+                if tv.as_tensor().is_some_and(|(r, e)| r == 1 && e.as_scalar().is_some()) =>
+            {
                 let matrix = Ty::tensor(1, *tv);
                 let dense = tv.as_tensor().map(|(_, e)| Ty::tensor(2, e));
                 if *tm != matrix && Some(*tm) != dense {
@@ -136,7 +274,8 @@ impl Elab<'_> {
     fn extremum(&mut self, at: usize, name: &str, v: Val) -> Result<Id> {
         let size = self.sizes(v, 1)[0];
         let body = self.under(&[Ty::int()], |e, levels| e.element(levels, v));
-        let head = if name == "max" { Head::Reduce(Monoid::Max, 1) } else { Head::Arg(Monoid::Max) };
+        let monoid = if name.ends_with("max") { Monoid::Max } else { Monoid::Min };
+        let head = if name.starts_with('i') { Head::Arg(monoid) } else { Head::Reduce(monoid, 1) };
         self.node(at, head, &[size, body], &[])
     }
 
@@ -169,68 +308,32 @@ impl Elab<'_> {
         let none = self.op(Op::Eq, &[rows, zero]);
         let fits = self.op(Op::Eq, &[columns, entries]);
         let fits = self.op(Op::Or, &[none, fits]);
-        self.node(at, Head::Assert, &[fits, product], &[])
+        let id = self.node(at, Head::Assert, &[fits, product], &[])?;
+        self.fits.insert(id, vec![(columns, entries)]);
+        Ok(id)
     }
 
-    fn no_such_call(&self, head: usize, name: &str, tys: &[Ty]) -> Box<Diagnostic> {
-        let show = |tys: &[Ty]| tys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        let user = self.by_name.get(name).into_iter().flatten();
-        let sigs = user.map(|f: &Fun| format!("({name} {}) -> {}", show(&f.sig().params), f.sig().ret));
-        let ops = ROWS.iter().filter(|r| r.name == name).map(|r| format!("{name} takes {}", describe(r.op)));
-        let known = prelude();
-        let more = known.iter().filter(|p| p.0 == name).map(|(_, p, r)| format!("({name} {}) -> {r}", show(p)));
-        let candidates: Vec<String> = sigs.chain(ops).chain(more).collect();
-        if candidates.is_empty() {
-            let mut names: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
-            names.extend(ROWS.iter().map(|r| r.name));
-            for form in super::expr::form_names() {
-                names.push(form);
-            }
-            names.extend(known.iter().map(|p| p.0));
-            let hint = nearest(name, names);
-            let hint = hint.or_else(|| {
-                name.starts_with('[').then(|| "derivatives exist where a `gdef` or a `def` makes them".to_string())
-            });
-            let below = self.tree.top.iter().any(|at| {
-                let parts = self.tree.headed(*at, "def").unwrap_or_default();
-                parts.first().is_some_and(|n| self.tree.name(*n) == Some(name))
-            });
-            let hint = match below {
-                true => Some(format!("`{name}` is defined below; a definition stands above its uses")),
-                false => hint,
-            };
-            return self.error(head, &format!("unknown function `{name}`"), "not defined above").hint(hint);
+    /// The matrix product; it fails where the rows of the first have another size than the columns
+    /// of the second.
+    fn matrix_product(&mut self, at: usize, a: Val, b: Val) -> Result<Id> {
+        let (left, right) = (self.sizes(a, 2), self.sizes(b, 2));
+        let from = self.depth();
+        self.scope.extend([Ty::int(), Ty::int()]);
+        let inner = self.sizes(a, 2)[1];
+        self.scope.push(Ty::int());
+        let x = self.element(&[from, from + 2], a);
+        let y = self.element(&[from + 2, from + 1], b);
+        for read in [x, y] {
+            self.terms.mark(read, self.tree.at(at).span);
         }
-        let label = if tys.is_empty() { "found no arguments".to_string() } else { format!("found ({})", show(tys)) };
-        let mut d = self.error(head, &format!("`{name}` does not take these arguments"), &label);
-        for c in candidates {
-            d = d.note(format!("candidate: {c}"));
-        }
-        let mixed = tys.contains(&Ty::float()) && tys.contains(&Ty::int());
-        let is_op = Op::named(name).next().is_some();
-        d.hint(if mixed && is_op { super::expr::float_hint("Float", "Integer") } else { None })
-    }
-}
-
-/// The argument types of an operation in words.
-fn describe(op: Op) -> String {
-    use crate::ir::op::Sig;
-    match op.row().sig {
-        Sig::Number => "a number".into(),
-        Sig::Numbers => "two numbers of one type".into(),
-        Sig::Ints => "two integers of one type".into(),
-        Sig::Order => "two numbers of one type, gives Bool".into(),
-        Sig::Equality => "two values of one type, gives Bool".into(),
-        Sig::Bools(1) => "Bool".into(),
-        Sig::Bools(_) => "two Bools".into(),
-        Sig::Choice => "Bool and two scalars of one type".into(),
-        Sig::FloatFn => "a Float or Float32".into(),
-        Sig::Floats => "two floats of one type".into(),
-        Sig::FloatInt => "a float and an Integer".into(),
-        Sig::Fixed([], to) => format!("no arguments, gives {}", to.name()),
-        Sig::Fixed(from, to) => {
-            let from: Vec<&str> = from.iter().map(|s| s.name()).collect();
-            format!("{}, gives {}", from.join(" "), to.name())
-        }
+        let product = self.op(Op::Mul, &[x, y]);
+        self.scope.truncate(from + 2);
+        let sum = self.node(at, Head::Reduce(Monoid::Add, 1), &[inner, product], &[])?;
+        self.scope.truncate(from);
+        let all = self.node(at, Head::Build(2), &[left[0], right[1], sum], &[])?;
+        let same = self.op(Op::Eq, &[left[1], right[0]]);
+        let id = self.node(at, Head::Assert, &[same, all], &[])?;
+        self.fits.insert(id, vec![(left[1], right[0])]);
+        Ok(id)
     }
 }

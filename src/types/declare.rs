@@ -1,7 +1,9 @@
 //! Top-level declarations.
 
+use super::named::{Named, packed};
+use super::outside::Declared;
 use super::scope::Meaning;
-use super::{Elab, RuleSides};
+use super::{Elab, RuleSides, sizes};
 use crate::diag::{Diagnostic, Result, nearest};
 use crate::ir::read::Form;
 use crate::ir::{Body, Def, Fun, Head, Id, Op, Param, Signature, Ty, deep};
@@ -11,13 +13,70 @@ const DECLARATIONS: [&str; 4] = ["def", "edef", "gdef", "rule"];
 /// What `gdef` makes.
 pub const KINDS: [&str; 7] = ["fwd", "rev", "CL", "shape", "suffwdpass", "sufrevpass", "sufrev"];
 
-/// One type for several parameters.
-fn packed(tys: &[Ty]) -> Ty {
-    if tys.len() == 1 { tys[0] } else { Ty::tuple(tys.to_vec()) }
-}
-
 impl Elab<'_> {
-    pub(super) fn declaration(&mut self, at: usize) -> Result<()> {
+    /// Reads a declaration; an error in it does not hide those in the next.
+    pub(super) fn top(&mut self, at: usize) {
+        let name = self.declared_name(at);
+        let count = |e: &Self| name.as_ref().and_then(|n| e.by_name.get(n)).map_or(0, Vec::len);
+        let before = count(self);
+        let found = self.declaration(at);
+        self.leave();
+        if let Err(d) = found {
+            self.errors.push(*d);
+            if count(self) == before {
+                self.doubtful.extend(name);
+            }
+        }
+    }
+
+    /// A declaration in whose text an error has been found: it is declared, if its head is whole.
+    pub(super) fn broken(&mut self, at: usize) {
+        let (tree, name) = (self.tree, self.declared_name(at));
+        let here = tree.at(at).span;
+        let places = self.errors.iter().filter_map(|d| d.places.first());
+        let wrong =
+            places.map(|p| p.0.start).filter(|p| here.start <= *p && *p <= here.end).min().unwrap_or(here.start);
+        let whole = match tree.headed(at, "def") {
+            Some([name, ret, params, ..]) if tree.at(*params).span.end <= wrong => Some((*name, *ret, *params)),
+            Some(_) | None => None,
+        };
+        let known = self.errors.len();
+        let declared = whole.is_some_and(|(name, ret, params)| self.head(name, ret, params).is_ok());
+        self.errors.truncate(known);
+        self.leave();
+        if !declared {
+            self.doubtful.extend(name);
+        }
+    }
+
+    /// The name that a declaration would have.
+    fn declared_name(&mut self, at: usize) -> Option<String> {
+        let tree = self.tree;
+        let kids = tree.list(at)?;
+        match (tree.headed(at, "gdef"), kids) {
+            (Some([kind, of, ..]), _) => {
+                let Form::Bracket(of) = &tree.at(*of).form else { return None };
+                let of = self.fun_name(*of.first()?).ok()?.name;
+                Some(format!("[{} {of}]", tree.name(*kind)?))
+            }
+            (None, [_, name, ..]) => self.fun_name(*name).ok().map(|named| named.name),
+            _ => None,
+        }
+    }
+
+    /// Takes everything out of scope.
+    fn leave(&mut self) {
+        self.scope.clear();
+        self.names.clear();
+        self.named.clear();
+        self.numbers.clear();
+        self.pending.clear();
+        self.missed.clear();
+        self.fits.clear();
+        self.nested = 0;
+    }
+
+    fn declaration(&mut self, at: usize) -> Result<()> {
         let kids = self.tree.list(at).unwrap_or_default().to_vec();
         let Some(head) = kids.first().and_then(|k| self.tree.name(*k)) else {
             let label = "expected `(def …)`, `(edef …)`, `(gdef …)` or `(rule …)`";
@@ -34,7 +93,8 @@ impl Elab<'_> {
             (other, _) => {
                 let message = format!("unknown declaration `{other}`");
                 let label = "expected `def`, `edef`, `gdef` or `rule`";
-                Err(self.error(kids[0], &message, label).hint(nearest(other, DECLARATIONS)))
+                let hint = super::foreign::declaration(other).or_else(|| nearest(other, DECLARATIONS));
+                Err(self.error(kids[0], &message, label).hint(hint))
             }
         }
     }
@@ -45,10 +105,7 @@ impl Elab<'_> {
     }
 
     fn def(&mut self, kids: &[usize]) -> Result<()> {
-        let name = self.fun_name(kids[1])?;
-        let ret = self.ty(kids[2])?;
-        let params = self.params(kids[3])?;
-        let fun = self.declare(kids[1], &name, params.iter().map(|p| p.ty).collect(), ret)?;
+        let (name, ret, params, fun) = self.head(kids[1], kids[2], kids[3])?;
         for p in &params {
             self.scope.push(p.ty);
         }
@@ -57,22 +114,40 @@ impl Elab<'_> {
             self.define(&p.name, Meaning::Level(level));
         }
         let body = self.expr(kids[4])?;
-        self.scope.clear();
-        self.names.clear();
-        self.numbers.clear();
         if self.terms.ty(body) != ret {
             let label = format!("expected {ret}, found {}", self.terms.ty(body));
             let message = format!("the body of `{name}` has another type than declared");
-            let hint = super::expr::float_hint(&ret.to_string(), &self.terms.ty(body).to_string());
+            let hint = self.conversion_hint(body, kids[4], &ret.to_string());
             return Err(self.error(kids[4], &message, &label).hint(hint));
         }
         if self.never_ends(body, fun) {
             let message = format!("`{name}` calls itself on every path");
             return Err(self.error(kids[4], &message, "no case ends the recursion"));
         }
+        let (first, last) = (self.tree.at(kids[0]).span, self.tree.at(kids[4]).span);
+        let wrong = sizes::check(&self.terms, &self.defs, &self.fits, (&params, body, first.to(last)));
+        self.errors.extend(wrong);
         let span = self.tree.at(kids[1]).span;
         self.defs.insert(fun, Def { fun, params, body: Body::Term(body), span });
         Ok(())
+    }
+
+    /// Name, type and parameters of a definition, which exists from here on.
+    fn head(&mut self, name: usize, ret: usize, params: usize) -> Result<(String, Ty, Vec<Param>, Fun)> {
+        let at = name;
+        let named = self.fun_name(at)?;
+        let (ret, params) = match (self.attempt(|e| e.ty(ret)), self.attempt(|e| e.params(params))) {
+            (Ok(ret), Ok(params)) => (ret, params),
+            (Err(d), Err(other)) => {
+                self.errors.push(*other);
+                return Err(d);
+            }
+            (Err(d), Ok(_)) | (Ok(_), Err(d)) => return Err(d),
+        };
+        self.as_said(at, &named, &params.iter().map(|p| p.ty).collect::<Vec<_>>())?;
+        let name = named.name;
+        let fun = self.declare(at, &name, params.iter().map(|p| p.ty).collect(), ret)?;
+        Ok((name, ret, params, fun))
     }
 
     /// Size names mean the sizes of the first parameter that carries them.
@@ -93,7 +168,7 @@ impl Elab<'_> {
 
     /// Registers a function; it may not exist yet, nor hide an operation.
     fn declare(&mut self, at: usize, name: &str, params: Vec<Ty>, ret: Ty) -> Result<Fun> {
-        if super::expr::is_form(name) {
+        if super::expr::is_reserved(name) {
             return Err(self.error(at, &format!("`{name}` is a form of the language"), "choose another name"));
         }
         for other in self.by_name.get(name).into_iter().flatten() {
@@ -119,16 +194,27 @@ impl Elab<'_> {
     }
 
     fn edef(&mut self, kids: &[usize]) -> Result<()> {
-        let name = self.fun_name(kids[1])?;
-        let ret = self.ty(kids[2])?;
-        let tys = self.edef_params(kids[3])?;
-        let built_in = Op::named(&name).any(|op| op.result_ty(&tys) == Some(ret));
-        if built_in || super::call::in_prelude(&name, &tys, ret) || super::expr::is_form(&name) {
+        let named = self.fun_name(kids[1])?;
+        let Some(Declared { params: tys, functions, ret }) = self.outside(&named.name, kids)? else { return Ok(()) };
+        if functions.is_empty() {
+            self.as_said(kids[1], &named, &tys)?;
+        }
+        let name = named.name;
+        let known = super::call::is_known(&name, &tys, ret) || super::expr::is_reserved(&name);
+        if known && functions.is_empty() {
             return Ok(());
         }
         let fun = self.declare(kids[1], &name, tys, ret)?;
+        if !functions.is_empty() {
+            self.higher.insert(fun, functions);
+        }
         self.insert_unnamed(fun, kids[1], Body::External);
         Ok(())
+    }
+
+    /// The type in a name is that of the parameters.
+    fn as_said(&self, at: usize, named: &Named, params: &[Ty]) -> Result<()> {
+        if named.fits(params) { Ok(()) } else { Err(self.other_argument(at, named, "takes", params)) }
     }
 
     /// A definition whose parameters have no names in the source.
@@ -173,7 +259,7 @@ impl Elab<'_> {
             inner = next;
         }
         let (base, nested) = if inner == second { (first, false) } else { (at, true) };
-        let (name, arg) = (self.fun_name(base)?, self.ty(inner)?);
+        let (name, arg) = (self.fun_name(base)?.name, self.ty(inner)?);
         let funs = self.by_name.get(&name).cloned().unwrap_or_default();
         let takes = |f: &Fun| match nested {
             true if name.starts_with("[sufrevpass ") => f.sig().params.last() == Some(&arg),
@@ -182,6 +268,9 @@ impl Elab<'_> {
         };
         if let Some(fun) = funs.iter().find(|f| takes(f)) {
             return Ok((name, *fun));
+        }
+        if self.doubtful.contains(&name) {
+            return Err(Diagnostic::consequence());
         }
         let message = format!("there is no function `{name}` of {arg} above this line");
         let d = self.error(base, &message, "here");
@@ -217,40 +306,6 @@ impl Elab<'_> {
         let fun = self.declare(at, name, tys, ret)?;
         self.insert_unnamed(fun, at, Body::Term(body));
         Ok(())
-    }
-
-    /// The name of a function: a word, or a structured name in its one spelling.
-    pub(super) fn fun_name(&mut self, at: usize) -> Result<String> {
-        match &self.tree.at(at).form {
-            Form::Bracket(kids) => match kids.clone().as_slice() {
-                [derivative, of] => {
-                    let Some(derivative) = self.tree.name(*derivative).map(str::to_string) else {
-                        return Err(self.error(*derivative, "expected the kind of a derivative", "such as `rev`"));
-                    };
-                    let of = match &self.tree.at(*of).form {
-                        // The argument type only resolves an overload, which the call's types do too.
-                        Form::Bracket(inner) if inner.len() == 2 && self.is_annotation(inner[1]) => {
-                            let (base, ty) = (inner[0], inner[1]);
-                            self.ty(ty)?;
-                            self.nest(at, |e| e.fun_name(base))?
-                        }
-                        Form::Bracket(_) | Form::List(_) | Form::Atom(_) => self.nest(at, |e| e.fun_name(*of))?,
-                    };
-                    Ok(format!("[{derivative} {of}]"))
-                }
-                _ => Err(self.error(at, "expected a structured name", "such as `[rev f]`")),
-            },
-            Form::Atom(_) => match self.tree.name(at) {
-                Some(n) => Ok(n.to_string()),
-                None => Err(self.error(at, "expected the name of a function", "this is no name")),
-            },
-            Form::List(_) => Err(self.error(at, "expected the name of a function", "this is a list")),
-        }
-    }
-
-    fn is_annotation(&self, at: usize) -> bool {
-        self.tree.list(at).is_some()
-            || self.tree.name(at).is_some_and(|n| n.starts_with(|c: char| c.is_ascii_uppercase()))
     }
 
     /// Whether every evaluation of the term calls `fun`.
@@ -300,8 +355,8 @@ impl Elab<'_> {
                 }
             }
         }
-        let left = self.expr(sides.0)?;
-        let right = self.expr(sides.1)?;
+        let both = self.each(&[sides.0, sides.1], Self::expr)?;
+        let (left, right) = (both[0], both[1]);
         let (l, r) = (self.terms.ty(left), self.terms.ty(right));
         if l != r {
             let label = format!("expected {l}, found {r}");
@@ -321,7 +376,7 @@ impl Elab<'_> {
             return Ok(None);
         };
         let (from, to) = (*from, *to);
-        let name = self.fun_name(*name)?;
+        let name = self.fun_name(*name)?.name;
         let from = self.ty(from)?;
         let params = from.as_tuple().map_or_else(|| vec![from], <[Ty]>::to_vec);
         Ok(Some(Signature { name, params, ret: self.ty(to)? }))

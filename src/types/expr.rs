@@ -2,9 +2,9 @@
 
 use super::scope::Meaning;
 use super::{Elab, MAX_NESTING};
-use crate::diag::{Result, nearest};
+use crate::diag::{Diagnostic, Result};
 use crate::ir::read::{Atom, Form};
-use crate::ir::{Head, Id, Lit, Op, Scalar, Ty, deep};
+use crate::ir::{Head, Id, Lit, Op, Ty, TyKind, deep};
 
 type Handler = fn(&mut Elab<'_>, usize, &[usize]) -> Result<Id>;
 
@@ -15,15 +15,17 @@ const MANY: usize = usize::MAX;
 
 /// Every form that is not a function call.
 static FORMS: &[Row] = &[
-    Row("let", 2, 2, |e, at, a| e.form_let(at, a)),
+    Row("let", 2, 3, |e, at, a| e.form_let(at, a)),
     Row("if", 3, 3, |e, at, a| e.plain(at, Head::If, a)),
+    Row("cond", 1, MANY, |e, at, a| e.form_cond(at, a)),
     Row("assert", 2, 2, |e, at, a| e.plain(at, Head::Assert, a)),
     Row("tuple", 0, MANY, |e, at, a| e.plain(at, Head::Tuple, a)),
     Row("lam", 0, MANY, |e, at, _| {
         Err(e.error(at, "a function may stand only as an argument of `build`, `map`, `fold` and their like", "here"))
     }),
     Row("cast", 2, 2, |e, at, a| e.form_cast(at, a)),
-    Row("$dummy", 1, 1, |e, at, _| Err(e.error(at, "`$dummy` has no value", "not supported"))),
+    Row("saturate", 2, 2, |e, at, a| e.form_saturate(at, a)),
+    Row("$dummy", 1, 1, |e, _, a| e.form_dummy(a)),
     Row("build", 2, 2, |e, at, a| e.form_build(at, a)),
     Row("sumbuild", 2, 2, |e, at, a| e.form_sumbuild(at, a)),
     Row("reduce", 3, 3, |e, at, a| e.form_reduce(at, a)),
@@ -36,6 +38,7 @@ static FORMS: &[Row] = &[
     Row("map", 2, 2, |e, at, a| e.form_map(at, a)),
     Row("map2", 3, 3, |e, at, a| e.form_map2(at, a)),
     Row("fold", 3, 3, |e, at, a| e.form_fold(at, a)),
+    Row("iterate", 3, 3, |e, at, a| e.form_iterate(at, a)),
     Row("scan", 3, 3, |e, at, a| e.form_scan(at, a)),
     Row("constVec", 2, 2, |e, at, a| e.form_const_vec(at, a)),
     Row("deltaVec", 3, 3, |e, at, a| e.form_delta_vec(at, a)),
@@ -53,7 +56,7 @@ static FORMS: &[Row] = &[
     Row("$trace", 1, 1, |e, _, a| e.expr(a[0])),
     Row("$inline", 1, 1, |e, _, a| e.expr(a[0])),
     Row("$copydown", 1, 1, |e, _, a| e.expr(a[0])),
-    Row("$check", 5, 5, |e, at, a| e.form_check(at, a)),
+    Row("$check", 5, 6, |e, at, a| e.form_check(at, a)),
 ];
 
 /// Operations on linear maps, refused by name.
@@ -61,6 +64,14 @@ const LINEAR_MAPS: &str = "lm";
 
 fn row(name: &str) -> Option<&'static Row> {
     FORMS.iter().find(|r| r.0 == name)
+}
+
+/// Forms that a program may hide by a definition: older programs may use the names.
+const HIDDEN: [&str; 3] = ["cond", "iterate", "saturate"];
+
+/// Whether a name is taken by a form for good.
+pub fn is_reserved(name: &str) -> bool {
+    is_form(name) && !HIDDEN.contains(&name)
 }
 
 /// Whether a name is taken by a form.
@@ -73,18 +84,11 @@ pub fn form_names() -> impl Iterator<Item = &'static str> {
     FORMS.iter().map(|r| r.0)
 }
 
-/// What to do where a Float is expected and an Integer stands.
-pub fn float_hint(expected: &str, found: &str) -> Option<String> {
-    (expected == "Float" && found == "Integer")
-        .then(|| "a Float literal has a point, as in `1.0`; `to_float` makes a Float of an Integer".to_string())
-}
-
 impl Elab<'_> {
     /// The term of an expression.
     pub(super) fn expr(&mut self, at: usize) -> Result<Id> {
         match &self.tree.at(at).form {
-            Form::Atom(Atom::Int(v)) => Ok(self.terms.lit(Lit::int(*v))),
-            Form::Atom(Atom::Float(v)) => Ok(self.terms.lit(Lit::float(*v))),
+            Form::Atom(Atom::Number(l)) => Ok(self.terms.lit(*l)),
             Form::Atom(Atom::Text(t)) => Ok(self.terms.lit(Lit::Str(crate::ir::lit::intern(t)))),
             Form::Atom(Atom::Name(_)) => self.name(at),
             Form::Bracket(_) => Err(self.error(at, "expected an expression", "a function is no value")),
@@ -99,29 +103,24 @@ impl Elab<'_> {
     }
 
     fn name(&mut self, at: usize) -> Result<Id> {
-        let name = self.tree.name(at).unwrap_or_default();
+        let tree = self.tree;
+        let name = tree.name(at).unwrap_or_default();
         match name {
             "true" => return Ok(self.terms.lit(Lit::Bool(true))),
             "false" => return Ok(self.terms.lit(Lit::Bool(false))),
             _ => {}
         }
-        if let Some(id) = self.meaning(name) {
-            return Ok(id);
+        match self.meaning(name) {
+            Some(found) => found,
+            None => Err(self.no_such_name(at, name)),
         }
-        let message = format!("unknown name `{name}`");
-        let callable = self.by_name.contains_key(name) || is_form(name) || Op::named(name).next().is_some();
-        let hint = match callable {
-            true => Some(format!("`{name}` is a function; call it with brackets: `({name} …)`")),
-            false => nearest(name, self.names.keys().map(String::as_str)),
-        };
-        Err(self.error(at, &message, "not in scope here").hint(hint))
     }
 
     fn list(&mut self, at: usize, head: usize, args: &[usize]) -> Result<Id> {
         let Some(name) = self.tree.name(head) else {
             return self.call(at, head, args);
         };
-        let shadowed = self.generic && self.by_name.contains_key(name);
+        let shadowed = (self.generic || HIDDEN.contains(&name)) && self.by_name.contains_key(name);
         if let Some(row) = row(name).filter(|_| !shadowed) {
             if args.len() < row.1 || args.len() > row.2 {
                 let wanted = match row.2 {
@@ -148,7 +147,7 @@ impl Elab<'_> {
 
     /// A node whose arguments are plain expressions.
     fn plain(&mut self, at: usize, head: Head, args: &[usize]) -> Result<Id> {
-        let kids = args.iter().map(|a| self.expr(*a)).collect::<Result<Vec<_>>>()?;
+        let kids = self.each(args, Self::expr)?;
         self.node(at, head, &kids, args)
     }
 
@@ -171,29 +170,57 @@ impl Elab<'_> {
                     }
                 };
                 let label = format!("expected {}, found {found}", m.expected);
-                let hint = float_hint(&m.expected, &found);
+                let hint = m.child.and_then(|k| self.conversion_hint(kids[k], place, &m.expected));
                 Err(self.error(place, "type mismatch", &label).hint(hint))
             }
         }
     }
 
     fn form_let(&mut self, _at: usize, args: &[usize]) -> Result<Id> {
+        if let [pattern, ..] = args
+            && args.len() == 3
+            && self.tree.name(*pattern).is_none()
+        {
+            let label = "expected a name, as in `(let x e body)`, or bindings and a body";
+            return Err(self.error(*pattern, "expected the name of a binding", label));
+        }
         // A chain of lets in body position is a loop, not a recursion.
-        let (mark, mut names) = (self.opened(), vec![]);
+        let (before, mark, mut wrong) = (self.mark(), self.opened(), false);
         let mut args = args.to_vec();
         let body = loop {
-            for (pattern, value) in self.bindings(args[0])? {
-                self.bind_pattern(pattern, value, &mut names)?;
+            let bindings = match args.as_slice() {
+                [name, value, _] => vec![(*name, *value)],
+                _ => self.bindings(args[0])?,
+            };
+            for (pattern, value) in bindings {
+                if let Err(d) = self.attempt(|e| e.bind_pattern(pattern, value)) {
+                    wrong = true;
+                    self.errors.push(*d);
+                    self.bind_unknown(pattern);
+                }
             }
-            match self.tree.headed(args[1], "let") {
+            let rest = args[args.len() - 1];
+            match self.tree.headed(rest, "let") {
                 Some(next) if next.len() == 2 => args = next.to_vec(),
-                _ => break self.expr(args[1])?,
+                Some(next) if next.len() == 3 && self.tree.name(next[0]).is_some() => args = next.to_vec(),
+                _ => break self.expr(rest)?,
             }
         };
-        for name in names.iter().rev() {
-            self.forget(name);
+        if wrong {
+            return Err(Diagnostic::consequence());
         }
+        self.forget(&before);
         Ok(self.close(mark, body))
+    }
+
+    /// Names of a pattern whose value has an error.
+    fn bind_unknown(&mut self, pattern: usize) {
+        let tree = self.tree;
+        for part in tree.list(pattern).unwrap_or(&[pattern]) {
+            if let Some(name) = tree.name(*part) {
+                self.define(name, Meaning::Unknown);
+            }
+        }
     }
 
     /// `(x e)`, `((x e) (y f))` or `((x y) e)` as pairs of pattern and value.
@@ -224,7 +251,7 @@ impl Elab<'_> {
         }
     }
 
-    fn bind_pattern(&mut self, pattern: usize, value: usize, names: &mut Vec<String>) -> Result<()> {
+    fn bind_pattern(&mut self, pattern: usize, value: usize) -> Result<()> {
         for part in self.tree.list(pattern).unwrap_or(&[pattern]) {
             self.may_name(*part)?;
         }
@@ -232,7 +259,6 @@ impl Elab<'_> {
         if let Some(name) = self.tree.name(pattern).map(str::to_string) {
             self.open(id, Some(name.clone()));
             self.define(&name, Meaning::Level(self.depth() - 1));
-            names.push(name);
             return Ok(());
         }
         let parts: Vec<String> = {
@@ -249,9 +275,31 @@ impl Elab<'_> {
             let part = self.part(whole, k, parts.len());
             self.open(part, Some(name.clone()));
             self.define(name, Meaning::Level(self.depth() - 1));
-            names.push(name.clone());
         }
         Ok(())
+    }
+
+    /// A value that is never looked at: zero, false, no text, tensors without elements.
+    fn form_dummy(&mut self, args: &[usize]) -> Result<Id> {
+        let ty = self.ty(args[0])?;
+        Ok(self.dummy(ty))
+    }
+
+    fn dummy(&mut self, ty: Ty) -> Id {
+        match ty.kind() {
+            TyKind::Scalar(s) => self.terms.lit(Lit::zero(*s)),
+            TyKind::String | TyKind::Var(..) => self.terms.lit(Lit::Str("")),
+            TyKind::Tuple(parts) => {
+                let parts: Vec<Id> = parts.iter().map(|p| self.dummy(*p)).collect();
+                self.terms.put(Head::Tuple, parts)
+            }
+            TyKind::Tensor(rank, elem) => {
+                let none = self.int(0);
+                let elem = self.dummy(*elem);
+                let kids: Vec<Id> = std::iter::repeat_n(none, *rank).chain([elem]).collect();
+                self.terms.put(Head::ConstVec(*rank), kids)
+            }
+        }
     }
 
     fn form_cast(&mut self, at: usize, args: &[usize]) -> Result<Id> {
@@ -260,17 +308,62 @@ impl Elab<'_> {
             return Err(self.error(args[0], "a cast gives a number", &format!("found {ty}")));
         };
         let value = self.expr(args[1])?;
-        // A cast literal is a literal of that type: there is no other way to write one.
-        if let Some(lit) = self.terms.as_lit(value)
-            && s != Scalar::F64
-            && !(s == Scalar::I64 && lit.ty() == Ty::int())
-            && let Some(cast) = lit.cast(s)
-            && lit.ty() == (if s.is_float() { Ty::float() } else { Ty::int() })
-            && (!s.is_float() || cast.as_f64().is_some_and(f64::is_finite))
-        {
-            return Ok(self.terms.lit(cast));
-        }
         self.node(at, Head::Cast(s), &[value], &args[1..])
+    }
+
+    /// `(cond (c e) … (else e))`: the first arm whose condition holds.
+    fn form_cond(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let tree = self.tree;
+        let (mut places, mut last) = (vec![], None);
+        for (k, arm) in args.iter().enumerate() {
+            match tree.list(*arm) {
+                Some([c, e]) if tree.name(*c) == Some("else") && k + 1 == args.len() => last = Some(*e),
+                Some([c, e]) if tree.name(*c) != Some("else") => places.extend([*c, *e]),
+                Some(_) | None => {
+                    return Err(self.error(
+                        *arm,
+                        "expected an arm",
+                        "`(CONDITION VALUE)`, and `(else VALUE)` as the last",
+                    ));
+                }
+            }
+        }
+        let Some(last) = last else {
+            return Err(self.error(at, "the last arm of `cond` is `(else VALUE)`", "this has none"));
+        };
+        places.push(last);
+        let ids = self.each(&places, Self::expr)?;
+        let (mut out, expected) = (ids[ids.len() - 1], self.terms.ty(ids[ids.len() - 1]));
+        for k in (0..ids.len() - 1).step_by(2).rev() {
+            let found = self.terms.ty(ids[k + 1]);
+            if found != expected {
+                let label = format!("expected {expected}, as in the last arm, found {found}");
+                return Err(self.error(places[k + 1], "the arms have different types", &label));
+            }
+            out = self.node(at, Head::If, &[ids[k], ids[k + 1], out], &[places[k], places[k + 1], at])?;
+        }
+        Ok(out)
+    }
+
+    /// `(saturate T e)`: the nearest number of an integer type; fractions are cut off.
+    fn form_saturate(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        let ty = self.ty(args[0])?;
+        let Some(to) = ty.as_scalar().filter(|s| s.is_int()) else {
+            return Err(self.error(args[0], "`saturate` gives an integer type", &format!("found {ty}")));
+        };
+        let mut value = self.expr(args[1])?;
+        if let Some(from) = self.terms.ty(value).as_scalar().filter(|s| s.is_int()) {
+            let ((lo, hi), (least, most)) = (to.range(), from.range());
+            for (op, bound) in [(Op::Max, lo), (Op::Min, hi)] {
+                let beyond = if op == Op::Max { least < bound } else { most > bound };
+                if beyond {
+                    let bound = self.terms.lit(Lit::Int(from, bound));
+                    value = self.op(op, &[value, bound]);
+                }
+            }
+        }
+        // A cast of a float goes to the nearest number already.
+        self.node(at, Head::Cast(to), &[value], &args[1..])
     }
 
     /// `get$i$n`, counted from 1.

@@ -1,8 +1,11 @@
-//! Lambdas: they stand only as arguments of forms, so they become binders or lets at once.
+//! Lambdas and named functions: they stand only as arguments of forms, so they become binders, lets
+//! or calls at once.
 
 use super::Elab;
+use super::named::Named;
 use super::scope::{Meaning, Val};
 use crate::diag::Result;
+use crate::ir::read::Form;
 use crate::ir::{Head, Id, Ty};
 
 /// A lambda as written.
@@ -13,6 +16,8 @@ pub struct Lambda {
     pub params: Vec<(String, Ty)>,
     /// The form of its body.
     pub body: usize,
+    /// The name of a function that stands in the place of a lambda; it has no parameters here.
+    pub named: Option<Named>,
 }
 
 impl Lambda {
@@ -35,48 +40,78 @@ impl Lambda {
 pub struct Remembered(Option<(Vec<String>, bool)>);
 
 impl Elab<'_> {
-    /// Reads `(lam (x : T) e)` or `(lam ((x : T) (y : U)) e)`.
+    /// Reads `(lam (x : T) e)`, `(lam ((x : T) (y : U)) e)`, or the name of a function.
     pub(super) fn lambda(&mut self, at: usize) -> Result<Lambda> {
+        let named = self.tree.name(at).is_some() || matches!(self.tree.at(at).form, Form::Bracket(_));
+        if named && !self.tree.name(at).is_some_and(|n| self.names.contains_key(n)) {
+            let named = self.fun_name(at)?;
+            return match self.no_such_function(at, at, &named.name, &[]) {
+                Some(d) => Err(d),
+                None => Ok(Lambda { at, params: vec![], body: at, named: Some(named) }),
+            };
+        }
         let Some([params, body]) = self.tree.headed(at, "lam") else {
-            return Err(self.error(at, "expected a function", "such as `(lam (i : Integer) …)`"));
+            let head = self.tree.list(at).and_then(|kids| self.tree.name(*kids.first()?));
+            let foreign = head.filter(|h| super::foreign::function(h) == ["lam"]);
+            let d = self.error(at, "expected a function", "such as `(lam (i : Integer) …)`, or a name of one");
+            return Err(d.hint(foreign.map(|_| "a function without a name is `(lam (x : T) …)`".to_string())));
         };
         let (params, body) = (*params, *body);
         let params = self.params(params)?.into_iter().map(|p| (p.name, p.ty)).collect::<Vec<_>>();
         if params.is_empty() {
             return Err(self.error(at, "a function takes at least one argument", "here"));
         }
-        Ok(Lambda { at, params, body })
+        Ok(Lambda { at, params, body, named: None })
+    }
+
+    /// Whether the function can be applied to arguments of these types.
+    pub(super) fn takes(&self, lam: &Lambda, tys: &[Ty]) -> bool {
+        match &lam.named {
+            Some(named) => self.accepts(&named.name, tys),
+            None => lam.arg() == if tys.len() == 1 { tys[0] } else { Ty::tuple(tys.to_vec()) },
+        }
     }
 
     /// The body of a lambda under binders of these types.
     pub(super) fn binder(&mut self, lam: &Lambda, tys: &[Ty]) -> Result<Id> {
+        self.binder_of(lam, tys, tys.len())
+    }
+
+    /// The body of a lambda of the first `used` variables, under binders of these types.
+    pub(super) fn binder_of(&mut self, lam: &Lambda, all: &[Ty], used: usize) -> Result<Id> {
+        let tys = &all[..used];
+        if let Some(named) = &lam.named {
+            let from = self.depth();
+            self.scope.extend_from_slice(all);
+            let args: Vec<Id> = (from..from + used).map(|level| self.level(level)).collect();
+            let body = self.call_named(lam.at, named, &args)?;
+            self.scope.truncate(from);
+            return Ok(body);
+        }
         let whole = if tys.len() == 1 { tys[0] } else { Ty::tuple(tys.to_vec()) };
         if lam.arg() != whole {
             let label = format!("expected an argument of {whole}, found {}", lam.arg());
             return Err(self.error(lam.at, "the function takes another type", &label));
         }
-        let from = self.depth();
-        self.scope.extend_from_slice(tys);
+        let (before, from) = (self.mark(), self.depth());
+        self.scope.extend_from_slice(all);
         let mark = self.opened();
         if lam.params.len() == tys.len() {
             for (k, (name, _)) in lam.params.iter().enumerate() {
                 self.define(name, Meaning::Level(from + k));
             }
         } else if lam.params.len() == 1 {
-            self.define(&lam.params[0].0, Meaning::Parts((from..self.depth()).collect()));
+            self.define(&lam.params[0].0, Meaning::Parts((from..from + used).collect()));
         } else {
             let arg = self.level(from);
             let arg = self.val(arg);
             self.take_apart(lam, arg);
         }
-        let body = self.expr(lam.body);
-        for (name, _) in &lam.params {
-            self.forget(name);
-        }
-        let body = body.map(|b| self.close(mark, b));
-        self.pending.truncate(mark);
+        let body = self.expr(lam.body)?;
+        self.forget(&before);
+        let body = self.close(mark, body);
         self.scope.truncate(from);
-        body
+        Ok(body)
     }
 
     fn take_apart(&mut self, lam: &Lambda, arg: Val) {
@@ -89,12 +124,15 @@ impl Elab<'_> {
 
     /// A lambda applied to a value: its body with the value bound by a let.
     pub(super) fn apply(&mut self, lam: &Lambda, value: Id) -> Result<Id> {
+        if let Some(named) = &lam.named {
+            return self.call_named(lam.at, named, &[value]);
+        }
         let ty = self.terms.ty(value);
         if lam.arg() != ty {
             let label = format!("expected an argument of {ty}, found {}", lam.arg());
             return Err(self.error(lam.at, "the function takes another type", &label));
         }
-        let mark = self.opened();
+        let (before, mark) = (self.mark(), self.opened());
         match lam.params.as_slice() {
             [(name, _)] => {
                 self.open(value, Some(name.clone()));
@@ -106,9 +144,7 @@ impl Elab<'_> {
             }
         }
         let body = self.expr(lam.body)?;
-        for (name, _) in &lam.params {
-            self.forget(name);
-        }
+        self.forget(&before);
         Ok(self.close(mark, body))
     }
 

@@ -1,4 +1,4 @@
-//! Vector-space forms over any type: `ts_add` and its kin, `delta`, structural equality, `$check`.
+//! Vector-space forms over any type: `ts_add` and its kin, `delta`, structural equality.
 
 use super::Elab;
 use super::scope::Val;
@@ -6,7 +6,7 @@ use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Monoid, Op, Ty, TyKind};
 
 impl Elab<'_> {
-    fn bound(&mut self, at: usize) -> Result<Val> {
+    pub(super) fn bound(&mut self, at: usize) -> Result<Val> {
         let id = self.expr(at)?;
         Ok(self.bind(id))
     }
@@ -25,7 +25,7 @@ impl Elab<'_> {
     }
 
     /// A value moved by a tangent; what has no tangent stays.
-    fn add_tangent(&mut self, a: Val, b: Val) -> Id {
+    pub(super) fn add_tangent(&mut self, a: Val, b: Val) -> Id {
         let ty = self.terms.ty(a.id);
         if ty.is_linear() {
             let (a, b) = (self.now(a), self.now(b));
@@ -52,7 +52,7 @@ impl Elab<'_> {
         }
     }
 
-    fn linear_only(&self, at: usize, ty: Ty) -> Result<()> {
+    pub(super) fn linear_only(&self, at: usize, ty: Ty) -> Result<()> {
         if ty.is_linear() {
             return Ok(());
         }
@@ -71,7 +71,7 @@ impl Elab<'_> {
         self.node(at, Head::Op(Op::Neg), &[a], args)
     }
 
-    pub(super) fn form_ts_dot(&mut self, _at: usize, args: &[usize]) -> Result<Id> {
+    pub(super) fn form_ts_dot(&mut self, at: usize, args: &[usize]) -> Result<Id> {
         let mark = self.opened();
         let (a, b) = (self.bound(args[0])?, self.bound(args[1])?);
         let (ta, tb) = (self.terms.ty(a.id), self.terms.ty(b.id));
@@ -79,11 +79,12 @@ impl Elab<'_> {
             return Err(self.error(args[1], "type mismatch", &format!("expected {ta}, found {tb}")));
         }
         let id = self.dot(a, b);
+        self.terms.mark(id, self.tree.at(at).span);
         Ok(self.close(mark, id))
     }
 
     /// The inner product; what is no float counts nothing.
-    fn dot(&mut self, a: Val, b: Val) -> Id {
+    pub(super) fn dot(&mut self, a: Val, b: Val) -> Id {
         match self.terms.ty(a.id).kind() {
             TyKind::Scalar(s) if s.is_float() => {
                 let (x, y) = (self.now(a), self.now(b));
@@ -113,7 +114,10 @@ impl Elab<'_> {
                     let (x, y) = (e.val(x), e.val(y));
                     e.dot(x, y)
                 }));
-                self.terms.put(Head::Reduce(Monoid::Add, *rank), kids)
+                let pairs = kids[..*rank].iter().copied().zip(self.sizes(b, *rank)).collect();
+                let id = self.terms.put(Head::Reduce(Monoid::Add, *rank), kids);
+                self.fits.insert(id, pairs);
+                id
             }
         }
     }
@@ -191,42 +195,5 @@ impl Elab<'_> {
                 self.terms.put(Head::If, [same, elements, no])
             }
         }
-    }
-
-    /// `|⟨f(x+dx) − f(x), dr⟩ − ⟨dx, rev(x, dr)⟩| / (|·| + |·|)`: how far a derivative is off.
-    pub(super) fn form_check(&mut self, _at: usize, args: &[usize]) -> Result<Id> {
-        let mark = self.opened();
-        let (f, rev) = (self.lambda(args[0])?, self.lambda(args[1])?);
-        let (x, dx, dr) = (self.bound(args[2])?, self.bound(args[3])?, self.bound(args[4])?);
-        let moved = self.add_tangent(x, dx);
-        let after = self.apply(&f, moved)?;
-        let after = self.bind(after);
-        let here = self.now(x);
-        let before = self.apply(&f, here)?;
-        let before = self.bind(before);
-        self.linear_only(args[0], self.terms.ty(after.id))?;
-        let (a, b) = (self.now(after), self.now(before));
-        let change = self.op(Op::Sub, &[a, b]);
-        let change = self.bind(change);
-        let (x, r) = (self.now(x), self.now(dr));
-        let packed = self.terms.put(Head::Tuple, [x, r]);
-        let back = self.apply(&rev, packed)?;
-        let back = self.bind(back);
-        for (v, w, at) in [(change, dr, args[4]), (dx, back, args[1])] {
-            if self.terms.ty(v.id) != self.terms.ty(w.id) {
-                let label = format!("expected {}, found {}", self.terms.ty(v.id), self.terms.ty(w.id));
-                return Err(self.error(at, "type mismatch", &label));
-            }
-        }
-        let left = self.dot(change, dr);
-        let left = self.bind(left);
-        let right = self.dot(dx, back);
-        let right = self.bind(right);
-        let (l, r) = (self.now(left), self.now(right));
-        let gap = self.op(Op::Sub, &[l, r]);
-        let sizes = [self.op(Op::Abs, &[gap]), self.op(Op::Abs, &[l]), self.op(Op::Abs, &[r])];
-        let total = self.op(Op::Add, &sizes[1..]);
-        let id = self.op(Op::Div, &[sizes[0], total]);
-        Ok(self.close(mark, id))
     }
 }

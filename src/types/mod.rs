@@ -5,12 +5,19 @@
 
 mod array;
 mod call;
+mod check;
 mod declare;
 mod expr;
+mod foreign;
+mod hints;
 mod lambda;
 mod linear;
+mod named;
+mod outside;
 pub mod scope;
 pub mod shape;
+pub mod sizes;
+mod sparse;
 #[expect(clippy::module_inception, reason = "the reader of types")]
 mod types;
 pub mod verify;
@@ -22,7 +29,7 @@ use crate::ir::names::Numbers;
 use crate::ir::read::Tree;
 use crate::ir::{Def, Fun, Id, Param, Program, Terms, Ty, read};
 use indexmap::IndexMap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use scope::{Meaning, Pending};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -34,17 +41,35 @@ pub const MAX_NESTING: usize = 200;
 /// The state of reading one text.
 pub struct Elab<'a> {
     tree: &'a Tree,
+    /// The text, for hints that say how something is spelled.
+    text: &'a str,
     terms: Terms,
     defs: IndexMap<Fun, Def>,
     by_name: FxHashMap<String, Vec<Fun>>,
     scope: Vec<Ty>,
     names: FxHashMap<String, SmallVec<[Meaning; 1]>>,
+    /// The names in scope in the order in which they came.
+    named: Vec<String>,
     numbers: Numbers,
     /// How deep the type or structured name that is being read is nested.
     nested: usize,
     pending: Vec<Pending>,
     /// Whether type variables are allowed: in rules.
     generic: bool,
+    /// Types of functions and linear maps: where they may stand, and whether one did.
+    foreign: outside::Foreign,
+    /// Functions from outside that take functions, by where those stand among the arguments.
+    higher: FxHashMap<Fun, outside::Functions>,
+    /// Names of functions that are never called, and what they are about: linear maps, functions as values.
+    linear: FxHashMap<String, &'static str>,
+    /// What is wrong so far.
+    errors: Vec<Diagnostic>,
+    /// Functions whose declarations have errors: nothing is said of their calls.
+    doubtful: FxHashSet<String>,
+    /// What nodes need of sizes because of the form that made them.
+    fits: sizes::Fits,
+    /// Unknown names of this definition that have been reported.
+    missed: FxHashSet<String>,
 }
 
 /// Reads and checks a program.
@@ -52,20 +77,19 @@ pub struct Elab<'a> {
 /// # Errors
 /// Everything that is wrong with the text, with its place.
 pub fn program(source: &Arc<Source>) -> Result<Program> {
-    let tree = read::read(&source.text).map_err(|d| d.within(source))?;
-    tree_program(&tree, source)
-}
-
-/// Checks a program that has been read.
-///
-/// # Errors
-/// As [`program`].
-pub fn tree_program(tree: &Tree, source: &Arc<Source>) -> Result<Program> {
-    let mut elab = Elab::new(tree);
+    let (tree, errors) = read::recover(&source.text);
+    let mut elab = Elab::new(&tree, source);
+    elab.errors = errors;
     for at in &tree.top {
-        elab.declaration(*at).map_err(|d| d.within(source))?;
+        match tree.broken.contains(at) {
+            true => elab.broken(*at),
+            false => elab.top(*at),
+        }
     }
-    Ok(Program { terms: elab.terms, defs: elab.defs, source: source.clone() })
+    match Diagnostic::all(elab.errors) {
+        None => Ok(Program { terms: elab.terms, defs: elab.defs, source: source.clone() }),
+        Some(d) => Err(d.within(source)),
+    }
 }
 
 /// Two sides of a rule as typed terms over the metavariables as parameters. A metavariable that
@@ -87,24 +111,36 @@ pub struct RuleSides {
 /// # Errors
 /// As [`program`]; also where the sides have different types.
 pub fn rule(tree: &Tree, source: &Arc<Source>, params: usize, sides: (usize, usize)) -> Result<RuleSides> {
-    let mut elab = Elab::new(tree);
+    let mut elab = Elab::new(tree, source);
     elab.generic = true;
-    elab.rule(params, sides).map_err(|d| d.within(source))
+    elab.rule(params, sides).map_err(|d| {
+        elab.errors.push((*d).clone());
+        Diagnostic::all(elab.errors).unwrap_or(d).within(source)
+    })
 }
 
 impl<'a> Elab<'a> {
-    fn new(tree: &'a Tree) -> Elab<'a> {
+    fn new(tree: &'a Tree, source: &'a Source) -> Elab<'a> {
         Elab {
             tree,
+            text: &source.text,
             terms: Terms::default(),
             defs: IndexMap::default(),
             by_name: FxHashMap::default(),
             scope: vec![],
             names: FxHashMap::default(),
+            named: vec![],
             numbers: Numbers::default(),
             nested: 0,
             pending: vec![],
             generic: false,
+            foreign: outside::Foreign::default(),
+            higher: FxHashMap::default(),
+            linear: FxHashMap::default(),
+            errors: vec![],
+            doubtful: FxHashSet::default(),
+            fits: sizes::Fits::default(),
+            missed: FxHashSet::default(),
         }
     }
 
@@ -117,6 +153,29 @@ impl<'a> Elab<'a> {
         let out = read(self);
         self.nested -= 1;
         out
+    }
+
+    /// Reads each of several forms that do not depend on each other: an error in one does not hide
+    /// those in the next.
+    fn each<T>(&mut self, places: &[usize], mut read: impl FnMut(&mut Self, usize) -> Result<T>) -> Result<Vec<T>> {
+        let found = self.errors.len();
+        let mut out = Vec::with_capacity(places.len());
+        let mut wrong = false;
+        for at in places {
+            match self.attempt(|e| read(e, *at)) {
+                Ok(v) => out.push(v),
+                Err(d) => {
+                    wrong = true;
+                    self.errors.push(*d);
+                }
+            }
+        }
+        match (wrong, self.errors.len() - found) {
+            (false, _) => Ok(out),
+            // The only error may still be told apart by whoever asked.
+            (true, 1) => Err(self.errors.pop().map_or_else(Diagnostic::consequence, Box::new)),
+            (true, _) => Err(Diagnostic::consequence()),
+        }
     }
 
     fn too_deep(&self, at: usize) -> Box<Diagnostic> {

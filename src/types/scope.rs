@@ -1,9 +1,11 @@
 //! Names in scope, and lets that a form opens on the way to its result.
 //!
 //! A term is right at one depth only. A [`Val`] remembers the depth it was made at, and
-//! [`Elab::now`] moves it to where it is used.
+//! [`Elab::now`] moves it to where it is used. What an error leaves behind is undone by
+//! [`Elab::attempt`].
 
 use super::Elab;
+use crate::diag::{Diagnostic, Result};
 use crate::ir::names::Numbers;
 use crate::ir::{Head, Id, Lit, Op, Ty, names};
 use smallvec::smallvec;
@@ -17,6 +19,16 @@ pub enum Meaning {
     Size(usize, usize),
     /// A tuple whose parts are the variables at these levels.
     Parts(Vec<usize>),
+    /// Nothing: its value has an error.
+    Unknown,
+}
+
+/// How much there is in scope.
+pub struct Mark {
+    variables: usize,
+    lets: usize,
+    names: usize,
+    nested: usize,
 }
 
 /// A term with the depth at which it was made.
@@ -48,37 +60,66 @@ impl Elab<'_> {
     }
 
     /// The term that a name stands for.
-    pub fn meaning(&mut self, name: &str) -> Option<Id> {
-        match self.names.get(name)?.last()?.clone() {
-            Meaning::Level(l) => Some(self.level(l)),
+    pub fn meaning(&mut self, name: &str) -> Option<Result<Id>> {
+        Some(Ok(match self.names.get(name)?.last()?.clone() {
+            Meaning::Level(l) => self.level(l),
             Meaning::Size(l, axis) => {
                 let of = self.level(l);
-                Some(self.terms.put(Head::Size(axis), [of]))
+                self.terms.put(Head::Size(axis), [of])
             }
             Meaning::Parts(levels) => {
                 let parts: Vec<Id> = levels.into_iter().map(|l| self.level(l)).collect();
-                Some(self.terms.put(Head::Tuple, parts))
+                self.terms.put(Head::Tuple, parts)
             }
-        }
+            Meaning::Unknown => return Some(Err(Diagnostic::consequence())),
+        }))
     }
 
     /// Brings a name into scope.
     pub fn define(&mut self, name: &str, meaning: Meaning) {
+        self.named.push(name.to_string());
         match self.names.get_mut(name) {
             Some(stack) => stack.push(meaning),
             None => drop(self.names.insert(name.to_string(), smallvec![meaning])),
         }
     }
 
-    /// Takes a name out of scope.
-    pub fn forget(&mut self, name: &str) {
-        if let Some(stack) = self.names.get_mut(name) {
-            stack.pop();
-            if stack.is_empty() {
-                self.names.remove(name);
-                self.numbers.left(name);
+    /// Takes the names out of scope that came after `mark`.
+    pub fn forget(&mut self, mark: &Mark) {
+        while self.named.len() > mark.names {
+            let Some(name) = self.named.pop() else { return };
+            if let Some(stack) = self.names.get_mut(&name) {
+                stack.pop();
+                if stack.is_empty() {
+                    self.names.remove(&name);
+                    self.numbers.left(&name);
+                }
             }
         }
+    }
+
+    /// What is in scope now.
+    pub fn mark(&self) -> Mark {
+        let (variables, lets, names) = (self.scope.len(), self.pending.len(), self.named.len());
+        Mark { variables, lets, names, nested: self.nested }
+    }
+
+    /// Takes everything out of scope that came after `mark`.
+    pub fn restore(&mut self, mark: &Mark) {
+        self.forget(mark);
+        self.scope.truncate(mark.variables);
+        self.pending.truncate(mark.lets);
+        self.nested = mark.nested;
+    }
+
+    /// Reads something; where that fails, the scope is as before.
+    pub fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let mark = self.mark();
+        let out = read(self);
+        if out.is_err() {
+            self.restore(&mark);
+        }
+        out
     }
 
     /// A term just made, with its depth.

@@ -1,6 +1,8 @@
 //! The sizes of a tensor as terms, without making the tensor where that can be helped.
 
-use crate::ir::{Head, Id, Monoid, Op, Terms, deep};
+use crate::ir::{Head, Id, Monoid, Op, Program, Terms, Ty, deep};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// One term for each axis of `id`'s type, nested tensors included, in `id`'s own context.
 /// Every term is right wherever `id` has a value, but for axes inside an empty tensor.
@@ -104,5 +106,30 @@ pub fn empty_sum(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
         }
         _ => return None,
     };
-    (!dims.is_empty()).then_some(dims)
+    (!dims.is_empty() && is_plain(terms.ty(id))).then_some(dims)
+}
+
+/// Whether the axes of a tensor type are all that its zeros depend on: tuples in it hold no tensors.
+fn is_plain(ty: Ty) -> bool {
+    match ty.as_tensor() {
+        Some((_, elem)) => is_plain(elem),
+        None => !ty.has_tensor(),
+    }
+}
+
+/// The terms of a program with those of [`empty_sum`], for every sum that has them.
+pub fn empty_sums(program: &Program) -> (Cow<'_, Terms>, FxHashMap<Id, Vec<Id>>) {
+    let (mut terms, mut found) = (Cow::Borrowed(&program.terms), FxHashMap::default());
+    for body in program.defs.values().filter_map(|d| d.term()) {
+        for id in program.terms.reachable(body) {
+            let sums = matches!(terms.head(id), Head::Reduce(Monoid::Add, _) | Head::Sum);
+            if sums
+                && terms.ty(id).has_tensor()
+                && let Some(dims) = empty_sum(terms.to_mut(), id)
+            {
+                found.insert(id, dims);
+            }
+        }
+    }
+    (terms, found)
 }

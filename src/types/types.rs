@@ -3,7 +3,7 @@
 use super::Elab;
 use crate::diag::Result;
 use crate::ir::read::{Atom, Form};
-use crate::ir::{Param, Range, Scalar, Ty, TyKind};
+use crate::ir::{Lit, Param, Range, Scalar, Ty, TyKind};
 
 /// Names of types that take arguments.
 const CONSTRUCTORS: [&str; 5] = ["Tuple", "Vec", "Tensor", "Lam", "LM"];
@@ -55,7 +55,7 @@ impl Elab<'_> {
             }
             "Tensor" => {
                 let rank = words.get(1).map(|w| (&self.tree.at(*w).form, *w));
-                let Some((Form::Atom(Atom::Int(rank @ 1..=8)), _)) = rank else {
+                let Some((Form::Atom(Atom::Number(Lit::Int(Scalar::I64, rank @ 1..=8))), _)) = rank else {
                     let at = rank.map_or(at, |(_, w)| w);
                     return Err(self.error(at, "expected the rank of a tensor", "a number from 1 to 8"));
                 };
@@ -63,8 +63,22 @@ impl Elab<'_> {
                 let (elem, used) = self.nest(first, |e| e.ty_words(&words[2..], at))?;
                 Ok((Ty::tensor(rank, elem), used + 2))
             }
+            "LM" | "Lam" if self.foreign.allowed => {
+                let parts = self.nest(first, |e| words[1..].iter().map(|w| e.ty(*w)).collect::<Result<Vec<_>>>())?;
+                if parts.len() != 2 {
+                    let label = format!("expected 2 types after `{name}`, found {}", parts.len());
+                    return Err(self.error(at, "expected the type of a function", &label));
+                }
+                let functions = name == "Lam" && self.foreign.met.is_none();
+                self.foreign.met = Some(if functions { "functions as values" } else { "linear maps" });
+                Ok((Ty::tuple(parts), words.len()))
+            }
             "LM" => Err(self.error(first, "linear map types (`LM`) are not supported", "here")),
-            "Lam" => Err(self.error(first, "a function type may stand only at a parameter of a rule", "here")),
+            "Lam" => Err(self.error(
+                first,
+                "a function type may stand only at a parameter of an `edef` or of a rule",
+                "here",
+            )),
             "Any" => Err(self.error(first, "`Any` is no type here", "name the type")),
             _ if name.starts_with('?') && self.generic => match Range::of(name) {
                 Some(range) => Ok((Ty::new(TyKind::Var(range, crate::ir::lit::intern(name))), 1)),
@@ -76,28 +90,18 @@ impl Elab<'_> {
             },
             _ => {
                 let known = Scalar::NAMES.iter().map(|(_, n)| *n).chain(CONSTRUCTORS).chain(["String"]);
-                let hint = crate::diag::nearest(name, known);
+                let hint = super::foreign::ty(name).or_else(|| crate::diag::nearest(name, known));
                 Err(self.error(first, &format!("unknown type `{name}`"), "here").hint(hint))
             }
         }
     }
 
     /// Whether the form is one type rather than a list of types.
-    fn is_one_type(&self, at: usize) -> bool {
+    pub(super) fn is_one_type(&self, at: usize) -> bool {
         match self.tree.list(at) {
             Some(kids) => kids.first().and_then(|k| self.tree.name(*k)).is_some_and(|n| CONSTRUCTORS.contains(&n)),
             None => true,
         }
-    }
-
-    /// The parameter types of an `edef`: one type, or a list.
-    pub fn edef_params(&mut self, at: usize) -> Result<Vec<Ty>> {
-        if !self.is_one_type(at) {
-            let kids = self.tree.list(at).unwrap_or_default().to_vec();
-            return kids.into_iter().map(|k| self.ty(k)).collect();
-        }
-        let ty = self.ty(at)?;
-        Ok(ty.as_tuple().map_or_else(|| vec![ty], |parts| parts.to_vec()))
     }
 
     /// A parameter list: `()`, `(x : T)`, `((x : T) …)`.
@@ -108,7 +112,7 @@ impl Elab<'_> {
         let kids = kids.to_vec();
         let single = kids.get(1).and_then(|k| self.tree.name(*k)) == Some(":");
         let each = if single { vec![at] } else { kids };
-        let params = each.iter().map(|k| self.param(*k)).collect::<Result<Vec<_>>>()?;
+        let params = self.each(&each, Self::param)?;
         for (k, p) in params.iter().enumerate() {
             if params[..k].iter().any(|q| q.name == p.name) {
                 return Err(self.error(each[k], &format!("two parameters are called `{}`", p.name), "again here"));

@@ -15,7 +15,7 @@ use daedal::rewrite::egraph::optimize::{Settings, imported};
 use daedal::rewrite::egraph::pattern::Compiled;
 use daedal::rewrite::egraph::saturate::{Limits, saturate};
 use daedal::rewrite::egraph::trial::Trials;
-use daedal::rewrite::inline::{Flat, flatten, recursive};
+use daedal::rewrite::inline::{Flat, MAX_FLAT, flatten, recursive};
 use daedal::rules::Level;
 use egg::Id;
 use rand::rngs::StdRng;
@@ -32,9 +32,9 @@ pub fn frame() -> Program {
 pub fn saturated(program: &Program, def: &Def, rules: &[Compiled<'_>], nodes: usize) -> Option<(Graph, Id)> {
     let calls = recursive(program);
     let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-    let flat = |terms: &_, id| flatten(program, &calls, terms, id, &params);
+    let flat = |terms: &_, id| flatten(program, &calls, (terms, id), &params, MAX_FLAT);
     let start = flat(&program.terms, def.term()?).filter(|_| !calls.contains(&def.fun))?;
-    let limits = Limits { nodes, rounds: 30, matches: 500 };
+    let limits = Limits { nodes, rounds: 30, matches: 500, forget: true };
     let (mut g, root) = imported(def, &settings(rules, limits, &flat), &start, None);
     saturate(&mut g, rules, &limits, &|| false);
     let root = g.find(root);
@@ -67,8 +67,8 @@ pub fn random(program: &Program, seed: u64) -> (Graph, Id) {
     let def = &program.named("main")[0];
     let calls = recursive(program);
     let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-    let flat = |terms: &_, id| flatten(program, &calls, terms, id, &params);
-    let limits = Limits { nodes: 100, rounds: 1, matches: 1 };
+    let flat = |terms: &_, id| flatten(program, &calls, (terms, id), &params, MAX_FLAT);
+    let limits = Limits { nodes: 100, rounds: 1, matches: 1, forget: true };
     let start = flat(&program.terms, def.term().unwrap()).unwrap();
     let (g, root) = imported(def, &settings(&[], limits, &flat), &start, None);
     Maker { g, rng: StdRng::seed_from_u64(seed), pool: vec![] }.make(root)

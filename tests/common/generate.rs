@@ -24,6 +24,13 @@ pub struct Knobs {
     pub failing: bool,
     /// Local names are all distinct, and spelled in another way: the same program up to renaming.
     pub renamed: bool,
+    /// Numbers of all types occur, and casts between them. Those round and wrap, so that differences say nothing
+    /// of derivatives.
+    pub casts: bool,
+    /// Corners are looked for: sizes that are computed, 0 or (where failures may occur) below it, sums of vectors,
+    /// states that are tuples, triangles, arms that fail. Derivatives are wrong in some of them: of an empty tensor
+    /// that is bound no inner sizes are known, and what only an arm or loop that is not taken computes may fail.
+    pub corners: bool,
 }
 
 /// A program and a call of it.
@@ -41,6 +48,8 @@ enum T {
     I,
     B,
     V,
+    /// A number of few bits.
+    N(&'static str),
     P(Vec<T>),
 }
 
@@ -53,6 +62,7 @@ impl T {
             I => "Integer".into(),
             B => "Bool".into(),
             V => "(Vec Float)".into(),
+            N(name) => (*name).into(),
             P(parts) => format!("(Tuple{})", parts.iter().map(|p| " ".to_string() + &p.text()).collect::<String>()),
         }
     }
@@ -67,9 +77,15 @@ struct Name {
     plain: String,
     unique: usize,
     ty: T,
-    /// The vector over whose indices this variable runs.
+    /// The vector over whose indices this variable runs; [`NONE`] where it counts something else.
     over: Option<usize>,
 }
+
+/// The vector of indices that are those of none.
+const NONE: usize = 0;
+
+/// The types of few bits.
+const SMALL: [&str; 7] = ["Float32", "Int32", "Int16", "Int8", "UInt8", "UInt16", "UInt32"];
 
 /// What a binder binds: a type, and the vector over whose indices it runs.
 type Bound<'a> = (&'a T, Option<usize>);
@@ -105,6 +121,9 @@ pub fn program(seed: u64, knobs: &Knobs) -> Generated {
 
 impl Maker {
     fn ty(&mut self, depth: usize) -> T {
+        if self.knobs.casts && self.rng.random_bool(0.1) {
+            return N(self.small());
+        }
         match self.rng.random_range(0..if depth == 0 { 9 } else { 11 }) {
             0..4 => F,
             4..6 => I,
@@ -118,7 +137,9 @@ impl Maker {
         let list = |each: Vec<String>| format!("[{}]", each.join(","));
         match ty {
             F => self.float(),
-            I => self.rng.random_range(-2..6).to_string(),
+            I => self.integer(),
+            N("Float32") => format!("{:?}", f64::from(self.rng.random_range(-16..=16)) / 8.0),
+            N(name) => self.rng.random_range(if name.starts_with('U') { 0 } else { -3 }..9).to_string(),
             B => self.rng.random_bool(0.5).to_string(),
             V => {
                 let n = size.unwrap_or_else(|| self.rng.random_range(0..=4));
@@ -127,6 +148,16 @@ impl Maker {
             // Sizes in tuples are not named, so they are free.
             P(parts) => list(parts.iter().map(|p| self.json(p, None)).collect()),
         }
+    }
+
+    fn small(&mut self) -> &'static str {
+        SMALL[self.rng.random_range(0..SMALL.len())]
+    }
+
+    /// Around 0 more often than not: sizes of nothing and of less are where programs go wrong.
+    fn integer(&mut self) -> String {
+        let few = self.knobs.corners && self.rng.random_bool(0.5);
+        if few { self.rng.random_range(-1..2).to_string() } else { self.rng.random_range(-2..6).to_string() }
     }
 
     fn float(&mut self) -> String {
@@ -212,7 +243,11 @@ impl Maker {
             0..2 => return self.leaf(ty),
             2..4 => return self.binding(ty, fuel),
             4 => {
-                let (c, t, e) = (self.expr(&B, fuel / 3), self.expr(ty, fuel / 3), self.expr(ty, fuel / 3));
+                let (c, mut t, mut e) = (self.expr(&B, fuel / 3), self.expr(ty, fuel / 3), self.expr(ty, fuel / 3));
+                if self.knobs.failing && self.knobs.corners && self.rng.random_bool(0.06) {
+                    let failing = self.failure(ty);
+                    *(if self.rng.random_bool(0.5) { &mut t } else { &mut e }) = failing;
+                }
                 return format!("(if {c} {t} {e})");
             }
             5 => {
@@ -236,6 +271,15 @@ impl Maker {
             I => self.int_expr(fuel),
             B => self.bool_expr(fuel),
             V => self.vec_expr(fuel),
+            N(name) => self.small_expr(name, fuel),
+            // The state of a fold keeps its shape, which only numbers are sure to do.
+            P(_) if self.knobs.corners
+                && (self.knobs.failing || !ty.text().contains("Vec"))
+                && self.loops < 3
+                && self.rng.random_bool(0.4) =>
+            {
+                self.folded(ty, fuel)
+            }
             P(parts) => {
                 let made: Vec<String> = parts.iter().map(|p| self.expr(p, fuel / parts.len())).collect();
                 format!("(tuple {})", made.join(" "))
@@ -251,7 +295,8 @@ impl Maker {
         }
         match ty {
             F => self.float(),
-            I => self.rng.random_range(-2..6).to_string(),
+            I => self.integer(),
+            N(name) => format!("(cast {name} {})", self.integer()),
             B => self.rng.random_bool(0.5).to_string(),
             V => {
                 let each: Vec<String> = (0..self.rng.random_range(1..=3)).map(|_| self.leaf(&F)).collect();
@@ -288,8 +333,44 @@ impl Maker {
         out
     }
 
+    /// What fails, with the type of something.
+    fn failure(&mut self, ty: &T) -> String {
+        let e = self.leaf(ty);
+        match self.rng.random_range(0..4) {
+            0 => format!("(assert false {e})"),
+            1 => format!("(get$2$2 (tuple (div {} 0) {e}))", self.leaf(&I)),
+            2 => format!("(get$2$2 (tuple (index {} (Vec_init {})) {e}))", self.rng.random_range(1..3), self.leaf(&F)),
+            _ => format!("(get$2$2 (tuple (sum (constVec -1 {})) {e}))", self.leaf(&F)),
+        }
+    }
+
     /// A size that is small, and negative only where failures may occur; and the vector that has it.
     fn size(&mut self, fuel: usize) -> (String, Option<usize>) {
+        if !self.knobs.corners {
+            return self.plain_size(fuel);
+        }
+        let vector = self.pick(|n| n.ty == V);
+        let counter = self.pick(|n| n.over.is_some());
+        let size = match (self.rng.random_range(0..24), vector, counter) {
+            (0..3 | 12..18 | 20..24, Some(v), _) => return (format!("(size {})", v.shown), Some(v.unique)),
+            (3 | 19, Some(v), _) if self.knobs.failing => {
+                format!("(sub (size {}) {})", v.shown, self.rng.random_range(1..3))
+            }
+            (3, Some(v), _) => format!("(max 0 (sub (size {}) 1))", v.shown),
+            // Triangles: as many rounds as the loop around has had.
+            (4, _, Some(i)) => i.shown,
+            (5, _, Some(i)) => format!("(add {} 1)", i.shown),
+            (6, _, Some(i)) if self.knobs.failing => format!("(sub 1 {})", i.shown),
+            (7, _, _) if self.knobs.failing => format!("(mod {} 4)", self.expr(&I, fuel)),
+            (8, _, _) if self.knobs.failing => format!("(div 3 {})", self.expr(&I, fuel)),
+            (9, _, _) => format!("(min 3 (max 0 {}))", self.expr(&I, fuel)),
+            (10 | 18, _, _) if self.knobs.failing => self.rng.random_range(-1..2).to_string(),
+            _ => self.rng.random_range(0..4).to_string(),
+        };
+        (size, None)
+    }
+
+    fn plain_size(&mut self, fuel: usize) -> (String, Option<usize>) {
         match self.rng.random_range(0..6) {
             0..3 => {
                 if let Some(v) = self.pick(|n| n.ty == V) {
@@ -305,7 +386,7 @@ impl Maker {
 
     fn looped(&mut self, form: &str, elem: &T, fuel: usize) -> String {
         let (size, over) = self.size(fuel / 4);
-        let (names, body) = self.repeated(&[(&I, over)], elem, fuel * 3 / 4);
+        let (names, body) = self.repeated(&[(&I, over.or(Some(NONE)))], elem, fuel * 3 / 4);
         format!("({form} {size} (lam ({} : Integer) {body}))", names[0])
     }
 

@@ -3,6 +3,7 @@
 //! A reader of its own, shapes of its own, and the table of `rlo/costs.py` written down again. It
 //! must not use any part of the crate: that is what it checks.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 /// A form: an atom, or forms in brackets.
@@ -126,7 +127,7 @@ struct Function {
 /// # Panics
 /// If the text is none that daedal prints.
 pub fn costs(text: &str) -> Vec<(String, f64)> {
-    let mut costing = Costing { functions: BTreeMap::new() };
+    let mut costing = Costing { functions: BTreeMap::new(), sizes: RefCell::default(), loops: Cell::new(0) };
     let mut out = vec![];
     for form in read(text) {
         let List(parts) = &form else { panic!("no declaration: {form:?}") };
@@ -139,6 +140,9 @@ pub fn costs(text: &str) -> Vec<(String, f64)> {
                 shapes.push(shape);
             }
             let (cost, _) = costing.cost(body, &mut scope);
+            // A name of a size is one value of the definition, wherever it is used.
+            let sizes = costing.sizes.take();
+            let cost = cost + sizes.values().map(|uses| if *uses == 1 { 1.0 } else { 1.1 }).sum::<f64>();
             let function = Function { params: shapes, ret: Shape::of(ret), cost };
             costing.functions.entry(name.clone()).or_default().push(function);
             out.push((name, cost));
@@ -166,11 +170,14 @@ fn parameters(form: &Form) -> Vec<(String, Shape, Vec<String>)> {
 
 struct Costing {
     functions: BTreeMap<String, Vec<Function>>,
+    /// How often names of sizes are used, twice in a loop.
+    sizes: RefCell<BTreeMap<String, usize>>,
+    loops: Cell<usize>,
 }
 
 impl Costing {
     fn cost(&self, form: &Form, scope: &mut Scope) -> (f64, Shape) {
-        let List(list) = form else { return atom(word(form), scope) };
+        let List(list) = form else { return self.atom(word(form), scope) };
         let (name, args) = (word(&list[0]), &list[1..]);
         match (name, args) {
             ("let", [bindings, body]) => self.bindings(bindings, body, scope),
@@ -203,8 +210,6 @@ impl Costing {
                 let Parts(pair) = &shape else { panic!("no pair: {shape:?}") };
                 (2.0 + SIZE * shape.scalars() + a + b + SIZE * c, Tensor(rank, Box::new(pair[1].clone())))
             }
-            // There is no other way to write a literal of such a type.
-            ("cast", [_, Atom(value)]) if is_number(value) => (0.0, One),
             ("cast", [_, value]) => (1.0 + self.cost(value, scope).0, One),
             _ => {
                 let (costs, shapes): (Vec<f64>, Vec<Shape>) = args.iter().map(|a| self.cost(a, scope)).unzip();
@@ -279,9 +284,19 @@ impl Costing {
         for (name, shape, _) in parameters(&parts[1]) {
             scope.push((name, Meaning::Value(shape)));
         }
+        self.loops.set(self.loops.get() + 1);
         let out = self.cost(&parts[2], scope);
+        self.loops.set(self.loops.get() - 1);
         scope.truncate(depth);
         out
+    }
+
+    fn atom(&self, name: &str, scope: &Scope) -> (f64, Shape) {
+        let known = scope.iter().rev().find(|(n, _)| n == name);
+        if let Some((_, Meaning::Size)) = known {
+            *self.sizes.borrow_mut().entry(name.to_string()).or_default() += if self.loops.get() > 0 { 2 } else { 1 };
+        }
+        atom(name, known.map(|(_, meaning)| meaning))
     }
 
     fn looped(&self, name: &str, size: &Form, lambda: &Form, scope: &mut Scope) -> (f64, Shape) {
@@ -298,10 +313,10 @@ impl Costing {
     }
 }
 
-fn atom(name: &str, scope: &Scope) -> (f64, Shape) {
-    match scope.iter().rev().find(|(n, _)| n == name) {
-        Some((_, Meaning::Value(shape))) => (0.0, shape.clone()),
-        Some((_, Meaning::Size)) => (1.0, One),
+fn atom(name: &str, known: Option<&Meaning>) -> (f64, Shape) {
+    match known {
+        Some(Meaning::Value(shape)) => (0.0, shape.clone()),
+        Some(Meaning::Size) => (0.0, One),
         None => {
             assert!(
                 is_number(name) || name.starts_with('"') || name == "true" || name == "false",
@@ -329,8 +344,9 @@ fn operation(name: &str) -> f64 {
     match name {
         "pi" => 0.0,
         "add" | "sub" | "neg" | "abs" | "min" | "max" | "lt" | "gt" | "lte" | "gte" | "eq" | "ne" | "and" | "or"
-        | "not" | "select" | "floor" | "ceil" | "to_float" | "bool_to_float" | "truncate" | "$ranhashdoub" => 1.0,
-        "mul" | "div" | "mod" | "sqrt" => 2.0,
+        | "not" | "bitand" | "bitor" | "bitxor" | "bitnot" | "shl" | "shr" | "select" | "floor" | "ceil"
+        | "to_float" | "bool_to_float" | "truncate" | "$ranhashdoub" => 1.0,
+        "mul" | "div" | "mod" | "floordiv" | "floormod" | "sqrt" | "fma" => 2.0,
         "exp" | "log" | "sin" | "cos" | "tan" | "tanh" | "sinh" | "cosh" | "asin" | "acos" | "atan" | "erf"
         | "lgamma" | "pow" | "atan2" => 4.0,
         _ => panic!("no operation `{name}`"),

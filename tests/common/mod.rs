@@ -6,6 +6,7 @@
 pub mod egraphs;
 pub mod generate;
 pub mod knossos;
+pub mod native;
 pub mod random;
 pub mod sharing;
 

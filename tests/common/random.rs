@@ -4,15 +4,27 @@
 use super::generate::{self, Knobs};
 use super::{agree, arguments, knossos, read};
 use daedal::cost::Model;
-use daedal::derive::record::{self, Header};
-use daedal::derive::replay::replay;
+use daedal::derive::record;
 use daedal::diag::Source;
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Def, Program, print};
-use daedal::pipeline::{Options, Outcome, optimize_with};
+use daedal::pipeline::{Engine, Options, Outcome, optimize_with, replay};
+use daedal::rewrite::agent::Engine as Agent;
 use daedal::rewrite::egraph::pattern::Compiled;
 use daedal::rules::{Level, Library};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// All engines.
+pub const ENGINES: [Engine; 8] = [
+    Engine::Egraph,
+    Engine::Agent(Agent::Greedy),
+    Engine::Agent(Agent::Astar),
+    Engine::Agent(Agent::Mcts),
+    Engine::Auto,
+    Engine::Agent(Agent::Beam),
+    Engine::Agent(Agent::Mb2fbs),
+    Engine::Agent(Agent::Random),
+];
 
 fn finite(v: &Value) -> bool {
     match v {
@@ -96,6 +108,8 @@ pub struct Trial<'a> {
     pub float: Level,
     /// What programs look like.
     pub knobs: Knobs,
+    /// Which engines take turns.
+    pub engines: &'a [Engine],
     /// Whether results are derived, and the derivations replayed.
     pub derive: bool,
 }
@@ -121,8 +135,10 @@ impl Trial<'_> {
         let (float, made) = (self.float, generate::program(seed, &self.knobs));
         let before = read("random.ks", &made.text).map_err(|d| d.to_string())?;
         let cost = if seed.is_multiple_of(2) { Model::Knossos } else { Model::Analytic };
-        let options = Options { cost, float, max_nodes: 600, threads: 1, derive: self.derive, ..Options::standard() };
-        let of = |e: &str| format!("seed {seed} ({cost:?}, {float}): {e}\n{}", made.text);
+        let engine = self.engines[(seed / 2) as usize % self.engines.len()];
+        let base = Options { max_nodes: 600, budget: 150, depth: 12, threads: 1, seed, ..Options::standard() };
+        let options = Options { cost, float, engine, derive: self.derive, ..base };
+        let of = |e: &str| format!("seed {seed} ({cost:?}, {float}, {}): {e}\n{}", engine.name(), made.text);
         let after = catch_unwind(AssertUnwindSafe(|| optimize_with(&before, self.rules, &options)))
             .map_err(|_| of("the optimizer panics"))?
             .map_err(|d| of(&d.to_string()))?;
@@ -133,34 +149,27 @@ impl Trial<'_> {
         if cost == Model::Knossos {
             recosted(&before, &after.program, &after.rows).map_err(told)?;
         }
-        let steps = if self.derive { replayed(&before, &after, self.library, float).map_err(told)? } else { 0 };
+        let steps = if self.derive { replayed(&before, &after, self.library, &options).map_err(told)? } else { 0 };
         let cheaper = after.rows.iter().any(|r| r.cost_after < r.cost_before);
-        Ok(Checked { cheaper, steps, given_up: after.derivations.iter().filter(|d| !d.given_up.is_empty()).count() })
+        Ok(Checked { cheaper, steps, given_up: after.rows.iter().filter(|r| r.unproved.is_some()).count() })
     }
 }
 
-/// The record of an outcome, as text.
-pub fn record_text(program: &Program, outcome: &Outcome, library: &Library, level: Level) -> String {
-    let header = Header {
-        program: record::hash(&program.source.text),
-        level,
-        cost_model: "knossos".into(),
-        rules: record::hash_rules(library),
-        rule_files: vec![],
-    };
-    let all: Vec<_> = outcome.derivations.iter().map(|d| d.derivation.clone()).collect();
-    record::write(&header, &all)
-}
-
-/// Writes the derivations of an outcome, reads them and replays them; the number of steps.
+/// Writes the derivations of an outcome, reads them and replays them, costs included; the number of steps.
 ///
 /// # Errors
-/// A step that is refused, or a result that no derivation leads to.
-pub fn replayed(program: &Program, outcome: &Outcome, library: &Library, level: Level) -> Result<usize, String> {
-    let text = record_text(program, outcome, library, level);
+/// A step or a cost that is refused, or a result that no derivation leads to.
+pub fn replayed(
+    program: &Program,
+    outcome: &Outcome,
+    library: &Library,
+    options: &Options<'_>,
+) -> Result<usize, String> {
+    let text = replay::record(program, outcome, library, options);
     let of = |d: String| format!("{d}\n{text}");
     let record = record::read(&Source::new("steps.jsonl", text.clone())).map_err(|d| of(d.to_string()))?;
-    let verdicts = replay(program, &record, library, "steps.jsonl").map_err(|d| of(d.to_string()))?;
+    let verdicts =
+        replay::replayed(program, &record, library, "steps.jsonl", |_| true).map_err(|d| of(d.to_string()))?;
     if verdicts.len() != outcome.rows.len() {
         return Err(of(format!("{} of {} definitions are derived", verdicts.len(), outcome.rows.len())));
     }

@@ -1,10 +1,10 @@
 //! Suite `costs`: linear algebra under the published cost model, beside the best published costs.
 
-use super::Table;
-use crate::cli::optimize::show;
+use super::{Table, Watching};
+use crate::cli::optimize::tell;
 use crate::cost::Model;
 use crate::diag::{Diagnostic, Result, Source};
-use crate::pipeline::{self, Options};
+use crate::pipeline::{self, Options, Told};
 use crate::run;
 use crate::types;
 use serde_json::json;
@@ -45,8 +45,8 @@ struct Line {
 ///
 /// # Errors
 /// A bug, where a shipped program is wrong.
-pub fn table(terminal: bool) -> Result<Table> {
-    let lines = costs(terminal)?;
+pub fn table(watching: &Watching<'_>) -> Result<Table> {
+    let lines = costs(watching)?;
     let head = ["| function | definition | as written | best published | optimized |", "|---|---|---:|---:|---:|"];
     let row =
         |l: &Line| format!("| {} | `{}` | {:.1} | {:.1} | {:.1} |", l.what, l.def, l.before, l.published, l.after);
@@ -57,21 +57,29 @@ pub fn table(terminal: bool) -> Result<Table> {
     })
 }
 
-fn costs(terminal: bool) -> Result<Vec<Line>> {
+fn costs(watching: &Watching<'_>) -> Result<Vec<Line>> {
     let mut rows = vec![];
+    watching.line.all(PUBLISHED.len());
     for (name, text) in PROGRAMS {
         let program = types::program(&Source::new(name, text))?;
         let defs: Vec<String> =
             PUBLISHED.iter().filter(|(_, file, _, _)| *file == name).map(|(_, _, def, _)| def.to_string()).collect();
-        let progress = move |def: &str| show(terminal, def);
-        let options =
-            Options { defs, cost: Model::Knossos, progress: &progress, clock: &run::seconds, ..Options::standard() };
+        let progress = |told: Told<'_>| match told {
+            Told::All(_) => {}
+            Told::Begins(_) | Told::Ends(_) => tell(&watching.line, told),
+        };
+        let stop = |_| watching.interrupt.raised().then_some("interrupt");
+        let (cost, clock) = (Model::Knossos, &run::seconds);
+        let options = Options { defs, cost, progress: &progress, stop: &stop, clock, ..Options::standard() };
         rows.extend(pipeline::optimize(&program, &options)?.rows.into_iter().map(|row| (name, row)));
     }
+    // What was cut short is no row.
+    rows.retain(|(_, row)| row.stopped.is_none());
+    let known = |p: &(&str, &str, &str, f64)| rows.iter().any(|(name, row)| *name == p.1 && row.name == p.2);
     let line = |(what, file, def, published): (&'static str, &str, &'static str, f64)| {
         let found = rows.iter().find(|(name, row)| *name == file && row.name == def);
         let (_, row) = found.ok_or_else(|| Diagnostic::bug(format!("`{file}` does not define `{def}`")))?;
         Ok(Line { what, def, before: row.cost_before, published, after: row.cost_after })
     };
-    PUBLISHED.into_iter().map(line).collect()
+    PUBLISHED.into_iter().filter(|p| known(p) || !watching.interrupt.raised()).map(line).collect()
 }

@@ -7,10 +7,10 @@ mod costs;
 mod knossos;
 mod trees;
 
-use super::{World, optimize::show};
+use super::World;
 use crate::data::{self, Output};
 use crate::diag::{Diagnostic, Result};
-use crate::run;
+use crate::run::{self, Interrupt, Progress};
 use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,14 @@ pub struct Table {
     lines: Vec<String>,
     /// As objects.
     rows: Vec<Json>,
+}
+
+/// Who watches a suite: how far it is, and whether it is to end with what is finished.
+pub struct Watching<'a> {
+    /// How far it is.
+    line: Progress,
+    /// Whether it is to end.
+    interrupt: &'a Interrupt,
 }
 
 /// Rerun a published comparison; prints its table
@@ -77,20 +85,34 @@ impl Bench {
             return Err(Diagnostic::user(message).note("the suite `knossos` has"));
         }
         let from = run::seconds();
-        let table = match self.suite {
-            Suite::Costs => costs::table(world.terminal)?,
-            Suite::Mb2fbs => trees::table(world.terminal)?,
+        let watching = Watching { line: world.progress(self.json), interrupt: world.interrupt };
+        let table = world.interrupt.during(|| match self.suite {
+            Suite::Costs => costs::table(&watching),
+            Suite::Mb2fbs => trees::table(&watching),
             Suite::Knossos => {
                 let budget = self.budget.map(|n| n as usize);
                 let asked = knossos::Asked { experiments: self.experiments.clone(), seeds: self.seeds, budget };
-                knossos::table(&asked, &self.output, world.terminal)?
+                knossos::table(&asked, &self.output, &watching)
             }
-        };
-        show(world.terminal, "");
-        let seconds = run::seconds() - from;
-        if let Some(path) = &self.write {
+        });
+        drop(watching);
+        let (table, seconds) = (table?, run::seconds() - from);
+        let cut = world.interrupt.raised();
+        if let Some(path) = self.write.as_ref().filter(|_| !cut) {
             self.page(path, &table.lines)?;
         }
+        self.tell(&table, seconds, world)?;
+        if cut {
+            let d = Diagnostic::limit("interrupted: these are the rows that were finished");
+            return Err(match self.suite {
+                Suite::Costs | Suite::Mb2fbs => d,
+                Suite::Knossos => d.note("finished runs are kept, and the same command goes on behind them"),
+            });
+        }
+        Ok(())
+    }
+
+    fn tell(&self, table: &Table, seconds: f64, world: &mut World<'_>) -> Result<()> {
         if self.json {
             let object = json!({ "suite": self.suite.name(), "rows": table.rows, "seconds": seconds });
             return world.say(&object.to_string());

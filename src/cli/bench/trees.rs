@@ -1,8 +1,7 @@
 //! Suite `mb2fbs`: random trees searched with mixtures of pushing forward and onward, beside what a
 //! replication of the published study measured.
 
-use super::Table;
-use crate::cli::optimize::show;
+use super::{Table, Watching};
 use crate::diag::Result;
 use crate::search::synthetic::{PathCost, Tree};
 use crate::search::{Limits, Mb2fbs, mb2fbs};
@@ -54,7 +53,8 @@ fn measured(settings: &Mb2fbs, optima: &[f64]) -> (Mean, Mean) {
 ///
 /// # Errors
 /// None.
-pub fn table(terminal: bool) -> Result<Table> {
+pub fn table(watching: &Watching<'_>) -> Result<Table> {
+    watching.line.all(KNOWN.len());
     let optima: Vec<f64> = (0..TREES).into_par_iter().map(|seed| Tree::published(seed).optimum()).collect();
     let mut lines = vec![
         "| β2, β1 | accuracy | known | expansions | known | accuracy, controlled | known | expansions, controlled | known |".to_string(),
@@ -62,7 +62,10 @@ pub fn table(terminal: bool) -> Result<Table> {
     ];
     let mut rows = vec![];
     for (onward, forward, known) in KNOWN {
-        show(terminal, &format!("{onward}, {forward}"));
+        if watching.interrupt.raised() {
+            break;
+        }
+        watching.line.doing(&format!("{onward}, {forward}"));
         let depth = Tree::published(0).depth;
         let free = measured(&Mb2fbs::uncontrolled(forward, onward), &optima);
         let bound = measured(&Mb2fbs::controlled(forward, onward, depth), &optima);
@@ -80,6 +83,7 @@ pub fn table(terminal: bool) -> Result<Table> {
             "measured": cells.iter().map(object).collect::<Vec<_>>(),
             "known": known,
         }));
+        watching.line.done();
     }
     Ok(Table { lines, rows })
 }

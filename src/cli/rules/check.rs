@@ -1,7 +1,8 @@
 //! `daedal rules check`: each rule becomes a verdict, and what is wrong a program that shows it.
 
-use super::{library, mutated, only, proved, together};
+use super::{Chosen, mutated, proved, together};
 use crate::cli::World;
+use crate::cli::look::Ink;
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result};
 use crate::rules::Rule;
@@ -15,8 +16,11 @@ use std::path::PathBuf;
 /// Look for instances at which rules do not keep what they claim
 #[derive(Args, Debug)]
 pub struct Check {
-    /// Files of rules, beside the shipped ones
+    /// Files of rules; the shipped rules where there are none
     files: Vec<PathBuf>,
+    /// Check the shipped rules beside those of the files
+    #[arg(long)]
+    all: bool,
     /// Check these rules only
     #[arg(long, value_name = "NAME")]
     rule: Vec<String>,
@@ -29,10 +33,11 @@ pub struct Check {
     /// Print a line for each rule
     #[arg(long)]
     verbose: bool,
-    /// Check the rules together: saturate random programs, and compare what is found equal
+    /// Check the rules together, and with the shipped ones: saturate random programs that begin with their left
+    /// sides, and compare what is found equal
     #[arg(long)]
     set: bool,
-    /// Programs that `--set` saturates
+    /// Programs that `--set` saturates at each level, and more where a rule does not fire
     #[arg(long, value_name = "N", default_value_t = 200)]
     programs: u64,
     /// Change each rule in small ways, and count how many of the changed rules are found wrong
@@ -52,20 +57,32 @@ pub struct Check {
 impl Check {
     /// Carries it out.
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
-        let mut library = library(&self.files)?;
-        only(&mut library, &self.rule)?;
+        let chosen = Chosen::new(&self.files, self.all, &self.rule)?;
         let place = self.output.as_deref().map(Output::at).transpose()?;
         let effort = Effort::standard(self.seed).times(self.effort.max(1));
         if self.set {
-            return together::together(&library, self.seed, self.programs, self.json, world);
+            return together::together(&chosen, self.seed, self.programs, self.json, world);
         }
+        let library = chosen.alone();
         if self.mutate {
             return mutated::mutated(&library, &effort, self.json, world);
         }
         if self.prove {
             return proved::proved(&library, self.json, world);
         }
-        let verdicts: Vec<(&Rule, Verdict)> = library.rules.par_iter().map(|r| (r, check(r, &effort))).collect();
+        let line = world.progress(self.json);
+        line.all(library.rules.len());
+        let interrupt = world.interrupt;
+        let one = |rule: &Rule| {
+            line.doing(&rule.name);
+            let verdict = check(rule, &effort);
+            line.done();
+            verdict
+        };
+        let wanted = |rule| (!interrupt.raised()).then_some(rule);
+        let each = || library.rules.par_iter().filter_map(wanted).map(|rule| (rule, one(rule))).collect();
+        let verdicts: Vec<(&Rule, Verdict)> = interrupt.during(each);
+        line.clear();
         if let (Some(place), Some((rule, c))) =
             (&place, verdicts.iter().find_map(|(r, v)| Some((r, v.counterexample.as_ref()?))))
         {
@@ -75,7 +92,9 @@ impl Check {
             true => world.say(&json!({ "rules": verdicts.iter().map(object).collect::<Vec<_>>() }).to_string())?,
             false => self.tell(&verdicts, world)?,
         }
+        let (done, all) = (verdicts.len(), library.rules.len());
         match verdicts.iter().filter(|(_, v)| !v.passes()).count() {
+            0 if done < all => Err(Diagnostic::limit(format!("interrupted: {done} of {all} rules were checked"))),
             0 => Ok(()),
             1 => Err(Diagnostic::user("1 rule does not pass")),
             n => Err(Diagnostic::user(format!("{n} rules do not pass"))),
@@ -93,7 +112,8 @@ impl Check {
                 world.say(&line(rule, v))?;
             }
             if let Some(c) = &v.counterexample {
-                world.say(&format!("{} is wrong at level {}: {}", rule.name, c.level, c.wrong.words()))?;
+                let wrong = world.look.ink(Ink::Bad, "wrong");
+                world.say(&format!("{} is {wrong} at level {}: {}", rule.name, c.level, c.wrong.words()))?;
                 for (name, term) in filled(rule, &c.case.filling) {
                     world.say(&format!("  {name} = {term}"))?;
                 }
@@ -123,7 +143,7 @@ impl Check {
 /// A condition as it is written.
 fn condition(rule: &Rule, k: usize) -> String {
     let (condition, metas) = &rule.when[k];
-    let name = crate::rules::Condition::TABLE.iter().find(|(_, c, _)| c == condition).map_or("?", |(n, _, _)| n);
+    let name = condition.name();
     let each: Vec<&str> = metas.iter().map(|m| rule.meta_name(*m)).collect();
     format!("({name} {})", each.join(" "))
 }

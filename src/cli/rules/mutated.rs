@@ -2,7 +2,6 @@
 
 use super::proved::{Proof, proof};
 use crate::cli::World;
-use crate::cli::optimize::show;
 use crate::diag::{Diagnostic, Result};
 use crate::rules::Library;
 use crate::rules::check::mutate::{Mutant, mutants};
@@ -10,7 +9,6 @@ use crate::rules::check::{Effort, check};
 use crate::run::solver::installed;
 use rayon::prelude::*;
 use serde_json::json;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What became of a mutant.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,14 +32,16 @@ const LEAST: usize = 95;
 pub fn mutated(library: &Library, effort: &Effort, as_json: bool, world: &mut World<'_>) -> Result<()> {
     let all: Vec<Mutant> = library.rules.iter().flat_map(mutants).collect();
     let solver = installed();
-    let (done, terminal) = (AtomicUsize::new(0), world.terminal);
+    let line = world.progress(as_json);
+    line.all(all.len());
     let judged = |m: &Mutant| {
+        line.doing(&m.rule.name);
         let fate = fate(m, effort, solver);
-        show(terminal, &format!("{} of {} mutants", done.fetch_add(1, Ordering::Relaxed) + 1, all.len()));
+        line.done();
         fate
     };
     let fates: Vec<Fate> = all.par_iter().map(judged).collect();
-    show(terminal, "");
+    line.clear();
     let count = |fate: Fate| fates.iter().filter(|f| **f == fate).count();
     let (killed, missed, left) = (count(Fate::Killed), count(Fate::Missed), count(Fate::True));
     let (same, proved) = (count(Fate::Same), count(Fate::Proved));

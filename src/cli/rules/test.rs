@@ -2,26 +2,27 @@
 
 use super::library;
 use crate::cli::World;
-use crate::cli::optimize::show;
 use crate::data;
-use crate::diag::{Diagnostic, Result};
+use crate::diag::{Diagnostic, Result, Source};
 use crate::ir::Program;
 use crate::pipeline::{Options, optimize_with, prepare};
 use crate::rules::Level;
 use crate::types;
 use clap::Args;
+use include_dir::{Dir, include_dir};
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Show in which programs each rule fires
 #[derive(Args, Debug)]
 pub struct Test {
     /// Files of rules, beside the shipped ones
     files: Vec<PathBuf>,
-    /// Programs, or directories of them
-    #[arg(long, value_name = "PATH", default_value = "programs")]
+    /// Programs, or directories of them, instead of the test programs of daedal
+    #[arg(long, value_name = "PATH")]
     programs: Vec<PathBuf>,
     /// The greatest number of nodes that each search may make
     #[arg(long, value_name = "N", default_value_t = 1_000)]
@@ -34,6 +35,18 @@ pub struct Test {
     json: bool,
 }
 
+/// The test programs, which are part of the binary: rules are tried wherever it runs.
+static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/programs");
+
+/// The programs of a folder of the binary.
+fn corpus(dir: &Dir<'_>, out: &mut Vec<Arc<Source>>) {
+    dir.dirs().for_each(|d| corpus(d, out));
+    let programs = dir.files().filter(|f| f.path().extension().is_some_and(|e| e == "ks"));
+    out.extend(
+        programs.filter_map(|f| Some(Source::new(format!("programs/{}", f.path().display()), f.contents_utf8()?))),
+    );
+}
+
 /// Where a rule fired, and how often.
 type Places = Vec<(String, usize)>;
 
@@ -41,20 +54,29 @@ impl Test {
     /// Carries it out.
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
         let library = library(&self.files)?;
-        let mut paths = vec![];
+        let mut sources = vec![];
         for path in &self.programs {
+            let mut paths = vec![];
             find(path, &mut paths)?;
+            sources.extend(paths.iter().map(|p| data::source(p)).collect::<Result<Vec<_>>>()?);
         }
-        let programs = paths.iter().map(|p| types::program(&data::source(p)?)).collect::<Result<Vec<Program>>>()?;
+        if self.programs.is_empty() {
+            corpus(&CORPUS, &mut sources);
+            sources.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        let programs = sources.iter().map(types::program).collect::<Result<Vec<Program>>>()?;
         let rules = prepare(&library, Level::Real)?;
-        let terminal = world.terminal;
+        let line = world.progress(self.json);
+        line.all(programs.len());
         let one = |p: &Program| {
-            show(terminal, &p.source.name);
+            line.doing(&p.source.name);
             let options = Options { max_nodes: self.max_nodes, ..Options::standard() };
-            optimize_with(p, &rules, &options).map(|o| (p.source.name.clone(), o.rows))
+            let outcome = optimize_with(p, &rules, &options).map(|o| (p.source.name.clone(), o.rows));
+            line.done();
+            outcome
         };
         let results = programs.par_iter().map(one).collect::<Result<Vec<_>>>();
-        show(terminal, "");
+        line.clear();
         let results = results?;
         let mut fired: BTreeMap<&str, Places> = library.rules.iter().map(|r| (r.name.as_str(), vec![])).collect();
         for (file, rows) in &results {

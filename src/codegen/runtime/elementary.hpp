@@ -1,79 +1,213 @@
-// The exponential, the logarithm and the hyperbolic tangent of one number or of a vector, bit for bit those of
-// `ir/elementary.rs`, where all is explained. F is double or Floats.
+// The operations in which elementary functions are written (`ir/elementary/`), on numbers and on vectors of any
+// length. F is a number or a vector; conditions on vectors are vectors of 0 and -1.
 namespace ks {
 
-constexpr double ln2_high = 0.6931471805598903, ln2_low = 5.497923018708371e-14, to_whole = 6755399441055744.0;
-constexpr int64_t to_whole_bits = 0x4338000000000000, half_root = 0x3fe6a09e00000000, one_bits = 0x3ff0000000000000;
+template <class F> constexpr bool is_vector = !std::is_arithmetic_v<F>;
+template <class F, bool = is_vector<F>> struct Shape {
+  typedef F Number;
+  typedef bool Mask;
+  typedef std::conditional_t<sizeof(F) == 8, int64_t, int32_t> Whole;
+};
+template <class F> struct Shape<F, true> {
+  typedef std::remove_cv_t<std::remove_reference_t<decltype(std::declval<F>()[0])>> Number;
+  typedef decltype(std::declval<F>() < std::declval<F>()) Mask;
+  typedef Mask Whole;
+};
+template <class F> using Number = typename Shape<F>::Number;
+template <class F> using Truth = typename Shape<F>::Mask;
+template <class F> using Whole = typename Shape<F>::Whole;
+template <class F> constexpr bool is_wide = sizeof(Number<F>) == 8;
+template <class F> constexpr int length = sizeof(F) / sizeof(Number<F>);
 
-KS_INLINE int64_t bits(double x) { return __builtin_bit_cast(int64_t, x); }
-KS_INLINE double floating(int64_t n) { return __builtin_bit_cast(double, n); }
-KS_INLINE Ints bits(Floats x) { return (Ints)x; }
-KS_INLINE Floats floating(Ints n) { return (Floats)n; }
+// The bits of a mantissa, and what is added to exponents.
+template <class F> constexpr int digits = is_wide<F> ? 52 : 23;
+template <class F> constexpr int bias = is_wide<F> ? 1023 : 127;
+// What rounds to whole numbers.
+template <class F> constexpr Number<F> to_whole = is_wide<F> ? 6755399441055744.0 : 12582912.0f;
 
-template <class F, class T> KS_INLINE auto spread(T x) {
-  if constexpr (std::is_same_v<F, double>) return x;
-  else return all(x);
+template <class F> KS_INLINE F spread(Number<F> x) {
+  if constexpr (is_vector<F>) return F{} + x;
+  else return x;
+}
+template <class F> KS_INLINE Whole<F> bits(F x) { return __builtin_bit_cast(Whole<F>, x); }
+template <class F> KS_INLINE F number(Whole<F> n) { return __builtin_bit_cast(F, n); }
+
+template <class F, class G> KS_INLINE F each_of(G g) {
+  if constexpr (is_vector<F>) {
+    F out;
+    for (int k = 0; k < length<F>; ++k) out[k] = g([&](auto x) { return x[k]; });
+    return out;
+  } else return g([](auto x) { return x; });
+}
+template <class F> KS_INLINE F fma(F a, F b, F c) {
+  return each_of<F>([&](auto at) {
+    if constexpr (is_wide<F>) return __builtin_fma(at(a), at(b), at(c));
+    else return __builtin_fmaf(at(a), at(b), at(c));
+  });
+}
+template <class F> KS_INLINE F sqrt(F x) {
+  return each_of<F>([&](auto at) {
+    if constexpr (is_wide<F>) return __builtin_sqrt(at(x));
+    else return __builtin_sqrtf(at(x));
+  });
+}
+template <class F> KS_INLINE F floor(F x) {
+  return each_of<F>([&](auto at) {
+    if constexpr (is_wide<F>) return __builtin_floor(at(x));
+    else return __builtin_floorf(at(x));
+  });
+}
+template <class F> KS_INLINE F ceil(F x) {
+  return each_of<F>([&](auto at) {
+    if constexpr (is_wide<F>) return __builtin_ceil(at(x));
+    else return __builtin_ceilf(at(x));
+  });
 }
 
-template <class I> KS_INLINE auto power(I n) { return floating((n + 1023) << 52); }
-
-template <class F> KS_INLINE F reduce(F x, F& k) {
-  k = (x * 1.4426950408889634 + to_whole) - to_whole;
-  const F high = x - k * ln2_high, low = k * ln2_low, r = high - low;
-  const F rest = (high - r) - low;
-  const F r2 = r * r, r4 = r2 * r2;
-  const F first = (0.5 + 0.1666666666666667 * r) + r2 * (0.04166666666666667 + 0.008333333333326084 * r);
-  const F second = (0.0013888888888883711 + 0.0001984126987500228 * r) +
-                   r2 * (2.480158732567746e-05 + 2.755725517000089e-06 * r);
-  const F third = (2.755727347871858e-07 + 2.5105312729622103e-08 * r) + r2 * 2.09147553258932e-09;
-  return r + (r2 * (first + r4 * (second + r4 * third)) + rest);
+template <class F> using Word = std::conditional_t<is_wide<F>, int64_t, int32_t>;
+template <class F> constexpr Word<F> sign_bit = (Word<F>)((uint64_t)1 << (8 * sizeof(Number<F>) - 1));
+template <class F> KS_INLINE F magnitude(F x) { return number<F>(bits(x) & ~sign_bit<F>); }
+template <class F> KS_INLINE F with_sign(F x, F sign) {
+  return number<F>((bits(x) & ~sign_bit<F>) | (bits(sign) & sign_bit<F>));
+}
+template <class F> KS_INLINE F negated_by(F x, F t) {
+  return number<F>(bits(x) ^ (bits(t) << (8 * sizeof(Number<F>) - 1)));
+}
+template <class F> KS_INLINE Truth<F> last_bit(F t) { return (bits(t) & 1) != 0; }
+template <class M> KS_INLINE M negate(M mask) {
+  if constexpr (std::is_same_v<M, bool>) return !mask;
+  else return ~mask;
+}
+template <class F, int N> KS_INLINE F lookup(F at, const Number<F> (&table)[N]) {
+  return each_of<F>([&](auto lane) {
+    const auto k = lane(at);
+    return k >= 0 && k < N ? table[(int)k] : 0;
+  });
 }
 
-template <class F> KS_INLINE F exp_of(F x) {
-  F near = x < -750.0 ? spread<F>(-750.0) : x, k;
-  near = near > 710.0 ? spread<F>(710.0) : near;
-  const F rest = reduce(near, k);
-  const auto half = bits(k * 0.5 + to_whole) - to_whole_bits, whole = bits(k + to_whole) - to_whole_bits;
-  const F out = ((1.0 + rest) * power(half)) * power(whole - half);
-  return x == x ? out : x;
+template <class F> KS_INLINE F two_to(Whole<F> k) { return number<F>((k + bias<F>) << digits<F>); }
+// A finite positive number as one between 1 and 2, and an exponent.
+template <class F> KS_INLINE F fraction(F x, F& exponent) {
+  const Number<F> grow = (Number<F>)((int64_t)1 << (digits<F> + 1));
+  const auto tiny = x < (is_wide<F> ? 0x1p-1022 : 0x1p-126f);
+  const F normal = tiny ? x * grow : x;
+  const Whole<F> n = bits(normal), low = Whole<F>{} + (((Word<F>)1 << digits<F>) - 1);
+  const F shift = tiny ? spread<F>(bias<F> + digits<F> + 1) : spread<F>(bias<F>);
+  if constexpr (is_vector<F>) exponent = __builtin_convertvector(n >> digits<F>, F) - shift;
+  else exponent = (F)(n >> digits<F>) - shift;
+  return number<F>((n & low) | bits(spread<F>(1)));
 }
 
-template <class F> KS_INLINE F log_of(F x) {
-  const auto tiny = x < 2.2250738585072014e-308;
-  const F scaled = tiny ? x * 18014398509481984.0 : x;
-  const auto n = bits(scaled) + (one_bits - half_root);
-  const auto shift = tiny ? spread<F>((int64_t)(1023 + 54)) : spread<F>((int64_t)1023);
-  const F k = floating((n >> 52) - shift + to_whole_bits) - to_whole;
-  const F f = floating((n & (int64_t)0x000fffffffffffff) + half_root) - 1.0;
-  const F half = 0.5 * f * f, s = f / (2.0 + f), z = s * s, w = z * z;
-  const F odd = w * (0.40000000000000885 + w * (0.22222222392581045 + w * (0.15386244737621665 + w * 0.13088034850927555)));
-  const F even = z * (0.6666666666666666 + w * (0.28571428570799784 + w * (0.18181795547521137 + w * 0.13268638369266825)));
-  F out = ((s * (half + (odd + even)) + k * ln2_low) - half) + f + k * ln2_high;
-  out = x < __builtin_inf() ? out : x;
-  out = x < 0.0 ? spread<F>(__builtin_nan("")) : out;
-  return x == 0.0 ? spread<F>(-__builtin_inf()) : out;
-}
+template <class F> KS_INLINE F at_least(F x, F bound) { return x < bound ? bound : x; }
+template <class F> KS_INLINE F at_most(F x, F bound) { return bound < x ? bound : x; }
 
-template <class F> KS_INLINE F tanh_of(F x) {
-  const F twice = floating(bits(x) & INT64_MAX) * 2.0;
-  F k;
-  const F rest = reduce<F>(twice > 44.0 ? spread<F>(44.0) : twice, k);
-  const F scale = power(bits(k + to_whole) - to_whole_bits);
-  const F e = scale * rest + (scale - 1.0);
-  const F out = floating(bits(e / (e + 2.0)) | (bits(x) & INT64_MIN));
-  return x == x ? out : x;
+// The same operations on whole vectors in one instruction each: compilers do not always find them in loops.
+typedef double Double8 __attribute__((vector_size(64)));
+typedef double Double4 __attribute__((vector_size(32)));
+typedef float Float16 __attribute__((vector_size(64)));
+typedef float Float8 __attribute__((vector_size(32)));
+template <class M> KS_INLINE bool any_lane(M mask) {
+  if constexpr (std::is_same_v<M, bool>) return mask;
+  else {
+    auto out = mask[0];
+    for (int k = 1; k < (int)(sizeof(M) / sizeof(mask[0])); ++k) out |= mask[k];
+    return out != 0;
+  }
 }
+#if defined(__GNUC__) && !defined(__clang__)
+#ifdef __AVX512F__
+#define KS_512(F, t)                                                                                          \
+  KS_INLINE F fma(F a, F b, F c) { return __builtin_ia32_vfmadd##t##512_mask(a, b, c, -1, 4); }               \
+  KS_INLINE F sqrt(F x) { return __builtin_ia32_sqrt##t##512_mask(x, x, -1, 4); }                             \
+  KS_INLINE F floor(F x) { return __builtin_ia32_rndscale##t##_mask(x, 9, x, -1, 4); }                        \
+  KS_INLINE F ceil(F x) { return __builtin_ia32_rndscale##t##_mask(x, 10, x, -1, 4); }                        \
+  KS_INLINE F at_least(F x, F bound) { return __builtin_ia32_max##t##512_mask(bound, x, x, -1, 4); }          \
+  KS_INLINE F at_most(F x, F bound) { return __builtin_ia32_min##t##512_mask(bound, x, x, -1, 4); }           \
+  KS_INLINE F scale_at_once(F x, F k) { return __builtin_ia32_scalef##t##512_mask(x, k, x, -1, 4); }          \
+  KS_INLINE F mantissa_at_once(F x) { return __builtin_ia32_getmant##t##512_mask(x, 15, x, -1, 4); }          \
+  KS_INLINE F exponent_at_once(F x) { return __builtin_ia32_getexp##t##512_mask(x, x, -1, 4); }
+KS_512(Double8, pd)
+KS_512(Float16, ps)
+#undef KS_512
+#endif
+#ifdef __AVX512DQ__
+KS_INLINE bool any_lane(Truth<Double8> mask) { return __builtin_ia32_cvtq2mask512((Longs)mask) != 0; }
+KS_INLINE bool any_lane(Truth<Float16> mask) { return __builtin_ia32_cvtd2mask512(mask) != 0; }
+#endif
+#ifdef __FMA__
+#define KS_256(F, t)                                                                   \
+  KS_INLINE F fma(F a, F b, F c) { return __builtin_ia32_vfmadd##t##256(a, b, c); }    \
+  KS_INLINE F sqrt(F x) { return __builtin_ia32_sqrt##t##256(x); }                     \
+  KS_INLINE F at_least(F x, F bound) { return __builtin_ia32_max##t##256(bound, x); }  \
+  KS_INLINE F at_most(F x, F bound) { return __builtin_ia32_min##t##256(bound, x); }   \
+  KS_INLINE F floor(F x) { return __builtin_ia32_round##t##256(x, 9); }                \
+  KS_INLINE F ceil(F x) { return __builtin_ia32_round##t##256(x, 10); }
+KS_256(Double4, pd)
+KS_256(Float8, ps)
+#undef KS_256
+KS_INLINE bool any_lane(Truth<Double4> mask) { return __builtin_ia32_movmskpd256((Double4)mask) != 0; }
+KS_INLINE bool any_lane(Truth<Float8> mask) { return __builtin_ia32_movmskps256((Float8)mask) != 0; }
+#endif
+#endif
+#if defined(__AVX512VL__) && defined(__GNUC__) && !defined(__clang__)
+typedef double Double2 __attribute__((vector_size(16)));
+typedef float Float4 __attribute__((vector_size(16)));
+#define KS_SCALING(F, t, bits, mask)                                                                          \
+  KS_INLINE F scale_at_once(F x, F k) { return __builtin_ia32_scalef##t##bits##_mask(x, k, x, mask); }        \
+  KS_INLINE F mantissa_at_once(F x) { return __builtin_ia32_getmant##t##bits##_mask(x, 15, x, mask); }        \
+  KS_INLINE F exponent_at_once(F x) { return __builtin_ia32_getexp##t##bits##_mask(x, x, mask); }
+KS_SCALING(Double4, pd, 256, 15)
+KS_SCALING(Float8, ps, 256, 255)
+KS_SCALING(Double2, pd, 128, 3)
+KS_SCALING(Float4, ps, 128, 15)
+#undef KS_SCALING
+KS_INLINE double scale_at_once(double x, double k) { return scale_at_once(Double2{x}, Double2{k})[0]; }
+KS_INLINE double mantissa_at_once(double x) { return mantissa_at_once(Double2{x})[0]; }
+KS_INLINE double exponent_at_once(double x) { return exponent_at_once(Double2{x})[0]; }
+KS_INLINE float scale_at_once(float x, float k) { return scale_at_once(Float4{x}, Float4{k})[0]; }
+KS_INLINE float mantissa_at_once(float x) { return mantissa_at_once(Float4{x})[0]; }
+KS_INLINE float exponent_at_once(float x) { return exponent_at_once(Float4{x})[0]; }
+template <class F> constexpr bool has_scaling = sizeof(F) <= 64;
+#elif defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+template <class F> constexpr bool has_scaling = is_vector<F> && sizeof(F) == 64;
+#else
+template <class F> constexpr bool has_scaling = false;
+template <class F> F scale_at_once(F x, F);
+template <class F> F mantissa_at_once(F x);
+template <class F> F exponent_at_once(F x);
+#endif
 
-// Single numbers stand in functions of their own, vectors where they are used.
-static double exp(double x) { return exp_of(x); }
-static double log(double x) { return log_of(x); }
-static double tanh(double x) { return tanh_of(x); }
-static float exp(float x) { return (float)exp((double)x); }
-static float log(float x) { return (float)log((double)x); }
-static float tanh(float x) { return (float)tanh((double)x); }
-KS_INLINE Floats exp(Floats x) { return exp_of(x); }
-KS_INLINE Floats log(Floats x) { return log_of(x); }
-KS_INLINE Floats tanh(Floats x) { return tanh_of(x); }
+// Whether a condition holds in any lane, which is rare.
+template <class M> KS_INLINE bool any(M mask) { return __builtin_expect(any_lane(mask), 0); }
+
+template <class F> KS_INLINE F scale(F x, F k) {
+  if constexpr (has_scaling<F>) return scale_at_once(x, k);
+  else {
+    // A whole number in the lowest bits, and its third: three steps never round twice.
+    const F third = (k * (Number<F>)0.33333334f + to_whole<F>) - to_whole<F>;
+    const auto whole = [](F x) { return bits(x + to_whole<F>) - bits(spread<F>(to_whole<F>)); };
+    const F step = two_to<F>(whole(third));
+    return x * two_to<F>(whole(k - third * 2)) * step * step;
+  }
+}
+template <class F> KS_INLINE F mantissa(F x) {
+  if constexpr (has_scaling<F>) return mantissa_at_once(x);
+  else {
+    F k, m = fraction(x, k);
+    m = m >= 1.5f ? m * 0.5f : m;
+    m = (x == (Number<F>)__builtin_inf()) | (x == 0) ? spread<F>(1) : m;
+    return x >= 0 ? m : spread<F>(__builtin_nan(""));
+  }
+}
+template <class F> KS_INLINE F exponent(F x) {
+  if constexpr (has_scaling<F>) return exponent_at_once(x);
+  else {
+    const F size = magnitude(x);
+    F k;
+    fraction(size, k);
+    k = size < (Number<F>)__builtin_inf() ? k : size;
+    return x == 0 ? spread<F>(-__builtin_inf()) : k;
+  }
+}
 
 }  // namespace ks
-#undef KS_INLINE

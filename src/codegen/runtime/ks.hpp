@@ -1,26 +1,12 @@
 // What generated code stands on: scalar operations that C++ lacks, memory, failures, the calling form.
-// It includes nothing of <cmath>: the functions are declared here as functions of their arguments
-// alone, and without the compiler's own versions, so that each call is one of the C library.
+// It includes nothing of <cmath>: functions of floats are the language's own.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <sys/mman.h>
 #include <type_traits>
-
-#define KS_FLOAT(name)                                                    \
-  extern "C" double name(double) noexcept __attribute__((const));        \
-  extern "C" float name##f(float) noexcept __attribute__((const));
-KS_FLOAT(sin) KS_FLOAT(cos) KS_FLOAT(tan) KS_FLOAT(sinh) KS_FLOAT(cosh) KS_FLOAT(asin) KS_FLOAT(acos) KS_FLOAT(atan)
-KS_FLOAT(sqrt) KS_FLOAT(erf) KS_FLOAT(floor) KS_FLOAT(ceil)
-#undef KS_FLOAT
-// lgamma writes a global sign, which nothing here reads.
-extern "C" double lgamma(double) noexcept __attribute__((const));
-extern "C" float lgammaf(float) noexcept __attribute__((const));
-extern "C" double pow(double, double) noexcept __attribute__((const));
-extern "C" float powf(float, float) noexcept __attribute__((const));
-extern "C" double atan2(double, double) noexcept __attribute__((const));
-extern "C" float atan2f(float, float) noexcept __attribute__((const));
+#include <utility>
 
 namespace ks {
 
@@ -52,6 +38,26 @@ template <class T> inline T div(T a, T b) {
 template <class T> inline T mod(T a, T b) {
   if constexpr (std::is_signed_v<T>) return b == -1 ? (T)0 : (T)(a % b);
   else return (T)(a % b);
+}
+
+// Rounded down, and what that leaves: of the sign of the divisor.
+template <class T> inline T floordiv(T a, T b) {
+  const T q = div<T>(a, b), r = mod<T>(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? (T)(q - 1) : q;
+}
+
+template <class T> inline T floormod(T a, T b) {
+  const T r = mod<T>(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? (T)(r + b) : r;
+}
+
+// Amounts of shifts count modulo the width.
+template <class T> inline T shl(T a, T b) {
+  return (T)((std::make_unsigned_t<T>)a << (b & (T)(8 * sizeof(T) - 1)));
+}
+
+template <class T> inline T shr(T a, T b) {
+  return (T)(a >> (b & (T)(8 * sizeof(T) - 1)));
 }
 
 template <class T> inline T abs(T a) {
@@ -98,13 +104,35 @@ inline double ranhash(int64_t x) {
   return 5.421010862427522e-20 * (double)v;
 }
 
+// How a function is called: words in and out, memory, how it failed, and who writes what it prints.
+struct Call {
+  const uint64_t* in;
+  uint64_t* out;
+  char* base;
+  uint64_t capacity;
+  uint64_t stack;
+  uint64_t peak;
+  Failure failure;
+  int64_t (*write)(void* writer, int32_t place, const uint64_t* words);
+  void* writer;
+};
+
 // Memory: taken from the top, given back by setting the top.
 struct Arena {
   char* top;
   char* limit;
   char* peak;
   char* stack;
+  const Call* call;
 };
+
+[[gnu::cold, gnu::noinline]] static int64_t write(const Arena& arena, int32_t place, const uint64_t* words) {
+  return arena.call->write(arena.call->writer, place, words);
+}
+
+inline int64_t print(const Arena& arena, int32_t place, std::initializer_list<uint64_t> words) {
+  return write(arena, place, words.begin());
+}
 
 // A product of sizes; nothing where one is not positive, and more than any memory where it wraps.
 inline int64_t count(int64_t n) { return n > 0 ? n : 0; }
@@ -126,17 +154,6 @@ inline void check_stack(const Arena& arena) {
   if (__builtin_expect((char*)__builtin_frame_address(0) < arena.stack, 0)) fail(no_stack, {});
 }
 
-// How a function is called: words in and out, memory, and how it failed.
-struct Call {
-  const uint64_t* in;
-  uint64_t* out;
-  char* base;
-  uint64_t capacity;
-  uint64_t stack;
-  uint64_t peak;
-  Failure failure;
-};
-
 template <class T> inline T get(uint64_t word) {
   T out;
   memcpy(&out, &word, sizeof(T));
@@ -152,7 +169,7 @@ template <class T> inline uint64_t word(T value) {
 static inline int32_t guard(Call* call, void (*start)(const uint64_t*, uint64_t*, Arena&)) {
   // The last cache line stays free, so that rounding up never passes the end.
   Arena whole{call->base, call->base + call->capacity - 64, call->base,
-              (char*)__builtin_frame_address(0) - call->stack};
+              (char*)__builtin_frame_address(0) - call->stack, call};
   try {
     start(call->in, call->out, whole);
     call->peak = whole.peak - call->base;
@@ -163,110 +180,4 @@ static inline int32_t guard(Call* call, void (*start)(const uint64_t*, uint64_t*
   }
 }
 
-// Vectors: a number for each of the iterations that run at once. What is true is -1, what is false 0.
-constexpr int lanes = 8;
-typedef double Floats __attribute__((vector_size(lanes * sizeof(double))));
-typedef int64_t Ints __attribute__((vector_size(lanes * sizeof(int64_t))));
-#define KS_INLINE static inline __attribute__((always_inline))
-
-template <class V, class F> KS_INLINE V each(F f) {
-  V out;
-  for (int k = 0; k < lanes; ++k) out[k] = f(k);
-  return out;
-}
-
-KS_INLINE Floats all(double x) { return Floats{x, x, x, x, x, x, x, x}; }
-KS_INLINE Ints all(int64_t x) { return Ints{x, x, x, x, x, x, x, x}; }
-KS_INLINE Ints all(bool x) { return all(-(int64_t)x); }
-KS_INLINE Ints ramp(int64_t first, int64_t step) {
-  return all(first) + Ints{0, 1, 2, 3, 4, 5, 6, 7} * all(step);
-}
-KS_INLINE bool every(Ints ok) {
-  int64_t out = -1;
-  for (int k = 0; k < lanes; ++k) out &= ok[k];
-  return out != 0;
-}
-
-// Of few iterations only the first `live` lanes count: no other is read, written, or computed where that could fail.
-template <class V, class F> KS_INLINE V each(F f, int64_t live) {
-  V out = {};
-  for (int k = 0; k < live; ++k) out[k] = f(k);
-  return out;
-}
-KS_INLINE bool every(Ints ok, int64_t live) {
-  return every(ok | (Ints{0, 1, 2, 3, 4, 5, 6, 7} >= live));
-}
-
-template <class T> struct VectorOf { typedef Ints type; };
-template <> struct VectorOf<double> { typedef Floats type; };
-
-template <class T> KS_INLINE typename VectorOf<T>::type get(const T* from) {
-  typename VectorOf<T>::type out;
-  memcpy(&out, from, sizeof out);
-  return out;
-}
-template <class T> KS_INLINE typename VectorOf<T>::type gather(const T* from, int64_t step) {
-  return typename VectorOf<T>::type{from[0],        from[step],     from[2 * step], from[3 * step],
-                                    from[4 * step], from[5 * step], from[6 * step], from[7 * step]};
-}
-template <class T> KS_INLINE typename VectorOf<T>::type gather(const T* from, Ints at) {
-  return typename VectorOf<T>::type{from[at[0]], from[at[1]], from[at[2]], from[at[3]],
-                                    from[at[4]], from[at[5]], from[at[6]], from[at[7]]};
-}
-template <class T, class V> KS_INLINE void put(T* to, V value) {
-  if constexpr (sizeof(T) == sizeof(int64_t)) memcpy(to, &value, sizeof value);
-  else for (int k = 0; k < lanes; ++k) to[k] = value[k] != 0;
-}
-template <class T, class V> KS_INLINE void scatter(T* to, Ints at, V value) {
-  for (int k = 0; k < lanes; ++k)
-    if constexpr (sizeof(T) == sizeof(V)) to[at[k]][k] = value[k];
-    else if constexpr (std::is_same_v<T, bool>) to[at[k]] = value[k] != 0;
-    else to[at[k]] = value[k];
-}
-
-#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
-typedef long long Longs __attribute__((vector_size(lanes * sizeof(long long))));
-KS_INLINE unsigned char first(int64_t live) { return (unsigned char)((1 << live) - 1); }
-KS_INLINE Floats get(const double* from, int64_t live) {
-  return __builtin_ia32_loadupd512_mask(from, Floats{}, first(live));
-}
-KS_INLINE Ints get(const int64_t* from, int64_t live) {
-  return (Ints)__builtin_ia32_loaddqudi512_mask((const long long*)from, Longs{}, first(live));
-}
-KS_INLINE void put(double* to, Floats value, int64_t live) {
-  __builtin_ia32_storeupd512_mask(to, value, first(live));
-}
-KS_INLINE void put(int64_t* to, Ints value, int64_t live) {
-  __builtin_ia32_storedqudi512_mask((long long*)to, (Longs)value, first(live));
-}
-#endif
-template <class T> KS_INLINE typename VectorOf<T>::type get(const T* from, int64_t live) {
-  return each<typename VectorOf<T>::type>([&](int k) { return from[k]; }, live);
-}
-template <class T, class V> KS_INLINE void put(T* to, V value, int64_t live) {
-  for (int k = 0; k < live; ++k)
-    if constexpr (sizeof(T) == sizeof(int64_t)) to[k] = value[k];
-    else to[k] = value[k] != 0;
-}
-template <class T> KS_INLINE typename VectorOf<T>::type gather(const T* from, int64_t step, int64_t live) {
-  return each<typename VectorOf<T>::type>([&](int k) { return from[k * step]; }, live);
-}
-template <class T> KS_INLINE typename VectorOf<T>::type gather(const T* from, Ints at, int64_t live) {
-  return each<typename VectorOf<T>::type>([&](int k) { return from[at[k]]; }, live);
-}
-template <class T, class V> KS_INLINE void scatter(T* to, Ints at, V value, int64_t live) {
-  for (int k = 0; k < live; ++k)
-    if constexpr (sizeof(T) == sizeof(V)) to[at[k]][k] = value[k];
-    else if constexpr (std::is_same_v<T, bool>) to[at[k]] = value[k] != 0;
-    else to[at[k]] = value[k];
-}
-
 }  // namespace ks
-
-// Reserves address space, of which only what is written becomes memory.
-extern "C" __attribute__((visibility("default"))) char* ks_reserve(uint64_t bytes) {
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return p == MAP_FAILED ? nullptr : (char*)p;
-}
-
-extern "C" __attribute__((visibility("default"))) void ks_release(char* base, uint64_t bytes) { munmap(base, bytes); }

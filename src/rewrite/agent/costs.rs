@@ -6,7 +6,7 @@ use super::optimize::Params;
 use super::placed::placed;
 use super::space::{State, TermSpace};
 use super::value::Valuing;
-use crate::cost::{Costing, Model, Shape, assumed_trips, combine, elements};
+use crate::cost::{Costing, Model, Shape, assumed_trips, combine, elements, named};
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
 use crate::search::Cost;
 use rustc_hash::FxHashMap;
@@ -18,6 +18,8 @@ pub struct Known {
     whole: FxHashMap<Id, f64>,
     /// Under the published model those of subterms on their own, with the lets and calls they have.
     parts: FxHashMap<Id, f64>,
+    /// The named sizes that subterms use, and those that they use more than once or in a loop, as bits.
+    sizes: FxHashMap<Id, (u64, u64)>,
 }
 
 impl Known {
@@ -72,9 +74,6 @@ impl TermCost<'_, '_> {
     /// The cost of one term.
     pub fn one(&mut self, space: &TermSpace<'_>, id: Id) -> f64 {
         let mut rewrites = space.rewrites.borrow_mut();
-        if !self.placed && self.model == Model::Knossos {
-            return self.local(&rewrites.terms, id);
-        }
         if let Some(known) = self.known.whole.get(&id) {
             return *known;
         }
@@ -82,6 +81,11 @@ impl TermCost<'_, '_> {
             true => {
                 let (terms, body) = placed(&mut rewrites, self.params, self.def, id, self.model);
                 self.costing.term(body, self.def, &terms)
+            }
+            false if self.model == Model::Knossos => {
+                let (used, often) = self.sizes(&rewrites.terms, id);
+                let once = f64::from((used & !often).count_ones()) * named(self.model, 1);
+                self.local(&rewrites.terms, id) + once + f64::from(often.count_ones()) * named(self.model, 2)
             }
             false => {
                 let body = self.params.restored(&mut rewrites.terms, id);
@@ -107,11 +111,38 @@ impl TermCost<'_, '_> {
         let costs: Vec<f64> = kids.iter().map(|k| deep(|| self.local(terms, *k))).collect();
         let own = match head {
             Head::Call(f) if self.params.is_param(f) => 0.0,
+            _ if self.named_size(terms, id).is_some() => 0.0,
             _ => self.own(terms, head, id),
         };
         let cost = own + combine(head, &costs, self.trips(terms, head, kids));
         self.known.parts.insert(id, cost);
         cost
+    }
+
+    /// Which named size a term is, by a bit: what it costs depends on the whole.
+    fn named_size(&self, terms: &Terms, id: Id) -> Option<u64> {
+        let (Head::Size(axis), [of]) = (terms.head(id), terms.kids(id)) else { return None };
+        let Head::Call(f) = terms.head(*of) else { return None };
+        let p = self.params.number(f)?;
+        self.def.named_size((p, axis))?;
+        let before: usize = self.def.params[..p].iter().map(|p| p.sizes.len()).sum();
+        1u64.checked_shl((before + axis) as u32)
+    }
+
+    fn sizes(&mut self, terms: &Terms, id: Id) -> (u64, u64) {
+        if let Some(known) = self.known.sizes.get(&id) {
+            return *known;
+        }
+        let (head, kids) = (terms.head(id), terms.kids(id));
+        let (mut used, mut often) = (self.named_size(terms, id).unwrap_or(0), 0);
+        for (k, kid) in kids.iter().enumerate() {
+            let (inner, more) = deep(|| self.sizes(terms, *kid));
+            let looped = head.is_loop() && head.binds(k, kids.len()) > 0;
+            often |= more | if looped { inner } else { used & inner };
+            used |= inner;
+        }
+        self.known.sizes.insert(id, (used, often));
+        (used, often)
     }
 
     fn trips(&self, terms: &Terms, head: Head, kids: &[Id]) -> f64 {

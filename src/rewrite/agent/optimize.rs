@@ -9,7 +9,7 @@ use super::value::{Network, Valuing};
 use crate::cost::{Costing, Model};
 use crate::ir::{Def, Fun, Head, Id, Program, Signature, Terms, Ty};
 use crate::rewrite::egraph::pattern::Compiled;
-use crate::rewrite::inline::flatten;
+use crate::rewrite::inline::{MAX_FLAT, flatten};
 use crate::rules::Level;
 use crate::search::{self, Astar, Cost, Found, Limits, Mb2fbs, Mcts, Space, Tally};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -174,6 +174,7 @@ impl Params {
             kids.push(crate::ir::deep(|| self.restored_at(terms, *kid, under, memo)));
         }
         let out = terms.put(node.head, kids);
+        terms.called_as(out, id);
         memo.insert((id, depth), out);
         out
     }
@@ -203,7 +204,7 @@ impl<'a> Agent<'a> {
         settings: &Settings<'a>,
     ) -> Option<Agent<'a>> {
         let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-        let flat = flatten(program, kept, start.0, start.1, &tys)?;
+        let flat = flatten(program, kept, start, &tys, MAX_FLAT)?;
         if flat.terms.reachable(flat.id).iter().any(|id| flat.terms.head(*id) == Head::Print) {
             return None;
         }
@@ -300,7 +301,9 @@ impl<'a> Agent<'a> {
                 let rewrite = rewrites.of(at.id)[*by as usize];
                 rewrites.describe(at.id, &rewrite)
             };
+            let before = at.id;
             at = self.space.apply(&at, by);
+            self.space.rewrites.borrow_mut().name_as_before((before, at.id), &described.place);
             let Described { name, place, redex, around } = described;
             steps.push(Step { name, place, cost: cost.costs(&self.space, &[at])[0], around, to: at.id, redex });
         }

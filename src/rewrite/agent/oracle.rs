@@ -4,9 +4,10 @@
 
 use crate::ir::{Def, Fun, Head, Id, Terms, deep};
 use crate::rewrite::egraph::Graph;
+use crate::rewrite::egraph::fire::{extents, holds};
 use crate::rewrite::egraph::language::{ENode, Label};
 use crate::rewrite::egraph::params::parameters;
-use crate::rewrite::egraph::saturate::{extents, graph, holds};
+use crate::rewrite::egraph::saturate::graph;
 use crate::rules::{Condition, Level};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

@@ -5,7 +5,7 @@ use super::optimize::Params;
 use super::oracle::{Scope, used};
 use super::rewrites::Rewrites;
 use crate::cost::Model;
-use crate::ir::{Def, Head, Id, Node, Terms, Ty, deep};
+use crate::ir::{Def, Head, Id, Node, Terms, deep};
 use crate::rewrite::egraph::elaborate::elaborate;
 use rustc_hash::FxHashMap;
 
@@ -15,8 +15,7 @@ pub fn placed(rewrites: &mut Rewrites<'_>, params: &Params, def: &Def, id: Id, m
     let mut walk = Walk { rewrites, params, terms, total, memo };
     let root = walk.term(id, 0, &Scope::new());
     let Walk { mut terms, total, .. } = walk;
-    let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-    let root = elaborate(&mut terms, root, &tys, &total, model);
+    let root = elaborate(&mut terms, root, &def.params, &total, model);
     (terms, root)
 }
 
@@ -60,6 +59,7 @@ impl Walk<'_, '_> {
             });
         }
         let out = self.terms.put(head, made);
+        self.terms.called_like(out, &self.rewrites.terms, id);
         *self.total.entry(out).or_insert(true) &= total;
         self.memo.insert(key, out);
         out

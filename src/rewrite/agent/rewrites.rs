@@ -177,6 +177,17 @@ impl<'a> Rewrites<'a> {
         self.known.clear();
     }
 
+    /// Lets the parts of a term on the way to a place be called what they were before a rewrite there.
+    pub fn name_as_before(&mut self, (mut before, mut now): (Id, Id), place: &[usize]) {
+        self.terms.called_as(now, before);
+        for k in place {
+            let kids = |id: Id| self.terms.kids(id).get(*k).copied();
+            let (Some(old), Some(new)) = (kids(before), kids(now)) else { return };
+            (before, now) = (old, new);
+            self.terms.called_as(now, before);
+        }
+    }
+
     /// The name of a rewrite of a closed term, and where it happens.
     pub fn describe(&mut self, id: Id, rewrite: &Rewrite) -> Described {
         let (mut at, mut here, mut scope) = (rewrite.at, id, Scope::new());

@@ -1,8 +1,9 @@
 //! What is known of each e-class: type, free variables, a small member, value, bounds, totality, sizes.
 
 use super::Graph;
-use super::facts::{node_defined, node_dims, node_range, node_total};
+use super::facts::{node_defined, node_dims, node_divides, node_range, node_total};
 use super::language::{ENode, Label};
+use super::names::{Called, Names};
 use super::trace::{Tid, Trace, Traced};
 use crate::cost::ASSUMED;
 use crate::derive::axioms::Axiom;
@@ -102,12 +103,18 @@ pub struct Fact {
     pub strict: bool,
     /// Some member cannot fail and has a value over the reals.
     pub defined: bool,
+    /// The same where no divisor is 0.
+    pub valued: bool,
     /// Sizes of a tensor by axis.
     pub dims: Vec<Option<Id>>,
     /// An estimate of an integer, for costs.
     pub estimate: f64,
     /// The concrete term of the representative, where a trace is kept.
     pub origin: Tid,
+    /// The round in which its members or facts changed last.
+    pub changed: u32,
+    /// What the source calls it. Nothing but the printed text depends on it.
+    pub called: Called,
 }
 
 /// One rewrite. Whether it removed a failure is judged at the end, when most is known.
@@ -147,6 +154,10 @@ pub struct Facts {
     pub contradiction: Option<String>,
     /// What was done, where a derivation is asked for.
     pub trace: Option<Trace>,
+    /// The round, counted from 1.
+    pub now: u32,
+    /// The names that classes are called by.
+    pub names: Names,
 }
 
 /// Bounds are changed so often; then they stay, unless they would be wrong.
@@ -182,9 +193,12 @@ impl Fact {
             total,
             strict: false,
             defined: total && node_defined(g, node) && kids.iter().all(|k| k.defined),
+            valued: total && (node_divides(node) || node_defined(g, node)) && kids.iter().all(|k| k.valued),
             dims: node_dims(g, node, ty),
             estimate: estimate(node, &kids),
             origin: 0,
+            changed: g.analysis.now,
+            called: Called::default(),
         }
     }
 
@@ -265,6 +279,11 @@ impl Analysis<ENode> for Facts {
         fact
     }
 
+    /// The facts of a node that is known already: by themselves they do not change its class.
+    fn remake(g: &mut Graph, node: &ENode, id: Id) -> Fact {
+        Fact { changed: 0, ..Facts::make(g, node, id) }
+    }
+
     fn merge(&mut self, a: &mut Fact, mut b: Fact) -> DidMerge {
         let mut before = a.clone();
         if a.ty != b.ty {
@@ -301,8 +320,10 @@ impl Analysis<ENode> for Facts {
             a.total |= b.total;
             a.strict |= b.strict;
             a.defined |= b.defined;
+            a.valued |= b.valued;
         } else if a.free == b.free {
             (a.range, a.total, a.strict, a.defined) = (b.range, b.total, b.strict, b.defined);
+            a.valued = b.valued;
         }
         a.konst = a.konst.or(b.konst);
         for (x, y) in a.dims.iter_mut().zip(&b.dims) {
@@ -311,9 +332,15 @@ impl Analysis<ENode> for Facts {
         if a.estimate == ASSUMED {
             a.estimate = b.estimate;
         }
-        (b.tightened, b.origin) = (a.tightened, a.origin);
-        before.origin = a.origin;
-        DidMerge(*a != before, *a != b)
+        a.called = a.called.or(b.called);
+        (b.tightened, b.origin, b.called) = (a.tightened, a.origin, a.called);
+        (before.origin, before.called) = (a.origin, a.called);
+        let new = *a != before;
+        if new || b.changed > 0 {
+            a.changed = self.now;
+        }
+        b.changed = a.changed;
+        DidMerge(new, *a != b)
     }
 
     fn modify(g: &mut Graph, id: Id) {

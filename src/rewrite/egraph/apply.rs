@@ -4,6 +4,7 @@
 
 use super::Graph;
 use super::language::{ENode, Label};
+use super::names::called_as;
 use super::trace::{Reason, Theta, Tid, Traced};
 use crate::ir::{Free, Head, deep};
 use egg::Id;
@@ -87,6 +88,9 @@ impl Walk<'_> {
         self.memo.insert((id, under), None);
         let node = g[id].data.best.clone();
         let out = deep(|| self.node(g, node, under));
+        if let Some(copied) = out {
+            called_as(g, copied.class, id);
+        }
         self.memo.insert((id, under), out);
         out
     }

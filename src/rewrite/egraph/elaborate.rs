@@ -5,7 +5,7 @@
 //! an arm of an `if`, and a part that may fail never to where it was not certain to run.
 
 use crate::cost::{Model, Shape};
-use crate::ir::{Head, Id, Terms, Ty, deep};
+use crate::ir::{Head, Id, Param, Terms, Ty, deep, named_size};
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
@@ -41,6 +41,8 @@ struct Node {
     free: bool,
     /// How many variables its last child binds.
     binds: usize,
+    /// The term it was first met as, which has its names.
+    from: Option<Id>,
 }
 
 /// Where code runs: the definition's body, one run of a loop body, or an arm.
@@ -64,11 +66,12 @@ pub fn is_named(model: Model, head: Head, kids: &[Ty], ty: Ty) -> bool {
     model.own(head, &shape) > model.binding()
 }
 
-/// Binds the shared and invariant parts of a let-free term over `params` parameters. `total` says
-/// which terms cannot fail; the model which nodes are worth a name.
-pub fn elaborate(terms: &mut Terms, root: Id, params: &[Ty], total: &FxHashMap<Id, bool>, model: Model) -> Id {
+/// Binds the shared and invariant parts of a let-free term over parameters. `total` says which terms
+/// cannot fail; the model which nodes are worth a name.
+pub fn elaborate(terms: &mut Terms, root: Id, params: &[Param], total: &FxHashMap<Id, bool>, model: Model) -> Id {
     let mut graph = Unfold {
         terms,
+        params,
         total,
         model,
         nodes: vec![],
@@ -77,7 +80,7 @@ pub fn elaborate(terms: &mut Terms, root: Id, params: &[Ty], total: &FxHashMap<I
         binders: FxHashMap::default(),
         count: 0,
     };
-    let mut scope: Vec<Label> = params.iter().enumerate().map(|(k, ty)| Label::Param(k, *ty)).collect();
+    let mut scope: Vec<Label> = params.iter().enumerate().map(|(k, p)| Label::Param(k, p.ty)).collect();
     let root = graph.part(root, &mut scope, usize::MAX);
     let nodes = graph.nodes;
     let mut placing =
@@ -104,6 +107,7 @@ pub fn elaborate(terms: &mut Terms, root: Id, params: &[Ty], total: &FxHashMap<I
 /// Terms become parts.
 struct Unfold<'a> {
     terms: &'a mut Terms,
+    params: &'a [Param],
     total: &'a FxHashMap<Id, bool>,
     model: Model,
     nodes: Vec<Node>,
@@ -135,7 +139,7 @@ impl Unfold<'_> {
             Label::Param(_, ty) => (vec![], ty),
             Label::Head(_) | Label::Binder(..) => (vec![], Ty::tuple([])),
         };
-        self.intern(Node { label, kids: SmallVec::new(), needs, ty, total: true, free: true, binds: 0 })
+        self.intern(Node { label, kids: SmallVec::new(), needs, ty, total: true, free: true, binds: 0, from: None })
     }
 
     fn intern(&mut self, node: Node) -> Part {
@@ -143,6 +147,11 @@ impl Unfold<'_> {
         if let Some(found) = self.known.get(&key) {
             // What is known to be total at one place may not be at another.
             self.nodes[*found].total &= node.total;
+            // Copies of one part may have been called something at one place only.
+            let unnamed = |id: &Id| self.terms.labelled(*id).is_none();
+            if self.nodes[*found].from.as_ref().is_some_and(unnamed) {
+                self.nodes[*found].from = node.from.or(self.nodes[*found].from);
+            }
             return *found;
         }
         let part = self.nodes.len();
@@ -161,8 +170,9 @@ impl Unfold<'_> {
             let needs = self.needs(&kids);
             let tys: Vec<Ty> = ids.iter().map(|k| self.terms.ty(*k)).collect();
             let ty = self.terms.ty(id);
-            let free = !is_named(self.model, head, &tys, ty);
-            return self.intern(Node { label: Label::Head(head), kids, needs, ty, total, free, binds: 0 });
+            let free = self.has_name(head, &kids) || !is_named(self.model, head, &tys, ty);
+            let from = Some(id);
+            return self.intern(Node { label: Label::Head(head), kids, needs, ty, total, free, binds: 0, from });
         }
         let key = self.binder_key(id, scope);
         if let Some(key) = &key
@@ -183,11 +193,19 @@ impl Unfold<'_> {
         let mut needs = self.needs(&kids);
         needs.retain(|b| *b != binder);
         let ty = self.terms.ty(id);
-        let part = self.intern(Node { label: Label::Binder(head, binder), kids, needs, ty, total, free: false, binds });
+        let (label, from) = (Label::Binder(head, binder), Some(id));
+        let part = self.intern(Node { label, kids, needs, ty, total, free: false, binds, from });
         if let Some(key) = key {
             self.binders.insert(key, part);
         }
         part
+    }
+
+    /// Whether a part is the size of a parameter that the definition has a name for.
+    fn has_name(&self, head: Head, kids: &[Part]) -> bool {
+        let Head::Size(axis) = head else { return false };
+        let Label::Param(level, _) = self.nodes[kids[0]].label else { return false };
+        named_size(self.params, (level, axis)).is_some()
     }
 
     fn needs(&self, kids: &[Part]) -> Vec<usize> {
@@ -411,7 +429,7 @@ impl Emit<'_> {
             }
             Label::Head(head) => {
                 let ids: Vec<Id> = (0..kids.len()).map(|k| self.child(part, at, k, kids[k])).collect();
-                self.terms.put(head, ids)
+                self.made(part, head, ids)
             }
             Label::Binder(head, binder) => {
                 let last = kids.len() - 1;
@@ -424,9 +442,18 @@ impl Emit<'_> {
                     Some(level) => self.binders.insert(binder, level),
                     None => self.binders.remove(&binder),
                 };
-                self.terms.put(head, ids)
+                self.made(part, head, ids)
             }
         }
+    }
+
+    /// The term of a part, called what the part was called.
+    fn made(&mut self, part: Part, head: Head, kids: Vec<Id>) -> Id {
+        let out = self.terms.put(head, kids);
+        if let Some(from) = self.placing.nodes[part].from {
+            self.terms.called_as(out, from);
+        }
+        out
     }
 
     fn child(&mut self, part: Part, at: Place, k: usize, kid: Part) -> Id {

@@ -34,6 +34,8 @@ pub struct Candidates<'a> {
     literals: FxHashSet<Id>,
     /// Choices by the tensors that are kept.
     trees: RefCell<FxHashMap<BTreeSet<Id>, Rc<Choice>>>,
+    /// Whether all that may be spent is spent: then choices stay incomplete.
+    pub halt: &'a dyn Fn() -> bool,
 }
 
 /// So many families of tensors are considered at most.
@@ -104,8 +106,13 @@ fn variables(g: &Graph, id: Id, under: usize, out: &mut FxHashMap<usize, (Ty, Id
     }
 }
 
+/// After so many classes it is asked whether to go on.
+const LOOK: usize = 256;
+
 /// The greedy search over shared parts gives up after so many steps.
 const MAX_STEPS: usize = 60_000;
+/// It joins so many parts at most: each step joins all that its children pay for.
+const MAX_PARTS: usize = 5_000_000;
 
 /// Costs by where they are paid: outside all loops, and in the loop of each free variable.
 #[derive(Clone, Default, Debug)]
@@ -172,7 +179,7 @@ impl<'a> Candidates<'a> {
         }
         order.sort();
         let (costs, literals, trees) = Default::default();
-        let mut out = Candidates { g, model, nodes, order, families, costs, literals, trees };
+        let mut out = Candidates { g, model, nodes, order, families, costs, literals, trees, halt: &|| false };
         let cost = |id: &Id, n: &ENode| {
             let (own, trips) = out.own(*id, n);
             (own, trips, free_of(g, n).innermost())
@@ -288,7 +295,10 @@ impl<'a> Candidates<'a> {
         let mut best: FxHashMap<Id, (f64, Split, ENode)> = FxHashMap::default();
         loop {
             let mut changed = false;
-            for id in &self.order {
+            for (k, id) in self.order.iter().enumerate() {
+                if k % LOOK == 0 && (self.halt)() {
+                    return best.into_iter().map(|(id, (_, _, node))| (id, node)).collect();
+                }
                 for (node, cost) in self.nodes[id].iter().zip(&self.costs[id]) {
                     let Some(split) = self.tree_cost(*cost, node, &best, kept) else { continue };
                     let weight = split.weight();
@@ -358,13 +368,15 @@ impl<'a> Candidates<'a> {
             let leaf = |(k, n): (usize, &ENode)| extracted_kids(n).is_empty().then_some((*id, k));
             queue.extend(self.nodes[id].iter().enumerate().filter_map(leaf));
         }
-        let mut steps = 0usize;
+        let (mut steps, mut joined) = (0usize, 0usize);
         while let Some((id, k)) = queue.pop_first() {
+            let node = &self.nodes[&id][k];
             steps += 1;
-            if steps > MAX_STEPS || stop() {
+            joined +=
+                node.kids.iter().filter_map(|kid| best.get(kid)).map(|(_, parts, _)| parts.0.len()).sum::<usize>();
+            if steps > MAX_STEPS || joined > MAX_PARTS || stop() {
                 break;
             }
-            let node = &self.nodes[&id][k];
             let Some(parts) = self.dag_cost(id, node, self.costs[&id][k], &best) else { continue };
             let weight = parts.weight();
             if best.get(&id).is_none_or(|(w, _, _)| weight < *w - 1e-9) {

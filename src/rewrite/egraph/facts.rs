@@ -94,7 +94,7 @@ pub fn node_defined(g: &Graph, node: &ENode) -> bool {
         // The state of a fold starts from what may be infinite, and so may the elements be.
         Head::Var(_, ty) => ty.as_scalar().is_some_and(|s| !s.is_float()),
         Head::Op(op) => match op {
-            Op::Div | Op::Mod => r(1).nonzero,
+            _ if op.divides() => r(1).nonzero,
             Op::Log => r(0).lo > 0.0 || (r(0).lo >= 0.0 && r(0).nonzero),
             Op::Sqrt => r(0).lo >= 0.0,
             Op::Asin | Op::Acos => r(0).lo >= -1.0 && r(0).hi <= 1.0,
@@ -106,6 +106,11 @@ pub fn node_defined(g: &Graph, node: &ENode) -> bool {
         Head::Call(_) => false,
         _ => true,
     }
+}
+
+/// Whether the node divides: then it has a value where its children have and the divisor is not 0.
+pub fn node_divides(node: &ENode) -> bool {
+    node.label == Label::Head(Head::Op(Op::Div))
 }
 
 /// The sizes of a tensor by axis: classes of closed terms.
@@ -206,7 +211,11 @@ fn operation(op: Op, r: &[Range], node: &ENode, float: bool) -> Range {
         Op::ToFloat => r[0],
         Op::BoolToFloat | Op::RanHash => Range::new(0.0, 1.0),
         Op::Select => r[1].hull(r[2]),
-        Op::Mod if r[0].lo >= 0.0 && r[1].lo > 0.0 => Range::new(0.0, r[0].hi.min(r[1].hi - 1.0)),
+        Op::Mod | Op::FloorMod if r[0].lo >= 0.0 && r[1].lo > 0.0 => Range::new(0.0, r[0].hi.min(r[1].hi - 1.0)),
+        Op::FloorMod if r[1].lo > 0.0 => Range::new(0.0, r[1].hi - 1.0),
+        Op::FloorDiv if r[0].lo >= 0.0 && r[1].lo > 0.0 => Range::new(0.0, r[0].hi),
+        Op::BitAnd if r[0].lo >= 0.0 && r[1].lo >= 0.0 => Range::new(0.0, r[0].hi.min(r[1].hi)),
+        Op::Shr if r[0].lo >= 0.0 => Range::new(0.0, r[0].hi),
         _ => Range::ALL,
     }
 }

@@ -4,6 +4,7 @@
 //! a value. A member that may fail where another does not is marked and never extracted.
 
 pub mod language;
+pub mod names;
 pub mod trace;
 pub mod analysis;
 pub mod facts;
@@ -12,6 +13,9 @@ pub mod params;
 pub mod pattern;
 pub mod apply;
 pub mod sizes;
+pub mod parts;
+pub mod fresh;
+pub mod fire;
 pub mod saturate;
 pub mod extract;
 pub mod plan;

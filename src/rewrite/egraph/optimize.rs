@@ -2,11 +2,13 @@
 
 use super::Graph;
 use super::exact::Effort;
+use super::fire::extents;
 use super::journal::Journal;
 use super::language::ENode;
+use super::names::called_like;
 use super::params::parameters;
 use super::pattern::Compiled;
-use super::saturate::{Limits, Report, extents, graph, saturate};
+use super::saturate::{Limits, Report, graph, saturate};
 use super::trial::Trials;
 use crate::cost::{Costing, Model};
 use crate::ir::{Def, Head, Id, Terms, deep};
@@ -163,7 +165,9 @@ impl<'a> Import<'a> {
             self.scope.truncate(depth);
             self.extents.truncate(depth);
         }
+        let body = ids.last().copied();
         let out = self.g.add(ENode::new(head, ids));
+        called_like(self.g, out, body, &self.terms, id);
         if site(&mut self.terms, id, &self.extents).is_some_and(|s| self.flat.strict.contains(&s)) {
             self.strict.push(out);
         }

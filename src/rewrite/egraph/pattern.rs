@@ -6,7 +6,7 @@
 use super::language::ENode;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Terms, Ty};
-use crate::rules::{Meta, Rule};
+use crate::rules::{Condition, Meta, Rule};
 use egg::{ENodeOrVar, Pattern, PatternAst, Var};
 use rustc_hash::FxHashMap;
 
@@ -19,6 +19,16 @@ pub enum Template {
     Var(u32, Ty),
     /// A node.
     Node(Head, Vec<Template>),
+}
+
+impl Template {
+    /// The number of levels below its root.
+    fn depth(&self) -> usize {
+        match self {
+            Template::Meta(..) | Template::Var(..) => 0,
+            Template::Node(_, kids) => kids.iter().map(|k| 1 + k.depth()).max().unwrap_or(0),
+        }
+    }
 }
 
 /// Where a metavariable stands on the left side.
@@ -46,6 +56,12 @@ pub struct Compiled<'a> {
     pub sides: (Template, Template),
     /// The metavariables.
     pub places: FxHashMap<Meta, Place>,
+    /// The type of both sides.
+    pub ty: Ty,
+    /// How many levels below its root a match reaches.
+    pub reach: usize,
+    /// Whether nothing further below decides about a match: conditions on indices and sizes look there.
+    pub local: bool,
 }
 
 impl Compiled<'_> {
@@ -81,7 +97,10 @@ pub fn compile(rule: &Rule) -> Result<Option<Compiled<'_>>> {
     let mut ast = PatternAst::default();
     let mut wild = 0;
     add(&mut ast, &left, 0, &mut wild)?;
-    Ok(Some(Compiled { rule, pattern: Pattern::new(ast), sides: (left, right), places }))
+    let far = |c: &Condition| matches!(c, Condition::InRange | Condition::SameSize);
+    let local = !rule.when.iter().any(|(c, _)| far(c)) && places.values().all(|p| p.deeper.is_empty());
+    let (ty, reach) = (sides.terms.ty(roots[0]), left.depth());
+    Ok(Some(Compiled { rule, pattern: Pattern::new(ast), sides: (left, right), places, ty, reach, local }))
 }
 
 fn refused(rule: &Rule, why: &str) -> Box<Diagnostic> {

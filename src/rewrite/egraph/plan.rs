@@ -4,6 +4,7 @@ use super::Graph;
 use super::extract::{Candidates, Choice, MAX_FAMILIES, extracted_kids};
 use super::facts::node_total;
 use super::language::{ENode, Label};
+use super::names;
 use crate::ir::{Head, Id as TermId, Lit, Op, Terms, deep};
 use egg::Id;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -105,6 +106,9 @@ impl<'a> Builder<'a> {
         let node = choice.get(&id);
         let strict = self.g[id].data.strict;
         let out = node.and_then(|node| deep(|| self.node(terms, node, depth, strict)));
+        if let (Some(node), Some(out)) = (node, out) {
+            names::tell(self.g, id, node, terms, out);
+        }
         if defines {
             self.defining.pop();
         }

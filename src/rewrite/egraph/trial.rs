@@ -58,6 +58,13 @@ impl<'a, 'c> Trials<'a, 'c> {
         Trials { def, costing, model, stop, best: None, journal: None }
     }
 
+    /// What may be chosen, for as long as there is time.
+    fn candidates<'g>(&self, g: &'g Graph, families: Vec<Vec<egg::Id>>, halt: &'g dyn Fn() -> bool) -> Candidates<'g> {
+        let mut out = Candidates::new(g, self.model, families);
+        out.halt = halt;
+        out
+    }
+
     fn stopped(&self) -> bool {
         (self.stop)(EXTRACT_SHARE)
     }
@@ -65,7 +72,9 @@ impl<'a, 'c> Trials<'a, 'c> {
     /// Tries the cheapest tree.
     pub fn first(&mut self, g: &mut Graph, root: egg::Id) {
         self.reading(g, |trials, g| {
-            let candidates = Candidates::new(g, trials.model, vec![]);
+            let stop = trials.stop;
+            let halt = || stop(1.0);
+            let candidates = trials.candidates(g, vec![], &halt);
             trials.plan(g, root, &Plan::plain(candidates.tree(&Default::default())), true);
         });
     }
@@ -89,7 +98,9 @@ impl<'a, 'c> Trials<'a, 'c> {
     }
 
     fn plans(&mut self, g: &Graph, root: egg::Id, families: Vec<Vec<egg::Id>>, effort: Effort, trials: usize) -> bool {
-        let candidates = Candidates::new(g, self.model, families);
+        let stop = self.stop;
+        let halt = || stop(1.0);
+        let candidates = self.candidates(g, families, &halt);
         let plain = Plan::plain(candidates.tree(&Default::default()));
         let mut best = self.plan(g, root, &plain, true).map(|cost| (cost, plain));
         if self.stopped() {
@@ -243,7 +254,7 @@ impl<'a, 'c> Trials<'a, 'c> {
     fn term(&mut self, flat: Known) -> Option<f64> {
         let mut terms = flat.terms.clone();
         let params = self.params();
-        let id = elaborate(&mut terms, flat.id, &params, &flat.total, self.model);
+        let id = elaborate(&mut terms, flat.id, &self.def.params, &flat.total, self.model);
         crate::types::verify::closed(&terms, id, &params).ok()?;
         let cost = self.costing.term(id, self.def, &terms);
         if self.best.as_ref().is_none_or(|b| cost < b.cost - 1e-9) {

@@ -13,6 +13,16 @@ pub fn bind(pattern: Ty, actual: Ty, types: &mut FxHashMap<&'static str, Ty>) ->
     }
 }
 
+/// Whether a type of a rule may fit an actual one; whether it does is known once all its types are.
+pub fn fits(pattern: Ty, actual: Ty) -> bool {
+    match (pattern.kind(), actual.kind()) {
+        (TyKind::Var(range, _), _) => range.holds(actual),
+        (TyKind::Tensor(r, a), TyKind::Tensor(s, b)) => r == s && fits(*a, *b),
+        (TyKind::Tuple(a), TyKind::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(x, y)| fits(*x, *y)),
+        _ => pattern == actual,
+    }
+}
+
 /// The type that a type of a rule stands for in a match.
 pub fn instance(ty: Ty, types: &FxHashMap<&'static str, Ty>) -> Option<Ty> {
     match ty.kind() {

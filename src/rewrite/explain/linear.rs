@@ -23,9 +23,9 @@ pub enum Failed {
 }
 
 /// Derivations have no more steps than this.
-const MAX_STEPS: usize = 2000;
+const MAX_STEPS: usize = 4000;
 /// Proofs within proofs are looked up so often at most.
-const MAX_WORK: usize = 20_000;
+const MAX_WORK: usize = 40_000;
 /// Places that are listed one by one.
 const MAX_PLACES: usize = 100;
 /// The text of a term brought back is at most so many nodes.
@@ -48,28 +48,37 @@ pub struct Linear<'a, 'b> {
     pub steps: Vec<Step>,
     /// The program after each step.
     pub programs: Vec<Id>,
+    /// The present program.
+    pub at: Tid,
+    /// What was used, where it was used: the terms with their variables moved.
+    pub used: Vec<Equation>,
     holes: u32,
     /// How many proofs were looked up.
     work: usize,
     stripped: Stripped,
+    /// Whether to give up.
+    stop: &'a dyn Fn() -> bool,
 }
 
 impl<'a, 'b> Linear<'a, 'b> {
-    /// Nothing yet.
+    /// For a checker whose program is `at`.
     pub fn new(
         trace: &'a mut Trace,
         equations: &'a [Equation],
         closure: &'a Closure,
         checker: &'a mut Checker<'b>,
+        at: Tid,
+        stop: &'a dyn Fn() -> bool,
     ) -> Linear<'a, 'b> {
-        let (steps, programs) = Default::default();
-        Linear { trace, equations, closure, checker, steps, programs, holes: 0, work: 0, stripped: Stripped::new() }
+        let (steps, programs, used) = Default::default();
+        let stripped = Stripped::new();
+        Linear { trace, equations, closure, checker, steps, programs, at, used, holes: 0, work: 0, stripped, stop }
     }
 
-    /// Takes the checker from one term to another.
-    pub fn run(&mut self, from: Tid, to: Tid) -> Result<(), Failed> {
+    /// Takes the checker to another term.
+    pub fn run(&mut self, to: Tid) -> Result<(), Failed> {
         let hole = self.hole();
-        self.transform(hole, hole, from, to, &vec![])
+        self.transform(hole, hole, self.at, to, &vec![])
     }
 
     fn hole(&mut self) -> Tid {
@@ -82,6 +91,9 @@ impl<'a, 'b> Linear<'a, 'b> {
         self.work += 1;
         if self.work > MAX_WORK {
             return Err(Failed::Hopeless("the proof is too long".into()));
+        }
+        if (self.stop)() {
+            return Err(Failed::Hopeless(super::LATE.into()));
         }
         let Some(path) = self.closure.path(x, y) else {
             return Err(Failed::Hopeless("no chain of equations leads there".into()));
@@ -240,7 +252,11 @@ impl<'a, 'b> Linear<'a, 'b> {
         let (a, b) = (self.mapped(from, maps, 0), self.mapped(to, maps, 0));
         let (before, after) = (self.plugged(context, hole, a), self.plugged(context, hole, b));
         let (p, q, y) = (self.strip(before)?, self.strip(after)?, self.strip(b)?);
+        let use_of = |left: Tid, right: Tid| Equation { left, right, reason: Reason::By(name.clone()) };
+        let used = if forward { use_of(a, b) } else { use_of(b, a) };
         if p == q {
+            self.used.push(used);
+            self.at = after;
             return Ok(());
         }
         if p != self.checker.now {
@@ -288,6 +304,8 @@ impl<'a, 'b> Linear<'a, 'b> {
         }
         self.steps.push(step);
         self.programs.push(q);
+        self.used.push(used);
+        self.at = after;
         Ok(())
     }
 }

@@ -35,6 +35,8 @@ pub struct Task<'a> {
     pub level: Level,
     /// What decides which parts are worth a name.
     pub model: Model,
+    /// Whether a share of what may be spent is spent: then what has no proof yet is given up.
+    pub stop: &'a dyn Fn(f64) -> bool,
 }
 
 impl<'a> Task<'a> {
@@ -56,22 +58,45 @@ pub struct Derived {
     pub programs: Vec<Id>,
     /// The text of the part that each step changes, before and after, where it is short.
     pub changes: Vec<(String, String)>,
-    /// Why better results were given up.
-    pub given_up: Vec<String>,
+    /// The same result with lets of which the checker could not prove that they may stand there.
+    pub unproved: Option<Unproved>,
+}
+
+/// A result for which no derivation was found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Unproved {
+    /// What it costs.
+    pub cost: f64,
+    /// Why there is none.
+    pub why: String,
 }
 
 /// Equations that the checker refuses are left out, so often at most.
-const MAX_TRIES: usize = 20;
+const MAX_TRIES: usize = 30;
+/// Why there is no proof where there might be one.
+const LATE: &str = "the time is up";
 /// In all tries for one definition so many steps are taken at most.
-const MAX_TAKEN: usize = 3000;
+const MAX_TAKEN: usize = 6000;
 /// So many of the best results are tried, and then the first, which is the input.
-const MAX_RESULTS: usize = 3;
+const MAX_RESULTS: usize = 4;
 
-/// The best result of a search that can be derived.
-pub fn derived(task: &Task<'_>, journal: &mut Journal) -> Option<Derived> {
+/// The share of the time that the proof of the best result may take it to, and how much more each other one
+/// gets: the last is the input, whose proof is short.
+const PROOF_SHARE: f64 = 0.8;
+const NEXT_SHARE: f64 = 0.02;
+
+/// The best result of a search that can be derived, and those before it that cannot.
+pub fn derived(task: &Task<'_>, journal: &mut Journal) -> (Option<Derived>, Vec<Unproved>) {
     let n = task.def.params.len();
     let mut seen = FxHashSet::default();
-    let first = task.checker().ok()?;
+    let mut unproved = vec![];
+    let first = match task.checker() {
+        Ok(first) => first,
+        Err(why) => {
+            unproved.extend(journal.bests.last().map(|best| Unproved { cost: best.cost, why }));
+            return (None, unproved);
+        }
+    };
     let mut terms = first.terms.clone();
     let start = crate::derive::flat::to_body(&mut terms, first.now, n, 0);
     let start = terms::concrete(&mut journal.trace, &terms, start, n);
@@ -80,22 +105,27 @@ pub fn derived(task: &Task<'_>, journal: &mut Journal) -> Option<Derived> {
         let id = terms::concrete(&mut journal.trace, terms, *id, n);
         terms::axioms(&mut journal.trace, task.def, id, &mut seen);
     }
-    let all: Vec<Tid> = (0..journal.trace.len() as Tid).collect();
-    for id in all {
-        terms::literals_and_copies(&mut journal.trace, task.def, id);
+    // A search starts again from the best so far, so all results are links of the chain.
+    for best in &journal.bests {
+        let id = terms::concrete(&mut journal.trace, &best.flat.0, best.flat.1, n);
+        terms::axioms(&mut journal.trace, task.def, id, &mut seen);
     }
-    let (mut given_up, mut taken) = (vec![], 0);
+    terms::everywhere(&mut journal.trace, task.def);
+    let mut taken = 0;
     let results: Vec<&Candidate> = journal.bests.iter().rev().collect();
     let first = results.len().saturating_sub(1).max(MAX_RESULTS.min(results.len()));
-    for candidate in results.iter().take(MAX_RESULTS).chain(&results[first..]).copied() {
+    for (k, candidate) in results.iter().take(MAX_RESULTS).chain(&results[first..]).copied().enumerate() {
+        let stop = || (task.stop)(PROOF_SHARE + NEXT_SHARE * k as f64);
         let goal = terms::concrete(&mut journal.trace, &candidate.flat.0, candidate.flat.1, n);
-        terms::axioms(&mut journal.trace, task.def, goal, &mut seen);
-        match steps_to(task, &mut journal.trace, (start, goal), candidate, &mut taken) {
-            Ok(derived) => return Some(Derived { given_up, ..derived }),
-            Err(why) => given_up.push(why),
+        match steps_to(task, &mut journal.trace, (start, goal), candidate, &mut taken, &stop) {
+            Ok(mut derived) => {
+                unproved.extend(derived.unproved.take());
+                return (Some(derived), unproved);
+            }
+            Err(why) => unproved.push(Unproved { cost: candidate.cost, why }),
         }
     }
-    None
+    (None, unproved)
 }
 
 fn steps_to(
@@ -104,43 +134,42 @@ fn steps_to(
     (start, goal): (Tid, Tid),
     candidate: &Candidate,
     taken: &mut usize,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Derived, String> {
-    let equations: Vec<Equation> = trace.equations.clone();
+    let mut equations: Vec<Equation> = trace.equations.clone();
     // An equation whose use is refused goes last, where another way may come before it; refused
-    // again it is left out.
+    // again it is left out. What was taken before it holds, so the proof goes on from there.
     let mut order: Vec<usize> = (0..equations.len()).collect();
     let mut late: FxHashSet<usize> = FxHashSet::default();
     let mut last = String::new();
+    let mut way = Way::new(task, start)?;
     for _ in 0..MAX_TRIES {
+        if stop() {
+            return Err(LATE.into());
+        }
         let closure = Closure::new(trace, &equations, &order);
-        if closure.find(start) != closure.find(goal) {
+        if closure.find(way.at) != closure.find(goal) {
             return Err(format!("no proof is left: {last}"));
         }
-        let mut checker = task.checker()?;
-        let input = checker.now;
-        let mut linear = Linear::new(trace, &equations, &closure, &mut checker);
-        let done = linear.run(start, goal);
-        let steps = std::mem::take(&mut linear.steps);
-        let programs: Vec<Id> = std::iter::once(input).chain(std::mem::take(&mut linear.programs)).collect();
-        *taken += steps.len();
+        let before = way.steps.len();
+        let done = way.on(trace, (&equations, &closure), goal, stop);
+        *taken += way.steps.len() - before;
         match done {
             Ok(()) => {
-                let mut candidate = candidate.clone();
-                if checker.shared(&candidate.shared.0, candidate.shared.1).is_err() {
-                    // What the search thought certain may be less so for the checker.
-                    candidate.shared = running::proved(&mut checker, task.def, task.model);
-                }
-                return finished(task, steps, &programs, candidate);
+                let way = way.shorter(task, trace, (&equations, &closure), (start, goal), stop);
+                return way.finished(task, candidate);
             }
-            Err(Failed::Hopeless(why)) => return Err(why),
-            Err(Failed::Equation(_, why)) if *taken > MAX_TAKEN => {
+            Err((Failed::Hopeless(why), _)) => return Err(why),
+            Err((Failed::Equation(_, why), _)) if *taken > MAX_TAKEN => {
                 return Err(format!("too many steps were tried: {why}"));
             }
-            Err(Failed::Equation(k, why)) => {
+            Err((Failed::Equation(k, why), used)) => {
                 order.retain(|other| *other != k);
                 if late.insert(k) {
                     order.push(k);
                 }
+                order.splice(0..0, equations.len()..equations.len() + used.len());
+                equations.extend(used);
                 last = why;
             }
         }
@@ -148,13 +177,79 @@ fn steps_to(
     Err(format!("too many equations were refused: {last}"))
 }
 
+/// Steps that were taken.
+struct Way<'a> {
+    checker: Checker<'a>,
+    /// The present program.
+    at: Tid,
+    steps: Vec<Step>,
+    /// The flat programs before the first step and after each.
+    programs: Vec<Id>,
+}
+
+impl<'a> Way<'a> {
+    fn new(task: &Task<'a>, at: Tid) -> Result<Way<'a>, String> {
+        let checker = task.checker()?;
+        let programs = vec![checker.now];
+        Ok(Way { checker, at, steps: vec![], programs })
+    }
+
+    /// Goes on to a term; where that fails, as far as it goes: why, and what was used until then.
+    fn on(
+        &mut self,
+        trace: &mut Trace,
+        (equations, closure): (&[Equation], &Closure),
+        to: Tid,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), (Failed, Vec<Equation>)> {
+        let mut linear = Linear::new(trace, equations, closure, &mut self.checker, self.at, stop);
+        let done = linear.run(to);
+        let Linear { steps, programs, used, at, .. } = linear;
+        self.at = at;
+        self.steps.extend(steps);
+        self.programs.extend(programs);
+        done.map_err(|why| (why, used))
+    }
+
+    /// The same way without detours, where the last proof leads from the start to the end.
+    fn shorter(
+        self,
+        task: &Task<'a>,
+        trace: &mut Trace,
+        (equations, closure): (&[Equation], &Closure),
+        (start, goal): (Tid, Tid),
+        stop: &dyn Fn() -> bool,
+    ) -> Way<'a> {
+        let Ok(mut direct) = Way::new(task, start) else { return self };
+        if equations.len() > trace.equations.len()
+            && direct.on(trace, (equations, closure), goal, stop).is_ok()
+            && direct.steps.len() < self.steps.len()
+        {
+            return direct;
+        }
+        self
+    }
+
+    fn finished(mut self, task: &Task<'_>, candidate: &Candidate) -> Result<Derived, String> {
+        let mut candidate = candidate.clone();
+        let refused = self.checker.shared(&candidate.shared.0, candidate.shared.1).err();
+        let unproved = refused.map(|why| Unproved { cost: candidate.cost, why });
+        if unproved.is_some() {
+            // What the search thought certain may be less so for the checker.
+            candidate.shared = running::proved(&mut self.checker, task.def, task.model);
+        }
+        let derived = finished(task, self.steps, &self.programs, candidate)?;
+        Ok(Derived { unproved, ..derived })
+    }
+}
+
 /// Leaves out steps that undo each other, and takes the others again from the beginning, as a replay
 /// does. `programs` stand before the first step and after each.
 fn finished(task: &Task<'_>, steps: Vec<Step>, programs: &[Id], candidate: Candidate) -> Result<Derived, String> {
-    let mut good = |steps: &[Step]| again(task, steps, &candidate).is_ok();
+    let mut good = |steps: &[Step]| !(task.stop)(PROOF_SHARE) && again(task, steps, &candidate).is_ok();
     let steps = shorten::shorten(steps, programs, &mut good);
     let (terms, programs, changes) = again(task, &steps, &candidate)?;
-    Ok(Derived { candidate, steps, terms, programs, changes, given_up: vec![] })
+    Ok(Derived { candidate, steps, terms, programs, changes, unproved: None })
 }
 
 /// The programs in their arena, and the texts of what each step changes.

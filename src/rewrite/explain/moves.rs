@@ -4,7 +4,7 @@
 //! they are. A rule rewrites a part of a state, which stands where it is used, perhaps often: the state
 //! with a hole there has holes at all the places.
 
-use super::{Derived, Task, finished, running};
+use super::{Derived, Task, Unproved, finished, running};
 use crate::derive::axioms::Axiom;
 use crate::derive::check::Checker;
 use crate::derive::flat::as_parameter;
@@ -53,6 +53,9 @@ pub fn derived(task: &Task<'_>, before: &[Step], best: &Best, count: usize) -> R
     let start = flat(task, &mut checker, &best.terms, best.start)?;
     settled(&mut checker, start, &mut steps, &mut programs)?;
     for (k, made) in best.steps.iter().take(count).enumerate() {
+        if (task.stop)(super::PROOF_SHARE) {
+            return Err(Refused { step: None, why: super::LATE.into() });
+        }
         let to = flat(task, &mut checker, &best.terms, made.to)?;
         if to == checker.now {
             continue;
@@ -70,13 +73,16 @@ pub fn derived(task: &Task<'_>, before: &[Step], best: &Best, count: usize) -> R
         programs.push(to);
     }
     let whole = count >= best.steps.len();
-    let shared = match whole && checker.shared(&best.terms, best.id).is_ok() {
-        true => (best.terms.clone(), best.id),
+    let refused = whole.then(|| checker.shared(&best.terms, best.id).err());
+    let shared = match &refused {
+        Some(None) => (best.terms.clone(), best.id),
         // What the search thought certain may be less so for the checker.
-        false => running::proved(&mut checker, task.def, task.model),
+        Some(Some(_)) | None => running::proved(&mut checker, task.def, task.model),
     };
+    let unproved = refused.flatten().map(|why| Unproved { cost: best.cost, why });
     let candidate = Candidate { flat: (checker.terms.clone(), checker.now), shared, cost: best.cost };
-    Ok(finished(task, steps, &programs, candidate)?)
+    let derived = finished(task, steps, &programs, candidate)?;
+    Ok(Derived { unproved, ..derived })
 }
 
 /// A state as the checker sees it.

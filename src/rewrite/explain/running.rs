@@ -4,7 +4,7 @@ use crate::cost::Model;
 use crate::derive::check::Checker;
 use crate::derive::flat::{Scope, bound, to_body};
 use crate::derive::prove::{Asked, Prover};
-use crate::ir::{Def, Id, Terms, Ty, deep};
+use crate::ir::{Def, Id, Terms, deep};
 use crate::rewrite::egraph::elaborate::elaborate;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -37,8 +37,7 @@ fn totals(p: &mut Prover<'_>, flat: Id) -> (FxHashMap<Id, bool>, Id) {
 }
 
 fn with_lets(terms: &mut Terms, body: Id, def: &Def, total: &FxHashMap<Id, bool>, model: Model) -> Id {
-    let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-    elaborate(terms, body, &params, total, model)
+    elaborate(terms, body, &def.params, total, model)
 }
 
 /// Notes which terms of a body cannot fail, wherever they stand in it.
@@ -49,6 +48,9 @@ fn mark(
     total: &mut FxHashMap<Id, bool>,
     seen: &mut FxHashSet<(Id, Id, Scope)>,
 ) {
+    // What depends on no loop is the same in all of them.
+    let none = vec![];
+    let scope = if p.terms.free(flat).is_closed() { &none } else { scope };
     if !seen.insert((flat, body, scope.clone())) {
         return;
     }

@@ -68,7 +68,7 @@ fn extents(trace: &mut Trace, head: Head, kids: &[Tid]) -> Vec<Tid> {
 /// A closed term that is at least a size. A size that depends on loops may be known from what makes
 /// the tensor, and then does not.
 fn bound(trace: &mut Trace, size: Tid) -> Option<Tid> {
-    let size = if trace.free(size).is_closed() { size } else { normal(trace, size, &mut FxHashMap::default()) };
+    let size = if trace.free(size).is_closed() { size } else { normal(trace, size, true, &mut FxHashMap::default()) };
     if trace.free(size).is_closed() {
         return Some(size);
     }
@@ -84,20 +84,32 @@ fn bound(trace: &mut Trace, size: Tid) -> Option<Tid> {
     }
 }
 
-/// A term with parts of tuples and sizes as they are known.
-fn normal(trace: &mut Trace, id: Tid, memo: &mut FxHashMap<Tid, Tid>) -> Tid {
+/// A term with parts of tuples and sizes as they are known, also where one is known from another. Records
+/// why. With `inside` also the sizes inside of tensors, which are 0 where those are empty: so they are bounds
+/// of sizes, and no reason is recorded.
+fn normal(trace: &mut Trace, id: Tid, inside: bool, memo: &mut FxHashMap<Tid, Tid>) -> Tid {
     if let Some(done) = memo.get(&id) {
         return *done;
     }
     let (label, kids) = trace.node(id).clone();
-    let kids: Vec<Tid> = kids.iter().map(|k| deep(|| normal(trace, *k, memo))).collect();
+    let kids: Vec<Tid> = kids.iter().map(|k| deep(|| normal(trace, *k, inside, memo))).collect();
     let first = kids.first().map(|k| trace.node(*k).clone());
     let known = match (label, first) {
-        (Label::Head(Head::Get(i, _)), Some((Label::Head(Head::Tuple), parts))) => Some(parts[i as usize]),
-        (Label::Head(Head::Size(axis)), _) => known_size(trace, kids[0], axis),
+        (Label::Head(Head::Get(i, _)), Some((Label::Head(Head::Tuple), parts))) => {
+            Some((Some(Axiom::Part), parts[i as usize]))
+        }
+        (Label::Head(Head::Size(axis)), _) => {
+            let outside = trace.ty(kids[0]).as_tensor().is_some_and(|(rank, _)| axis < rank);
+            let size = if outside || inside { known_size(trace, kids[0], axis) } else { None };
+            size.map(|size| (outside.then_some(Axiom::Size), size))
+        }
         _ => None,
     };
-    let out = known.unwrap_or_else(|| trace.put(label, kids));
+    let node = trace.put(label, kids);
+    if let Some((Some(axiom), known)) = known {
+        trace.by(node, known, axiom.name());
+    }
+    let out = known.map_or(node, |(_, known)| known);
     memo.insert(id, out);
     out
 }
@@ -164,14 +176,47 @@ pub fn axioms(trace: &mut Trace, def: &Def, root: Tid, seen: &mut FxHashSet<Tid>
     }
 }
 
-/// Records what extraction does on its way, wherever it could: literals fold, and copies are no copies.
-pub fn literals_and_copies(trace: &mut Trace, def: &Def, id: Tid) {
-    let (label, kids) = trace.node(id).clone();
-    if let Label::Head(head @ (Head::Op(_) | Head::Cast(_) | Head::Build(_))) = label {
-        for (axiom, to) in equal(trace, def, head, &kids) {
-            trace.by(id, to, axiom.name());
+/// So many terms are looked at by [`everywhere`], those counted that it adds.
+const MAX_TERMS: usize = 400_000;
+
+/// Records what an e-graph takes as known and what extraction does on its way, wherever it could: literals
+/// fold, also those that follow from others; copies are no copies; sizes of one name and known ones are one.
+pub fn everywhere(trace: &mut Trace, def: &Def) {
+    let (mut values, mut known): (Vec<Option<Lit>>, FxHashMap<Tid, Tid>) = Default::default();
+    // Children come before parents, and what is added here comes last.
+    while values.len() < trace.len().min(MAX_TERMS) {
+        let id = values.len() as Tid;
+        let (label, kids) = trace.node(id).clone();
+        let mut value = None;
+        match label {
+            Label::Head(Head::Const(l)) => value = Some(l),
+            Label::Head(head @ (Head::Op(_) | Head::Cast(_))) => {
+                let args: Option<Vec<Lit>> = kids.iter().map(|k| values[*k as usize]).collect();
+                if let Some(args) = args
+                    && let Some(folded) = literal(head, &args)
+                {
+                    let args: Vec<Tid> = args.iter().map(|l| constant(trace, *l)).collect();
+                    let (left, right) = (trace.put(label, args), constant(trace, folded));
+                    trace.by(left, right, Axiom::Literals.name());
+                    value = Some(folded);
+                }
+            }
+            Label::Head(head @ (Head::Build(_) | Head::Size(_) | Head::Get(..))) => {
+                for (axiom, to) in equal(trace, def, head, &kids) {
+                    trace.by(id, to, axiom.name());
+                }
+                if !matches!(head, Head::Build(_)) {
+                    normal(trace, id, false, &mut known);
+                }
+            }
+            Label::Head(_) | Label::Param(..) | Label::Unknown => {}
         }
+        values.push(value);
     }
+}
+
+fn constant(trace: &mut Trace, lit: Lit) -> Tid {
+    trace.put(Label::Head(Head::Const(lit)), [])
 }
 
 fn equal(trace: &mut Trace, def: &Def, head: Head, kids: &[Tid]) -> Vec<(Axiom, Tid)> {

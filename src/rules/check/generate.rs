@@ -4,12 +4,16 @@
 //! mean: whether an instance says anything is for the judge.
 
 use super::instance::{Filling, Role, Slot, Tm, Types, metas, position};
+use super::literals::Pool;
 use crate::eval::Value;
 use crate::ir::{Head, Id, Lit, Op, Scalar, Ty, TyKind};
 use crate::rules::{Condition, Level, Meta, Rule};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
+
+/// Sizes that a rule speaks of are tried up to this one.
+const LARGE: i64 = 100;
 
 /// What the integers among a rule's metavariables are used for.
 pub fn roles(rule: &Rule) -> Vec<Role> {
@@ -80,12 +84,25 @@ pub struct Maker<'a> {
     roles: Vec<Role>,
     rng: StdRng,
     slots: Vec<Slot>,
+    /// What the rule itself speaks of.
+    pool: Pool,
+}
+
+/// Which numbers are put for floats.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Finite ones, for the reals.
+    Finite,
+    /// Also infinities, NaNs and what is near the ends of the range.
+    Edges,
+    /// Those whose sums round, so that the order of additions shows.
+    Rounding,
 }
 
 impl<'a> Maker<'a> {
     /// Equal seeds make equal fillings and values.
     pub fn new(rule: &'a Rule, seed: u64) -> Maker<'a> {
-        Maker { rule, roles: roles(rule), rng: StdRng::seed_from_u64(seed), slots: vec![] }
+        Maker { rule, roles: roles(rule), rng: StdRng::seed_from_u64(seed), slots: vec![], pool: Pool::of(rule) }
     }
 
     fn chance(&mut self, p: f64) -> bool {
@@ -135,7 +152,16 @@ impl<'a> Maker<'a> {
         Tm::Param(self.slots.len() - 1)
     }
 
+    /// One of the numbers that the rule speaks of.
+    fn spoken(&mut self, s: Scalar) -> Option<Lit> {
+        let all = self.pool.literals(s);
+        (!all.is_empty() && self.chance(0.25)).then(|| self.pick(&all))
+    }
+
     fn leaf_literal(&mut self, ty: Ty) -> Tm {
+        if let Some(lit) = ty.as_scalar().and_then(|s| self.spoken(s)) {
+            return Tm::Lit(lit);
+        }
         let small = self.pick(&[0.0, 1.0, -1.0, 2.0, 0.5, -0.0, 3.0]);
         match ty.kind() {
             TyKind::Scalar(Scalar::Bool) => Tm::Lit(Lit::Bool(self.chance(0.5))),
@@ -148,7 +174,8 @@ impl<'a> Maker<'a> {
     fn leaf(&mut self, ty: Ty, role: Role, args: &[Ty]) -> Tm {
         let bound: Vec<usize> = (0..args.len()).filter(|j| args[*j] == ty).collect();
         if !bound.is_empty() && role != Role::Size && self.chance(0.6) {
-            return Tm::Arg(self.pick(&bound));
+            let arg = Tm::Arg(self.pick(&bound));
+            return if ty == Ty::int() && self.chance(0.3) { self.permuted(arg) } else { arg };
         }
         if role != Role::Size && ty.as_scalar().is_some() && self.chance(0.15) {
             return self.leaf_literal(ty);
@@ -219,7 +246,21 @@ impl<'a> Maker<'a> {
         }
     }
 
+    /// The indices of a short loop in another order, or some of them several times.
+    fn permuted(&mut self, index: Tm) -> Tm {
+        let lit = |v: i64| Tm::Lit(Lit::int(v));
+        let node = |op: Op, a: Tm, b: Tm| Tm::Node(Head::Op(op), vec![a, b]);
+        match self.pick(&[0, 0, 1, 2]) {
+            0 => node(Op::Sub, lit(2), index),
+            1 => node(Op::Mod, index, lit(2)),
+            _ => node(Op::Mod, node(Op::Add, index, lit(1)), lit(3)),
+        }
+    }
+
     fn bound_literal(&mut self) -> Tm {
+        if let Some(lit) = self.spoken(Scalar::I64) {
+            return Tm::Lit(lit);
+        }
         Tm::Lit(Lit::int(self.pick(&[0, 1, 2, 1, 16])))
     }
 
@@ -272,22 +313,56 @@ impl<'a> Maker<'a> {
 
     /// Values for free variables; over the reals all floats are finite.
     pub fn values(&mut self, slots: &[Slot], real: bool) -> Vec<Value> {
-        let base = self.pick(&[0, 0, 1, 1, 2, 2, 2, 2, 3, 17]);
-        slots.iter().map(|s| self.value(s.ty, s.role, base, real)).collect()
+        let kind = match real {
+            true => Kind::Finite,
+            false if self.chance(0.4) => Kind::Rounding,
+            false => Kind::Edges,
+        };
+        let base = match kind {
+            // Two additions are the fewest whose order shows.
+            Kind::Rounding => self.pick(&[3, 3, 3, 3, 2, 4, 5, 17]),
+            Kind::Finite | Kind::Edges => self.pick(&[0, 0, 1, 1, 2, 2, 2, 2, 3, 17]),
+        };
+        let base = self.spoken_size().unwrap_or(base);
+        slots.iter().map(|s| self.value(s.ty, s.role, base, kind)).collect()
     }
 
-    fn value(&mut self, ty: Ty, role: Role, base: usize, real: bool) -> Value {
+    /// Values like some others: numbers are those that the rule speaks of, or neighbours of the old ones.
+    pub fn beside(&mut self, slots: &[Slot], values: &[Value]) -> Vec<Value> {
+        let each = slots.iter().zip(values).map(|(slot, old)| {
+            let Some(Lit::Int(s, v)) = old.lit().filter(|_| self.chance(0.6)) else {
+                return match old.lit().and_then(|l| l.ty().as_scalar()).and_then(|s| self.spoken(s)) {
+                    Some(lit) => Value::Scalar(lit),
+                    None => old.clone(),
+                };
+            };
+            let near = [v.wrapping_add(1), v.wrapping_sub(1)].map(|v| Lit::Int(s, s.wrap(v)));
+            let known: Vec<Lit> = self.pool.literals(s).into_iter().chain(near).collect();
+            let fits = |l: &Lit| slot.role != Role::Size || l.as_int().is_some_and(|n| n <= LARGE);
+            let known: Vec<Lit> = known.into_iter().filter(fits).collect();
+            if known.is_empty() { old.clone() } else { Value::Scalar(self.pick(&known)) }
+        });
+        each.collect()
+    }
+
+    /// A size that the rule speaks of.
+    fn spoken_size(&mut self) -> Option<usize> {
+        let sizes: Vec<i64> = self.pool.ints.iter().copied().filter(|n| (0..=LARGE).contains(n)).collect();
+        (!sizes.is_empty() && self.chance(0.2)).then(|| self.pick(&sizes) as usize)
+    }
+
+    fn value(&mut self, ty: Ty, role: Role, base: usize, kind: Kind) -> Value {
         match ty.kind() {
-            TyKind::Scalar(s) => Value::Scalar(self.scalar(*s, role, base, real)),
+            TyKind::Scalar(s) => Value::Scalar(self.scalar(*s, role, base, kind)),
             TyKind::Tuple(parts) => {
-                Value::tuple(parts.iter().map(|p| self.value(*p, Role::Free, base, real)).collect())
+                Value::tuple(parts.iter().map(|p| self.value(*p, Role::Free, base, kind)).collect())
             }
             TyKind::Tensor(rank, elem) => {
                 let dims: Vec<usize> = (0..*rank).map(|_| self.size(base)).collect();
                 // All elements have one shape, so all are made with one size.
                 let inner = self.size(base);
                 let n = dims.iter().product();
-                let data = (0..n).map(|_| self.element_value(*elem, inner, real)).collect();
+                let data = (0..n).map(|_| self.element_value(*elem, inner, kind)).collect();
                 Value::tensor(dims, data)
             }
             TyKind::String | TyKind::Var(..) => Value::tuple(vec![]),
@@ -295,14 +370,14 @@ impl<'a> Maker<'a> {
     }
 
     /// An element of a tensor: tensors inside it have exactly the sizes that are asked for.
-    fn element_value(&mut self, ty: Ty, inner: usize, real: bool) -> Value {
+    fn element_value(&mut self, ty: Ty, inner: usize, kind: Kind) -> Value {
         match ty.kind() {
             TyKind::Tensor(rank, elem) => {
                 let n = inner.pow(*rank as u32);
-                Value::tensor(vec![inner; *rank], (0..n).map(|_| self.element_value(*elem, inner, real)).collect())
+                Value::tensor(vec![inner; *rank], (0..n).map(|_| self.element_value(*elem, inner, kind)).collect())
             }
-            TyKind::Tuple(parts) => Value::tuple(parts.iter().map(|p| self.element_value(*p, inner, real)).collect()),
-            _ => self.value(ty, Role::Index, inner, real),
+            TyKind::Tuple(parts) => Value::tuple(parts.iter().map(|p| self.element_value(*p, inner, kind)).collect()),
+            _ => self.value(ty, Role::Index, inner, kind),
         }
     }
 
@@ -310,10 +385,15 @@ impl<'a> Maker<'a> {
         if self.chance(0.8) { base } else { self.pick(&[0, 1, 2, 3]) }
     }
 
-    fn scalar(&mut self, s: Scalar, role: Role, base: usize, real: bool) -> Lit {
+    fn scalar(&mut self, s: Scalar, role: Role, base: usize, kind: Kind) -> Lit {
+        let spoken = if role == Role::Size { None } else { self.spoken(s) };
         match s {
             Scalar::Bool => Lit::Bool(self.chance(0.5)),
-            s if s.is_float() => self.float_value(s, real),
+            s if s.is_float() => match spoken.filter(|_| kind != Kind::Rounding) {
+                Some(lit) => lit,
+                None => self.float_value(s, kind),
+            },
+            s if spoken.is_some() => spoken.unwrap_or(Lit::Int(s, 0)),
             s => {
                 let v = match role {
                     Role::Size if self.chance(0.05) => -1,
@@ -331,22 +411,23 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn float_value(&mut self, s: Scalar, real: bool) -> Lit {
+    fn float_value(&mut self, s: Scalar, kind: Kind) -> Lit {
         let eighth = f64::from(self.rng.random_range(-32..=32)) / 8.0;
         let normal = self.rng.random_range(-10.0..10.0);
         let easy = [0.0, 1.0, -1.0, 2.0, 0.5, 3.0, eighth, eighth, normal, normal];
-        let v = if real {
-            if self.chance(0.06) { self.pick(&[1e10, -1e10, 1e-9, 1e300]) } else { self.pick(&easy) }
-        } else if self.chance(0.45) {
-            let bits = f64::from_bits(self.rng.random());
-            let tiny = if s == Scalar::F32 { 1e-45 } else { 5e-324 };
-            let huge = if s == Scalar::F32 { 3e38 } else { 1e308 };
-            let inf = f64::INFINITY;
-            self.pick(&[0.0, -0.0, inf, -inf, f64::NAN, tiny, -tiny, huge, -huge, 1.0 / huge, bits, 1e16])
-        } else {
-            self.pick(&easy)
+        let v = match kind {
+            Kind::Rounding => self.pick(&[0.1, 0.3, 1e16, -1e16, 1.0, 1.0, normal, normal, normal, 1e-3 * normal]),
+            Kind::Finite if self.chance(0.06) => self.pick(&[1e10, -1e10, 1e-9, 1e300]),
+            Kind::Edges if self.chance(0.45) => {
+                let bits = f64::from_bits(self.rng.random());
+                let tiny = if s == Scalar::F32 { 1e-45 } else { 5e-324 };
+                let huge = if s == Scalar::F32 { 3e38 } else { 1e308 };
+                let inf = f64::INFINITY;
+                self.pick(&[0.0, -0.0, inf, -inf, f64::NAN, tiny, -tiny, huge, -huge, 1.0 / huge, bits, 1e16])
+            }
+            Kind::Finite | Kind::Edges => self.pick(&easy),
         };
-        let v = if s == Scalar::F32 && real { f64::from(v as f32).clamp(-3e38, 3e38) } else { v };
+        let v = if s == Scalar::F32 && kind == Kind::Finite { f64::from(v as f32).clamp(-3e38, 3e38) } else { v };
         Lit::of(s, v)
     }
 }

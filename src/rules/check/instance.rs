@@ -174,6 +174,8 @@ pub struct Instance {
     /// The binders above each applied metavariable on the left, outermost first: the head, its
     /// children, and how many variables it binds; and which variables it is applied to.
     pub places: Vec<Place>,
+    /// What the rule itself asks, on both sides.
+    pub asks: Vec<Ask>,
     /// The definitions in order: the sides, then the metavariables.
     pub defs: Vec<Def>,
 }
@@ -188,18 +190,30 @@ pub struct Place {
     pub args: Vec<usize>,
 }
 
+/// A truth value that a side of the rule makes of others.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// Its node.
+    pub at: Id,
+    /// The conditions under whose arms it stands, outermost first, and which arms.
+    pub under: Vec<(Id, bool)>,
+}
+
 struct Builder<'a> {
     rule: &'a Rule,
     filling: &'a Filling,
     terms: Terms,
     binders: Vec<(Head, Vec<Id>)>,
     places: Vec<Place>,
+    asks: Vec<Ask>,
+    /// The conditions above, and which of their arms is built.
+    under: Vec<(Id, bool)>,
 }
 
 /// The two sides for a filling. Nothing where an operation does not take the types.
 pub fn instance(rule: &Rule, filling: &Filling) -> Option<Instance> {
-    let (binders, places) = Default::default();
-    let mut builder = Builder { rule, filling, terms: Terms::default(), binders, places };
+    let (binders, places, asks, under) = Default::default();
+    let mut builder = Builder { rule, filling, terms: Terms::default(), binders, places, asks, under };
     let left = builder.side(rule.sides.sides.0, 0)?;
     let places = std::mem::take(&mut builder.places);
     let right = builder.side(rule.sides.sides.1, 0)?;
@@ -229,7 +243,7 @@ pub fn instance(rule: &Rule, filling: &Filling) -> Option<Instance> {
     }
     let map: IndexMap<Fun, Def> = defs.iter().map(|d| (d.fun, d.clone())).collect();
     let program = Program { terms: builder.terms, defs: map, source: Source::new("instance", "") };
-    Some(Instance { program, sides: (left, right), places, defs })
+    Some(Instance { program, sides: (left, right), places, asks: builder.asks, defs })
 }
 
 impl Builder<'_> {
@@ -261,13 +275,24 @@ impl Builder<'_> {
                     if binds > 0 {
                         self.binders.push((head, new.clone()));
                     }
+                    let arm = head == Head::If && k > 0;
+                    if arm {
+                        self.under.push((new[0], k == 1));
+                    }
                     let made = self.side(*kid, depth + binds);
                     if binds > 0 {
                         self.binders.pop();
                     }
+                    if arm {
+                        self.under.pop();
+                    }
                     new.push(made?);
                 }
-                self.terms.add(head, new).ok()
+                let made = self.terms.add(head, new).ok()?;
+                if matches!(head, Head::Op(_)) && self.terms.ty(made) == Ty::bool() {
+                    self.asks.push(Ask { at: made, under: self.under.clone() });
+                }
+                Some(made)
             }
         }
     }

@@ -3,9 +3,10 @@
 //! Bits are judged by the interpreter, real numbers by `real.rs`, conditions by their meaning. It
 //! must not know how instances are made.
 
-use super::instance::{Instance, Place, position};
+use super::instance::{Instance, Place, Slot, position};
 use super::number::Arithmetic;
 use super::real::{Agreement, Prepared, Real, Reals, Stop, compare, has_value, literal};
+use super::seek::Seeker;
 use crate::diag::Kind;
 use crate::eval::{Interpreter, Value};
 use crate::ir::{Head, Id, Lit};
@@ -108,6 +109,11 @@ impl<'a> Trial<'a> {
         let prepared = Prepared::new(&instance.program.terms, &roots);
         let interpreter = Interpreter::new(&instance.program).with_work(WORK);
         Trial { rule, instance, interpreter, prepared, judge }
+    }
+
+    /// What looks for values at which a comparison turns out as is asked.
+    pub fn seeker<'s>(&'s self, instance: &'s Instance, slots: &'s [Slot]) -> Seeker<'s> {
+        Seeker::new(instance, &self.prepared, &self.judge.arithmetic[0], slots)
     }
 
     /// Judges at values; `without` leaves out the conditions of a bit set.
@@ -250,7 +256,7 @@ impl<'a> Trial<'a> {
         };
         let value = |m: &Meta| self.meta(position(self.rule, *m), &all(m), level);
         let first = value(&metas[0])?;
-        if matches!(c, Condition::Total | Condition::Defined) {
+        if matches!(c, Condition::Total | Condition::Defined | Condition::Valued) {
             let total = first.is_some();
             return Ok(
                 total && (c == Condition::Total || level == Level::Exact || first.as_ref().is_some_and(has_value))
@@ -272,7 +278,7 @@ impl<'a> Trial<'a> {
             _ => Ordering::Equal,
         };
         Ok(match c {
-            Condition::Nonzero => sign.is_ne(),
+            Condition::Nonzero | Condition::Divisor => sign.is_ne(),
             Condition::Positive => sign.is_gt(),
             Condition::Nonnegative => sign.is_ge(),
             Condition::InRange => match (&first, value(&metas[1])?) {
@@ -281,7 +287,7 @@ impl<'a> Trial<'a> {
                 _ => false,
             },
             Condition::SameSize => value(&metas[1])?.is_none_or(|other| super::real::same_shape(&first, &other)),
-            Condition::Total | Condition::Defined => true,
+            Condition::Total | Condition::Defined | Condition::Valued => true,
         })
     }
 

@@ -4,19 +4,23 @@
 //! `generate.rs`). It is judged by its bits and over the reals (`judge.rs`, `real.rs`, `number.rs`).
 //! Equal seeds give equal verdicts on any number of threads.
 
+pub mod distance;
 pub mod generate;
 pub mod instance;
 pub mod judge;
+pub mod literals;
 pub mod mutate;
 pub mod number;
+pub mod provable;
 pub mod real;
+pub mod seek;
 pub mod shrink;
 pub mod smt;
 
 use super::{Level, Rule};
 use crate::eval::Value;
 use generate::Maker;
-use instance::{Filling, Types, choices, instance};
+use instance::{Filling, Instance, Types, choices, instance};
 use judge::{Judge, Outcome, Trial, Wrong};
 use shrink::{Case, shrink};
 use std::hash::Hasher;
@@ -157,6 +161,7 @@ pub fn check(rule: &Rule, effort: &Effort) -> Verdict {
         counts: Counts::default(),
         exact: true,
         without: vec![(0, true); rule.when.len()],
+        sought: vec![],
     };
     let mut applied = vec![0; types.len()];
     let each = effort.instances.max(types.len() * 60);
@@ -189,7 +194,16 @@ struct Search<'a> {
     exact: bool,
     /// For each condition, instances in which it alone did not hold, and whether all was well there.
     without: Vec<(usize, bool)>,
+    /// How often values were looked for, and found, at which what the rule asks is false, and true.
+    sought: Vec<[(usize, usize); 2]>,
 }
+
+/// Values are looked for so often at most, for each outcome of what a rule asks: some instances have none.
+const SOUGHT: usize = 12;
+/// So often they have to be found.
+const FOUND: usize = 4;
+/// Then so many values around those that were found are tried.
+const AROUND: usize = 10;
 
 impl Search<'_> {
     fn one(&mut self, types: &Types, k: usize) -> Option<Counterexample> {
@@ -208,6 +222,43 @@ impl Search<'_> {
             if let Outcome::Wrong(wrong) = outcome {
                 let case = Case { filling: filling.clone(), values };
                 return Some(self.shrunk(case, level, wrong, seed));
+            }
+        }
+        let found = self.sought(&trial, &made, &mut maker, &filling);
+        found.map(|(values, level, wrong)| self.shrunk(Case { filling, values }, level, wrong, seed))
+    }
+
+    /// Looks for values at which what the rule asks has each of its outcomes, and judges there: random
+    /// values hardly ever meet what is asked for one number alone.
+    fn sought(
+        &mut self,
+        trial: &Trial<'_>,
+        made: &Instance,
+        maker: &mut Maker<'_>,
+        filling: &Filling,
+    ) -> Option<(Vec<Value>, Level, Wrong)> {
+        self.sought.resize(self.sought.len().max(made.asks.len()), [(0, 0); 2]);
+        let levels = if self.rule.level == Level::Exact { vec![Level::Exact, Level::Real] } else { vec![Level::Real] };
+        for (k, ask) in made.asks.iter().enumerate() {
+            for outcome in [false, true] {
+                let (sought, found) = &mut self.sought[k][usize::from(outcome)];
+                if *sought >= SOUGHT || *found >= FOUND {
+                    continue;
+                }
+                *sought += 1;
+                let mut values = maker.values(&filling.slots, true);
+                if !trial.seeker(made, &filling.slots).reach(&mut values, ask, outcome) {
+                    continue;
+                }
+                *found += 1;
+                for round in 0..=AROUND {
+                    let near = if round == 0 { values.clone() } else { maker.beside(&filling.slots, &values) };
+                    for level in &levels {
+                        if let Outcome::Wrong(wrong) = trial.judge(&near, *level, 0) {
+                            return Some((near, *level, wrong));
+                        }
+                    }
+                }
             }
         }
         None

@@ -155,6 +155,7 @@ impl Arithmetic {
             [] if op == Op::Pi => self.pi().map(Some),
             [a] => self.one(op, a),
             [a, b] => self.two(op, a, b),
+            [a, b, c] if op == Op::Fma => self.two(Op::Add, &self.product(a, b)?, c),
             _ => Err(Undecided),
         }
     }

@@ -4,12 +4,13 @@
 //! interpreter. An operation outside its domain has no value, and neither has what is computed from
 //! it. It must not know of rules.
 
+use super::distance::Distances;
 use super::number::{Arithmetic, Number, Undecided};
 use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar, Terms, Ty, TyKind, deep};
 use crate::types::shape;
 use num_traits::ToPrimitive;
 use rustc_hash::FxHashMap;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 
 /// What a term means over the reals.
@@ -76,6 +77,8 @@ pub struct Reals<'a> {
     prepared: &'a Prepared,
     arithmetic: &'a Arithmetic,
     steps: Cell<usize>,
+    /// Where distances of comparisons are noted.
+    seen: Option<&'a RefCell<Distances>>,
 }
 
 /// Evaluations longer than this are given up.
@@ -84,7 +87,12 @@ const MAX_STEPS: usize = 200_000;
 impl<'a> Reals<'a> {
     /// An evaluator.
     pub fn new(prepared: &'a Prepared, arithmetic: &'a Arithmetic) -> Reals<'a> {
-        Reals { prepared, arithmetic, steps: Cell::new(0) }
+        Reals { prepared, arithmetic, steps: Cell::new(0), seen: None }
+    }
+
+    /// The same, noting how far comparisons are from their other outcome.
+    pub fn watched(self, seen: &'a RefCell<Distances>) -> Reals<'a> {
+        Reals { seen: Some(seen), ..self }
     }
 
     /// The value of a term; the last of `env` is variable 0.
@@ -128,7 +136,10 @@ impl<'a> Reals<'a> {
                 self.under(kids[1], [value], env)
             }
             Head::If => match self.eval(kids[0], env)? {
-                Real::Lit(Lit::Bool(c)) => self.eval(kids[if c { 1 } else { 2 }], env),
+                Real::Lit(Lit::Bool(c)) => {
+                    self.seen.into_iter().for_each(|seen| seen.borrow_mut().truth(kids[0], c));
+                    self.eval(kids[if c { 1 } else { 2 }], env)
+                }
                 _ => Ok(Real::Nothing),
             },
             Head::Assert => match self.eval(kids[0], env)? {
@@ -143,6 +154,7 @@ impl<'a> Reals<'a> {
             },
             Head::Op(op) => {
                 let args = self.each(kids, env)?;
+                self.seen.into_iter().for_each(|seen| seen.borrow_mut().note(id, op, kids, &args));
                 self.lift(op, &args)
             }
             Head::Cast(s) => self.eval(kids[0], env).and_then(|v| cast(&v, s)),

@@ -4,6 +4,7 @@
 
 use super::generate::number;
 use super::instance::{Filling, Role, Slot, Tm, metas};
+use super::literals::Pool;
 use crate::eval::Value;
 use crate::ir::{Head, Lit, Op, Scalar, Ty, TyKind};
 use crate::rules::Rule;
@@ -79,6 +80,7 @@ fn simple(l: Lit) -> u64 {
 /// Cases with a smaller term for one metavariable.
 fn terms(rule: &Rule, case: &Case) -> Vec<Case> {
     let known = metas(rule, &case.filling.types);
+    let pool = Pool::of(rule);
     let mut out = vec![];
     for (k, (ty, _, args)) in known.iter().enumerate() {
         let old = &case.filling.metas[k];
@@ -93,8 +95,18 @@ fn terms(rule: &Rule, case: &Case) -> Vec<Case> {
             next.filling.metas[k] = term;
             out.extend(compact(next));
         }
+        if let Some(j) = args.iter().position(|t| *t == Ty::int()).filter(|_| old.size() > 3) {
+            out.extend(tables(*ty).into_iter().filter_map(|table| {
+                let mut next = case.clone();
+                next.filling.slots.push(Slot { ty: Ty::tensor(1, *ty), role: Role::Free });
+                next.values.push(table);
+                let read = vec![Tm::Arg(j), Tm::Param(next.filling.slots.len() - 1)];
+                next.filling.metas[k] = Tm::Node(Head::Index(1), read);
+                compact(next)
+            }));
+        }
         if old.size() > 1 {
-            out.extend(simple_values(*ty).into_iter().filter_map(|value| {
+            out.extend(simple_values(*ty, &pool).into_iter().filter_map(|value| {
                 let mut next = case.clone();
                 next.filling.slots.push(Slot { ty: *ty, role: Role::Free });
                 next.values.push(value);
@@ -130,10 +142,24 @@ fn reduced(tm: &Tm, out: &mut Vec<Tm>) {
     }
 }
 
-fn simple_values(ty: Ty) -> Vec<Value> {
+/// Elements whose sum depends on the order, or that differ at least.
+fn tables(ty: Ty) -> Vec<Value> {
+    let Some(s) = ty.as_scalar().filter(|s| *s != Scalar::Bool) else { return vec![] };
+    let table =
+        |each: &[f64]| Value::tensor(vec![each.len()], each.iter().map(|v| Value::Scalar(number(s, *v))).collect());
+    match s.is_float() {
+        true => vec![table(&[1.0, 1e16, -1e16]), table(&[0.1, 0.2, 0.3, 0.4]), table(&[1e16, 1.0, 1.0, 1.0, -1e16])],
+        false => vec![table(&[1.0, 0.0]), table(&[2.0, 1.0, 0.0])],
+    }
+}
+
+fn simple_values(ty: Ty, pool: &Pool) -> Vec<Value> {
     match ty.kind() {
         TyKind::Scalar(Scalar::Bool) => [false, true].map(|b| Value::Scalar(Lit::Bool(b))).to_vec(),
-        TyKind::Scalar(s) => [1.0, 2.0, -1.0, 0.0].map(|v| Value::Scalar(number(*s, v))).to_vec(),
+        TyKind::Scalar(s) => {
+            let usual = [1.0, 2.0, -1.0, 0.0].map(|v| number(*s, v));
+            usual.into_iter().chain(pool.literals(*s)).map(Value::Scalar).collect()
+        }
         _ => vec![],
     }
 }

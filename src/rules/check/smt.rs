@@ -66,7 +66,7 @@ impl Writer<'_> {
             s if s.is_float() && self.real() => "Real".into(),
             Scalar::F64 => "(_ FloatingPoint 11 53)".into(),
             Scalar::F32 => "(_ FloatingPoint 8 24)".into(),
-            s => format!("(_ BitVec {})", bits(s)),
+            s => format!("(_ BitVec {})", s.bits()),
         }
     }
 
@@ -164,7 +164,7 @@ impl Writer<'_> {
                 })?;
                 if float { format!("(and {literal} {test})") } else { format!("(or {vague} {test})") }
             }
-            Condition::InRange | Condition::SameSize => return None,
+            Condition::InRange | Condition::SameSize | Condition::Divisor | Condition::Valued => return None,
         })
     }
 }
@@ -182,17 +182,8 @@ fn choice(c: &Said, a: &Said, b: &Said, strict: bool) -> Said {
     }
 }
 
-fn bits(s: Scalar) -> u32 {
-    match s {
-        Scalar::I8 | Scalar::U8 => 8,
-        Scalar::I16 | Scalar::U16 => 16,
-        Scalar::I32 | Scalar::U32 => 32,
-        _ => 64,
-    }
-}
-
 fn bit_vector(s: Scalar, v: i64) -> String {
-    let n = bits(s);
+    let n = s.bits();
     let low = if n == 64 { v as u64 } else { v as u64 & ((1 << n) - 1) };
     format!("(_ bv{low} {n})")
 }
@@ -219,6 +210,7 @@ fn real(op: Op, x: &[&str]) -> Option<String> {
         Op::Sub | Op::Neg => list("-", x),
         Op::Mul => list("*", x),
         Op::Div => list("/", x),
+        Op::Fma => format!("(+ (* {} {}) {})", x[0], x[1], x[2]),
         Op::Abs => format!("(ite (< {0} 0.0) (- {0}) {0})", x[0]),
         Op::Min | Op::Max => least("<", x, op == Op::Min),
         Op::Lt => list("<", x),
@@ -239,6 +231,7 @@ fn float(op: Op, x: &[&str]) -> Option<String> {
         Op::Mul => rounded("fp.mul"),
         Op::Div => rounded("fp.div"),
         Op::Sqrt => rounded("fp.sqrt"),
+        Op::Fma => rounded("fp.fma"),
         Op::Neg => list("fp.neg", x),
         Op::Abs => list("fp.abs", x),
         Op::Min | Op::Max => least("fp.lt", x, op == Op::Min),
@@ -261,6 +254,14 @@ fn integer(op: Op, s: Scalar, x: &[&str]) -> Option<String> {
         Op::Mul => list("bvmul", x),
         Op::Div => list(sign("bvsdiv", "bvudiv"), x),
         Op::Mod => list(sign("bvsrem", "bvurem"), x),
+        Op::BitAnd => list("bvand", x),
+        Op::BitOr => list("bvor", x),
+        Op::BitXor => list("bvxor", x),
+        Op::BitNot => list("bvnot", x),
+        Op::Shl | Op::Shr => {
+            let name = if op == Op::Shl { "bvshl" } else { sign("bvashr", "bvlshr") };
+            format!("({name} {} (bvand {} {}))", x[0], x[1], bit_vector(s, i64::from(s.bits()) - 1))
+        }
         Op::Neg => list("bvneg", x),
         Op::Abs if signed => format!("(ite (bvslt {0} {1}) (bvneg {0}) {0})", x[0], bit_vector(s, 0)),
         Op::Abs => x[0].to_string(),

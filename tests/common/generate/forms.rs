@@ -2,8 +2,8 @@
 //!
 //! It must not know what is in scope; the maker does.
 
-use super::Maker;
-use super::T::{self, B, F, I, V};
+use super::T::{self, B, F, I, N, P, V};
+use super::{Maker, NONE};
 use rand::RngExt;
 
 impl Maker {
@@ -19,10 +19,49 @@ impl Maker {
         self.expr(&F, fuel)
     }
 
+    /// A number of any type as one of another.
+    fn cast(&mut self, to: &str, fuel: usize) -> String {
+        let from = match self.rng.random_range(0..8) {
+            0 | 1 => F,
+            2 | 3 => I,
+            4 => B,
+            _ => N(self.small()),
+        };
+        let e = match (&from, to) {
+            // Sums of these stay short.
+            (F | I | N(_), "Float" | "Float32") if self.knobs.dyadic => format!("(mod {} 64)", self.expr(&I, fuel)),
+            _ => self.expr(&from, fuel),
+        };
+        format!("(cast {to} {e})")
+    }
+
+    pub(super) fn small_expr(&mut self, name: &'static str, fuel: usize) -> String {
+        let ty = N(name);
+        match self.rng.random_range(0..10) {
+            0 => self.two("add", &ty, fuel),
+            1 => self.two("sub", &ty, fuel),
+            2 => self.two("min", &ty, fuel),
+            3 => self.two("max", &ty, fuel),
+            4 => self.looped("sumbuild", &ty, fuel),
+            5 => self.folded(&ty, fuel),
+            6 if name != "Float32" => self.two("mul", &ty, fuel),
+            7 if name != "Float32" && self.knobs.failing => self.two("div", &ty, fuel),
+            8 if name != "Float32" => format!("(mod {} (cast {name} 3))", self.expr(&ty, fuel)),
+            _ => self.cast(name, fuel),
+        }
+    }
+
     pub(super) fn float_expr(&mut self, fuel: usize) -> String {
-        match self.rng.random_range(0..20) {
+        if self.knobs.casts && self.rng.random_bool(0.1) {
+            return self.cast("Float", fuel);
+        }
+        match self.rng.random_range(0..if self.knobs.corners { 21 } else { 20 }) {
             0 | 1 => self.two("add", &F, fuel),
             2 => self.two("sub", &F, fuel),
+            3 if !self.knobs.dyadic && self.rng.random_bool(0.3) => {
+                let [a, b, c] = [0, 1, 2].map(|_| self.expr(&F, fuel / 3));
+                format!("(fma {a} {b} {c})")
+            }
             3 => format!("(mul {} {})", self.factor(fuel / 2), self.expr(&F, fuel / 2)),
             4 => self.two("min", &F, fuel),
             5 => self.two("max", &F, fuel),
@@ -38,17 +77,34 @@ impl Maker {
             12 => self.looped("reduce max", &F, fuel),
             13..16 => self.element(fuel / 2),
             16 | 17 => self.folded(&F, fuel),
+            20 => {
+                let state = P(vec![F, if self.rng.random_bool(0.5) { I } else { F }]);
+                format!("(get$1$2 {})", self.folded(&state, fuel))
+            }
             _ if self.knobs.dyadic => format!("(abs {})", self.expr(&F, fuel)),
             18 => self.two("div", &F, fuel),
             _ => {
-                let op = ["exp", "log", "sin", "sqrt", "tanh"][self.rng.random_range(0..5)];
+                let op = ["exp", "log", "sin", "sqrt", "tanh", "cos", "atan", "erf"][self.rng.random_range(0..8)];
                 format!("({op} {})", self.expr(&F, fuel))
             }
         }
     }
 
     pub(super) fn int_expr(&mut self, fuel: usize) -> String {
-        match self.rng.random_range(0..14) {
+        if self.knobs.casts && self.rng.random_bool(0.1) {
+            return self.cast("Integer", fuel);
+        }
+        match self.rng.random_range(0..17) {
+            14 => {
+                let op = ["bitand", "bitor", "bitxor", "shl", "shr"][self.rng.random_range(0..5)];
+                self.two(op, &I, fuel)
+            }
+            15 => {
+                let op = if self.rng.random_bool(0.5) { "floordiv" } else { "floormod" };
+                let by = ["-3", "2", "5"][self.rng.random_range(0..3)];
+                format!("({op} {} {by})", self.expr(&I, fuel))
+            }
+            16 => format!("(bitnot {})", self.expr(&I, fuel)),
             0..2 => self.two("add", &I, fuel),
             2 => self.two("sub", &I, fuel),
             3 => self.two("mul", &I, fuel),
@@ -69,6 +125,10 @@ impl Maker {
     }
 
     pub(super) fn bool_expr(&mut self, fuel: usize) -> String {
+        if self.knobs.casts && self.rng.random_bool(0.1) {
+            let of = N(self.small());
+            return if self.rng.random_bool(0.5) { self.cast("Bool", fuel) } else { self.two("lt", &of, fuel) };
+        }
         match self.rng.random_range(0..9) {
             0 => self.two("lt", &F, fuel),
             1 => self.two("gte", &I, fuel),
@@ -83,8 +143,9 @@ impl Maker {
     }
 
     pub(super) fn vec_expr(&mut self, fuel: usize) -> String {
-        match self.rng.random_range(0..11) {
+        match self.rng.random_range(0..if self.knobs.corners { 14 } else { 11 }) {
             0..4 => self.looped("build", &F, fuel),
+            11.. => self.vector_sum(fuel),
             4 | 5 => {
                 let of = self.expr(&V, fuel / 3);
                 let (names, body) = self.repeated(&[(&F, None)], &F, fuel * 2 / 3);
@@ -105,13 +166,64 @@ impl Maker {
             9 => {
                 let init = self.expr(&F, fuel / 4);
                 let (size, _) = self.size(fuel / 4);
-                let (names, body) = self.repeated(&[(&F, None), (&I, None)], &F, fuel / 2);
+                let (names, body) = self.repeated(&[(&F, None), (&I, Some(NONE))], &F, fuel / 2);
                 format!("(scan (lam (({} : Float) ({} : Integer)) {body}) {init} {size})", names[0], names[1])
             }
             _ => {
                 let each: Vec<String> = (0..self.rng.random_range(1..=3)).map(|_| self.expr(&F, fuel / 3)).collect();
                 format!("(Vec_init {})", each.join(" "))
             }
+        }
+    }
+
+    /// A sum of vectors, maybe of none; of one size, but where failures may occur.
+    fn vector_sum(&mut self, fuel: usize) -> String {
+        if self.knobs.failing && self.rng.random_bool(0.15) {
+            return self.looped("sumbuild", &V, fuel);
+        }
+        let ((rounds, over), (size, _)) = (self.size(fuel / 5), self.size(fuel / 5));
+        let depth = self.scope.len();
+        self.name(&I, None, &[], false);
+        let own = self.scope[depth].plain.clone();
+        self.name(&I, over.or(Some(NONE)), &[own], true);
+        let (k, i) = (self.scope[depth].shown.clone(), self.scope[depth + 1].shown.clone());
+        self.loops += 1;
+        let element = self.sized(&k, if self.loops > 3 { 0 } else { fuel / 2 });
+        self.loops -= 1;
+        self.scope.truncate(depth);
+        let sum = match self.rng.random_range(0..3) {
+            0 => format!("(sum (build {rounds} (lam ({i} : Integer) {element})))"),
+            1 if self.knobs.failing => {
+                let pair = format!("(tuple {i} {element})");
+                format!("(get$2$2 (reduce add {rounds} (lam ({i} : Integer) {pair})))")
+            }
+            _ => format!("(sumbuild {rounds} (lam ({i} : Integer) {element}))"),
+        };
+        format!("(let ({k} {size}) {sum})")
+    }
+
+    /// A vector of the size that a name has.
+    fn sized(&mut self, k: &str, fuel: usize) -> String {
+        if fuel < 2 {
+            return format!("(constVec {k} {})", self.leaf(&F));
+        }
+        match self.rng.random_range(0..8) {
+            0..3 => {
+                let (names, body) = self.repeated(&[(&I, Some(NONE))], &F, fuel - 1);
+                format!("(build {k} (lam ({} : Integer) {body}))", names[0])
+            }
+            3 => format!("(constVec {k} {})", self.expr(&F, fuel - 1)),
+            4 => format!("(deltaVec {k} {} {})", self.expr(&I, fuel / 2), self.expr(&F, fuel / 2)),
+            5 => {
+                let init = self.expr(&F, fuel / 3);
+                let (names, body) = self.repeated(&[(&F, None), (&I, Some(NONE))], &F, fuel / 2);
+                format!("(scan (lam (({} : Float) ({} : Integer)) {body}) {init} {k})", names[0], names[1])
+            }
+            6 => {
+                let c = self.expr(&B, fuel / 3);
+                format!("(if {c} {} {})", self.sized(k, fuel / 3), self.sized(k, fuel / 3))
+            }
+            _ => format!("(add {} {})", self.sized(k, fuel / 2), self.sized(k, fuel / 2)),
         }
     }
 }

@@ -7,8 +7,7 @@ mod pages;
 mod runs;
 mod training;
 
-use super::Table;
-use crate::cli::optimize::show;
+use super::{Table, Watching};
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::Program;
@@ -126,7 +125,7 @@ impl Experiment {
 ///
 /// # Errors
 /// The folder cannot be written, or its file of runs is none.
-pub fn table(asked: &Asked, folder: &Path, terminal: bool) -> Result<Table> {
+pub fn table(asked: &Asked, folder: &Path, watching: &Watching<'_>) -> Result<Table> {
     std::fs::create_dir_all(folder)
         .map_err(|e| Diagnostic::user(format!("the folder `{}` cannot be made: {e}", folder.display())))?;
     let programs = runs::programs()?;
@@ -143,9 +142,11 @@ pub fn table(asked: &Asked, folder: &Path, terminal: bool) -> Result<Table> {
         let first = |t: &Task<'_>| wanted(experiment, t) && names.insert(t.def.name());
         let tasks: Vec<Task<'_>> = tasks.into_iter().filter(first).collect();
         let limits = (budget, depth, asked.seeds);
-        let note = |text: &str| show(terminal, &format!("{}: {text}", experiment.letter()));
-        let (networks, ways, left_out) = possible(experiment.ways(), &programs, &tasks, &mut runs, limits, &note)?;
-        runs.complete(&tasks, &ways, limits, &networks, &note)?;
+        let (networks, ways, left_out) = possible(experiment.ways(), &programs, &tasks, &mut runs, limits, watching)?;
+        runs.complete(&tasks, &ways, limits, &networks, watching)?;
+        if watching.interrupt.raised() {
+            break;
+        }
         let page = pages::Page { experiment, tasks: &tasks, ways: &ways, runs: &runs, limits, left_out };
         lines.extend(page.lines());
         rows.extend(page.objects());
@@ -158,7 +159,6 @@ pub fn table(asked: &Asked, folder: &Path, terminal: bool) -> Result<Table> {
             ]);
         }
     }
-    show(terminal, "");
     Ok(Table { lines, rows })
 }
 
@@ -170,7 +170,7 @@ fn possible(
     tasks: &[Task<'_>],
     runs: &mut Runs,
     limits: Limits,
-    note: &(dyn Fn(&str) + Sync),
+    watching: &Watching<'_>,
 ) -> Result<(Networks, Vec<Way>, Vec<String>)> {
     let (mut networks, mut out, mut left_out) = (Networks::new(), vec![], vec![]);
     for way in ways {
@@ -184,7 +184,7 @@ fn possible(
         wanted.dedup();
         wanted.retain(|key| !networks.contains_key(key));
         let shared = Mutex::new(&mut *runs);
-        let network = |key: &(Course, u64)| (*key, training::network(key.0, key.1, programs, &shared, note));
+        let network = |key: &(Course, u64)| (*key, training::network(key.0, key.1, programs, &shared, watching));
         let made: Vec<_> = wanted.par_iter().map(network).collect();
         let mut missing = vec![];
         for ((course, seed), network) in made {

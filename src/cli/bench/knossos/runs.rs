@@ -3,6 +3,7 @@
 use super::pages::SAME;
 use super::training::{Course, Subject, Training};
 use crate::ad;
+use crate::cli::bench::Watching;
 use crate::cost::{Costing, Model};
 use crate::derive::record::hash;
 use crate::diag::{Diagnostic, Result, Source};
@@ -259,7 +260,7 @@ impl Runs {
         ways: &[Way],
         limits: Limits,
         networks: &Networks,
-        note: &(dyn Fn(&str) + Sync),
+        watching: &Watching<'_>,
     ) -> Result<()> {
         let library = Library::shipped()?;
         let rules = prepare(&library, Level::Real)?;
@@ -277,23 +278,30 @@ impl Runs {
             return Ok(());
         }
         let file = self.appending()?;
-        let made: Vec<Result<(String, Run)>> = missing
+        let Watching { line: progress, interrupt } = watching;
+        progress.all(missing.len());
+        let one = |task: &Task<'_>, way: &Way, seed: u64| {
+            progress.doing(&format!("{} by {}", task.def.name(), way.title()));
+            let network = guided(task, way, seed).flatten();
+            let run = made(task, way, network, &rules, (limits, seed), &|| interrupt.raised())?;
+            // A run that was cut short is none.
+            if interrupt.raised() {
+                return Ok(None);
+            }
+            let key = key(task, way, limits, seed);
+            let line = format!("{}\n", object(&key, &run));
+            let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+            written.map_err(|e| self.unwritable(&e))?;
+            progress.done();
+            Ok(Some((key, run)))
+        };
+        let made: Vec<Result<Option<(String, Run)>>> = missing
             .par_iter()
-            .map(|(task, way, seed)| {
-                note(&format!("{} by {}", task.def.name(), way.title()));
-                let network = guided(task, way, *seed).flatten();
-                let run = made(task, way, network, &rules, limits, *seed)?;
-                let key = key(task, way, limits, *seed);
-                let line = format!("{}\n", object(&key, &run));
-                let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
-                written.map_err(|e| self.unwritable(&e))?;
-                Ok((key, run))
-            })
+            .map(|(task, way, seed)| if interrupt.raised() { Ok(None) } else { one(task, way, *seed) })
             .collect();
         for run in made {
-            let (key, run) = run?;
-            self.done.insert(key, run);
+            self.done.extend(run?);
         }
         Ok(())
     }
@@ -338,8 +346,8 @@ fn made(
     way: &Way,
     network: Option<&Network>,
     rules: &[Compiled<'_>],
-    (budget, depth, _): Limits,
-    seed: u64,
+    ((budget, depth, _), seed): (Limits, u64),
+    stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Run> {
     let from = run::seconds();
     let mut costing = Costing::new(task.program, Model::Knossos, &[]);
@@ -358,7 +366,7 @@ fn made(
                 depth,
                 seed,
                 value: network,
-                stop: &|| false,
+                stop,
             };
             let kept = recursive(task.program);
             let start = task.def.term().map(|body| (&task.program.terms, body));
@@ -373,8 +381,9 @@ fn made(
         }
         engine => {
             let defs = vec![task.def.name().to_string()];
+            let (cost, spent) = (Model::Knossos, |_| stop().then_some("interrupt"));
             let options =
-                Options { defs, cost: Model::Knossos, engine, budget, depth, threads: 1, ..Options::standard() };
+                Options { defs, cost, engine, budget, depth, threads: 1, stop: &spent, ..Options::standard() };
             let outcome = pipeline::optimize_with(task.program, rules, &options)?;
             (outcome.rows.iter().map(|r| r.cost_after).sum(), 0, vec![])
         }

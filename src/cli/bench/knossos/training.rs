@@ -3,6 +3,7 @@
 
 use super::pages::SAME;
 use super::runs::{self, Runs, Task};
+use crate::cli::bench::Watching;
 use crate::data::{self, Output};
 use crate::derive::record::hash;
 use crate::diag::Result;
@@ -180,7 +181,7 @@ pub fn network(
     seed: u64,
     programs: &[(&'static str, Program)],
     runs: &Mutex<&mut Runs>,
-    note: &(dyn Fn(&str) + Sync),
+    watching: &Watching<'_>,
 ) -> Result<Option<Network>> {
     let locked = || runs.lock().unwrap_or_else(PoisonError::into_inner);
     let path = locked().folder().join(course.file(seed));
@@ -191,7 +192,7 @@ pub fn network(
         return Ok(None);
     }
     let tasks = course.subject.tasks(programs);
-    let (network, training) = trained(course, seed, &tasks, &path, note)?;
+    let Some((network, training)) = trained(course, seed, &tasks, &path, watching)? else { return Ok(None) };
     locked().trained(training)?;
     Ok(Some(network))
 }
@@ -201,8 +202,8 @@ fn trained(
     seed: u64,
     tasks: &[Task<'_>],
     path: &Path,
-    note: &(dyn Fn(&str) + Sync),
-) -> Result<(Network, Training)> {
+    watching: &Watching<'_>,
+) -> Result<Option<(Network, Training)>> {
     let from = run::seconds();
     let library = Library::shipped()?;
     let rules = prepare(&library, Level::Real)?;
@@ -225,10 +226,13 @@ fn trained(
             && reports[reports.len() - SETTLED..].iter().all(|r| missed(&r.costs) == 0)
     };
     while trainer.reports().len() < course.epochs() && !settled(trainer.reports()) {
+        if watching.interrupt.raised() {
+            return Ok(None);
+        }
         let r = trainer.epoch();
         Output::at(&beside)?.bytes(&trainer.checkpoint()?)?;
         let met = r.costs.len() - missed(&r.costs);
-        note(&format!(
+        watching.line.doing(&format!(
             "{} {seed}, epoch {}: {met} of {} met, loss {:.5}, {:.0} s, unseen {:.5}",
             course.name(),
             r.epoch,
@@ -251,5 +255,5 @@ fn trained(
         of: tasks.len(),
         seconds: ((run::seconds() - from) * 10.0).round() / 10.0,
     };
-    Ok((trainer.network().clone(), training))
+    Ok(Some((trainer.network().clone(), training)))
 }

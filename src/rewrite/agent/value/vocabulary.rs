@@ -21,6 +21,15 @@ pub static KINDS: LazyLock<Vec<String>> = LazyLock::new(|| {
     fixed.chain(reductions).chain(operations).collect()
 });
 
+/// The kinds of the other operations that cost as much as this one: a network that does not know an
+/// operation takes it for one of its class.
+pub fn class_of(kind: usize) -> Vec<&'static str> {
+    let Some(at) = kind.checked_sub(FIXED.len() + 2 * Monoid::ALL.len()) else { return vec![] };
+    let class = ROWS[at].class;
+    let alike = ROWS.iter().enumerate().filter(|(k, row)| *k != at && row.class == class);
+    alike.map(|(k, _)| KINDS[FIXED.len() + 2 * Monoid::ALL.len() + k].as_str()).collect()
+}
+
 const FIXED: [&str; 22] = [
     "constant",
     "variable",

@@ -5,7 +5,7 @@
 //! nothing.
 
 use super::network::{Network, Setting, TENSORS, number};
-use super::vocabulary::{KINDS, VERSION};
+use super::vocabulary::{KINDS, VERSION, class_of};
 use crate::data;
 use crate::diag::{Diagnostic, Result};
 use ndarray::Array2;
@@ -70,9 +70,18 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Network> {
         tensors.push(floats(name, &file, tensor, [rows, shape[1]])?);
     }
     let mut kinds = Array2::zeros((KINDS.len(), setting.width));
+    let known = &tensors[number::KIND];
+    let row = |kind: &str| about.kinds.iter().position(|known| known == kind).map(|row| known.row(row));
     for (k, kind) in KINDS.iter().enumerate() {
-        if let Some(row) = about.kinds.iter().position(|known| known == kind) {
-            kinds.row_mut(k).assign(&tensors[number::KIND].row(row));
+        match row(kind) {
+            Some(row) => kinds.row_mut(k).assign(&row),
+            // An operation that is newer than the network is the mean of those of its cost class.
+            None => {
+                let alike: Vec<_> = class_of(k).into_iter().filter_map(row).collect();
+                for like in &alike {
+                    kinds.row_mut(k).scaled_add(1.0 / alike.len() as f32, like);
+                }
+            }
         }
     }
     tensors[number::KIND] = kinds;

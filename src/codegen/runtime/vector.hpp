@@ -1,0 +1,198 @@
+// Vectors: a number in each of N lanes. In a mask what is true is -1, what is false 0.
+namespace ks {
+
+#define KS_INLINE static inline __attribute__((always_inline))
+
+template <class T, int N> struct VectorOf {
+  typedef T type __attribute__((vector_size(sizeof(T) * N)));
+};
+template <class T, int N> using Vec = typename VectorOf<T, N>::type;
+
+template <int Bytes> struct IntOf;
+template <> struct IntOf<1> { typedef int8_t type; };
+template <> struct IntOf<2> { typedef int16_t type; };
+template <> struct IntOf<4> { typedef int32_t type; };
+template <> struct IntOf<8> { typedef int64_t type; };
+
+// The lanes of a mask are as wide as those of one vector register with as many.
+#if defined(__AVX512F__)
+constexpr int register_bytes = 64;
+#elif defined(__AVX__)
+constexpr int register_bytes = 32;
+#else
+constexpr int register_bytes = 16;
+#endif
+constexpr int mask_bytes(int n) { return register_bytes / n > 8 ? 8 : register_bytes / n < 1 ? 1 : register_bytes / n; }
+template <int N> using Mask = Vec<typename IntOf<mask_bytes(N)>::type, N>;
+template <class T, int N> struct RegisterOf { typedef Vec<T, N> type; };
+template <int N> struct RegisterOf<bool, N> { typedef Mask<N> type; };
+template <class T, int N> using Register = typename RegisterOf<T, N>::type;
+template <class V> using LaneOf = std::remove_reference_t<decltype(std::declval<V&>()[0])>;
+
+typedef Vec<double, 8> Floats;
+typedef Vec<int64_t, 8> Ints;
+
+template <int N, class T, int... I> KS_INLINE Vec<T, N> all_of(T x, std::integer_sequence<int, I...>) {
+  return Vec<T, N>{((void)I, x)...};
+}
+template <int N, class T> KS_INLINE Register<T, N> all(T x) {
+  if constexpr (std::is_same_v<T, bool>) return all<N>((LaneOf<Mask<N>>)-(int)x);
+  else return all_of<N, T>(x, std::make_integer_sequence<int, N>());
+}
+KS_INLINE Floats all(double x) { return all<8>(x); }
+KS_INLINE Ints all(int64_t x) { return all<8>(x); }
+
+template <int N, class T, int... I> KS_INLINE Vec<T, N> lanes_of(std::integer_sequence<int, I...>) {
+  return Vec<T, N>{(T)I...};
+}
+// 0, 1, 2, …
+template <int N, class T> KS_INLINE Vec<T, N> lanes() { return lanes_of<N, T>(std::make_integer_sequence<int, N>()); }
+template <int N> KS_INLINE Vec<int64_t, N> ramp(int64_t first, int64_t step) {
+  return all<N>(first) + lanes<N, int64_t>() * all<N>(step);
+}
+
+// What a comparison gives has lanes as wide as what was compared.
+template <int N, class V> KS_INLINE Mask<N> mask(V found) {
+  if constexpr (std::is_same_v<V, Mask<N>>) return found;
+  else if constexpr (sizeof(V) == sizeof(Mask<N>)) return (Mask<N>)found;
+  else return __builtin_convertvector(found, Mask<N>);
+}
+template <int N> KS_INLINE Mask<N> first(int64_t live) {
+  typedef LaneOf<Mask<N>> T;
+  return mask<N>(lanes<N, T>() < all<N>((T)(live > N ? N : live)));
+}
+template <int N, class V> KS_INLINE V select(Mask<N> which, V a, V b) {
+  typedef Vec<typename IntOf<sizeof(LaneOf<V>)>::type, N> Own;
+  if constexpr (sizeof(Own) == sizeof(Mask<N>)) return (Own)which ? a : b;
+  else return __builtin_convertvector(which, Own) ? a : b;
+}
+template <class M> KS_INLINE bool every(M ok) {
+  LaneOf<M> out = -1;
+  for (unsigned k = 0; k < sizeof(M) / sizeof(out); ++k) out &= ok[k];
+  return out != 0;
+}
+
+// Each lane from a function of its number; lanes from `live` on are zero, and nothing is computed for them.
+template <class V, class F> KS_INLINE V each(F f) {
+  V out;
+  for (unsigned k = 0; k < sizeof(V) / sizeof(out[0]); ++k) out[k] = f(k);
+  return out;
+}
+template <class V, class F> KS_INLINE V each(F f, int64_t live) {
+  V out = {};
+  for (int64_t k = 0; k < live; ++k) out[k] = f(k);
+  return out;
+}
+
+// The first so many lanes.
+struct First {
+  int64_t live;
+};
+
+template <class T> KS_INLINE auto lane_in(T x) {
+  if constexpr (std::is_same_v<T, bool>) return -(int)x;
+  else return x;
+}
+template <class T, class L> KS_INLINE T lane_out(L x) {
+  if constexpr (std::is_same_v<T, bool>) return x != 0;
+  else return x;
+}
+
+// Lanes next to each other in memory.
+template <int N, class T> KS_INLINE Register<T, N> load_near(const T* from) {
+  if constexpr (std::is_same_v<T, bool>) {
+    Vec<int8_t, N> bytes;
+    memcpy(&bytes, from, sizeof bytes);
+    return -__builtin_convertvector(bytes, Mask<N>);
+  } else {
+    Vec<T, N> out;
+    memcpy(&out, from, sizeof out);
+    return out;
+  }
+}
+template <int N, class T, class V> KS_INLINE void store_near(V value, T* to) {
+  if constexpr (std::is_same_v<T, bool>) {
+    const Vec<int8_t, N> bytes = -__builtin_convertvector(value, Vec<int8_t, N>);
+    memcpy(to, &bytes, sizeof bytes);
+  } else {
+    memcpy(to, &value, sizeof value);
+  }
+}
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+typedef Vec<long long, 8> Longs;
+KS_INLINE unsigned char low_bits(int64_t live) { return (unsigned char)((1 << live) - 1); }
+#endif
+template <int N, class T> KS_INLINE Register<T, N> load_near(const T* from, First only) {
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+  if constexpr (N == 8 && std::is_same_v<T, double>)
+    return __builtin_ia32_loadupd512_mask(from, Floats{}, low_bits(only.live));
+  else if constexpr (N == 8 && std::is_same_v<T, int64_t>)
+    return (Ints)__builtin_ia32_loaddqudi512_mask((const long long*)from, Longs{}, low_bits(only.live));
+  else
+#endif
+    return each<Register<T, N>>([&](int64_t k) { return lane_in(from[k]); }, only.live);
+}
+template <int N, class T, class V> KS_INLINE void store_near(V value, T* to, First only) {
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+  if constexpr (N == 8 && std::is_same_v<T, double>)
+    __builtin_ia32_storeupd512_mask(to, value, low_bits(only.live));
+  else if constexpr (N == 8 && std::is_same_v<T, int64_t>)
+    __builtin_ia32_storedqudi512_mask((long long*)to, (Longs)value, low_bits(only.live));
+  else
+#endif
+    for (int64_t k = 0; k < only.live; ++k) to[k] = lane_out<T>(value[k]);
+}
+
+// Lanes at a stride, and anywhere.
+template <int N, class T, int... I>
+KS_INLINE Register<T, N> load_at(const T* from, int64_t step, std::integer_sequence<int, I...>) {
+  return Register<T, N>{(LaneOf<Register<T, N>>)lane_in(from[I * step])...};
+}
+template <int N, class T> KS_INLINE Register<T, N> load_strided(const T* from, int64_t step) {
+  return load_at<N, T>(from, step, std::make_integer_sequence<int, N>());
+}
+template <int N, class T, int... I>
+KS_INLINE Register<T, N> load_at(const T* from, Vec<int64_t, N> at, std::integer_sequence<int, I...>) {
+  return Register<T, N>{(LaneOf<Register<T, N>>)lane_in(from[at[I]])...};
+}
+template <int N, class T> KS_INLINE Register<T, N> load_anywhere(const T* from, Vec<int64_t, N> at) {
+  return load_at<N, T>(from, at, std::make_integer_sequence<int, N>());
+}
+template <int N, class T> KS_INLINE Register<T, N> load_strided(const T* from, int64_t step, First only) {
+  return each<Register<T, N>>([&](int64_t k) { return lane_in(from[k * step]); }, only.live);
+}
+template <int N, class T> KS_INLINE Register<T, N> load_anywhere(const T* from, Vec<int64_t, N> at, First only) {
+  return each<Register<T, N>>([&](int64_t k) { return lane_in(from[at[k]]); }, only.live);
+}
+template <int N, class T, class V> KS_INLINE void store_strided(V value, T* to, int64_t step, First only = {N}) {
+  for (int64_t k = 0; k < only.live; ++k) to[k * step] = lane_out<T>(value[k]);
+}
+template <int N, class T, class V> KS_INLINE void store_anywhere(V value, T* to, Vec<int64_t, N> at, First only = {N}) {
+  for (int64_t k = 0; k < only.live; ++k) to[at[k]] = lane_out<T>(value[k]);
+}
+
+// Lanes where a mask says.
+template <int N, class T> KS_INLINE Register<T, N> load_anywhere(const T* from, Vec<int64_t, N> at, Mask<N> only) {
+  Register<T, N> out = {};
+  for (int k = 0; k < N; ++k)
+    if (only[k]) out[k] = lane_in(from[at[k]]);
+  return out;
+}
+template <int N, class T> KS_INLINE Register<T, N> load_strided(const T* from, int64_t step, Mask<N> only) {
+  return load_anywhere<N>(from, ramp<N>(0, step), only);
+}
+template <int N, class T> KS_INLINE Register<T, N> load_near(const T* from, Mask<N> only) {
+  return load_strided<N>(from, 1, only);
+}
+template <int N, class T, class V> KS_INLINE void store_anywhere(V value, T* to, Vec<int64_t, N> at, Mask<N> only) {
+  for (int k = 0; k < N; ++k)
+    if (only[k]) to[at[k]] = lane_out<T>(value[k]);
+}
+template <int N, class T, class V> KS_INLINE void store_strided(V value, T* to, int64_t step, Mask<N> only) {
+  store_anywhere<N>(value, to, ramp<N>(0, step), only);
+}
+template <int N, class T, class V> KS_INLINE void store_near(V value, T* to, Mask<N> only) {
+  store_strided<N>(value, to, 1, only);
+}
+
+}  // namespace ks

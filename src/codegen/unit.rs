@@ -1,0 +1,88 @@
+//! Nests become one translation unit, and what is needed to call it.
+
+use super::cpp::{Writer, entry, head};
+use crate::ir::Ty;
+use crate::ir::elementary;
+use crate::nest::{Nest, Site};
+use std::fmt::Write;
+
+/// What all generated code stands on.
+const RUNTIME: &str = concat!(
+    include_str!("runtime/ks.hpp"),
+    include_str!("runtime/vector.hpp"),
+    include_str!("runtime/elementary.hpp"),
+    include_str!("runtime/memory.hpp")
+);
+
+/// A translation unit.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Unit {
+    /// Its text.
+    pub text: String,
+    /// What can be called, in the order of the nests.
+    pub entries: Vec<Interface>,
+}
+
+/// How one function of a unit is called, and how it fails.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Interface {
+    /// Its symbol.
+    pub symbol: String,
+    /// Parameter types.
+    pub params: Vec<Ty>,
+    /// Result type.
+    pub ret: Ty,
+    /// How many words the results are.
+    pub words: usize,
+    /// The places that can fail.
+    pub sites: Vec<Site>,
+    /// The texts of the source: a text is its index here.
+    pub texts: Vec<&'static str>,
+    /// The types of what each place writes that prints.
+    pub prints: Vec<Vec<Ty>>,
+    /// Whether functions in it call themselves.
+    pub recursive: bool,
+    /// How many variables the function has.
+    pub variables: usize,
+}
+
+impl Unit {
+    /// The unit of several nests.
+    pub fn new(nests: &[&Nest]) -> Unit {
+        let mut text = String::new();
+        let mut entries = vec![];
+        for (k, nest) in nests.iter().enumerate() {
+            let symbol = format!("ks_entry_{k}");
+            let _ = writeln!(text, "\nnamespace nest{k} {{\n");
+            for (at, f) in nest.funcs.iter().enumerate() {
+                let _ = writeln!(text, "{};", head(f, at));
+            }
+            for (at, f) in nest.funcs.iter().enumerate() {
+                let _ = write!(text, "\n{} {{\n{}}}\n", head(f, at), Writer::new(f, nest).function());
+            }
+            let _ = write!(text, "{}\n}}\n", entry(nest));
+            let _ = write!(
+                text,
+                "\nextern \"C\" __attribute__((visibility(\"default\"))) int32_t {symbol}(ks::Call* call) {{\n  return ks::guard(call, nest{k}::start);\n}}\n",
+            );
+            entries.push(Interface {
+                symbol,
+                params: nest.params.clone(),
+                ret: nest.ret,
+                words: nest.entry.results.len(),
+                sites: nest.sites.clone(),
+                texts: nest.texts.clone(),
+                prints: nest.prints.clone(),
+                recursive: !nest.funcs.is_empty(),
+                variables: nest.entry.vars.len(),
+            });
+        }
+        let below = runtime(|name| text.contains(&format!("ks::{name}(")));
+        Unit { text: below + &text, entries }
+    }
+}
+
+/// What generated code stands on, with the elementary functions for whose names `used` holds.
+pub fn runtime(used: impl Fn(&str) -> bool) -> String {
+    format!("{RUNTIME}\n{}#undef KS_INLINE\n", elementary::cpp(used))
+}

@@ -1,0 +1,156 @@
+//! Vector expressions and statements become C++ over the vectors of `runtime/vector.hpp`.
+//!
+//! The forms of access are told apart here: next to each other, with a stride, or anywhere; in all lanes, in the
+//! first ones, or where a mask says.
+
+use super::cpp::{Writer, cpp_ty};
+use crate::ir::{Op, Scalar};
+use crate::nest::{Buf, Expr, Var};
+
+/// The type of a variable, or of an element of a buffer in registers.
+pub(super) fn lanes_ty(ty: Scalar, lanes: u32) -> String {
+    match (ty, lanes) {
+        (_, 1) => cpp_ty(ty).to_string(),
+        (Scalar::Bool, n) => format!("ks::Mask<{n}>"),
+        (_, n) => format!("ks::Vec<{}, {n}>", cpp_ty(ty)),
+    }
+}
+
+/// What masks an access.
+enum Where<'e> {
+    All,
+    First(&'e Expr),
+    Mask(&'e Expr),
+}
+
+fn masked(mask: Option<&Expr>) -> Where<'_> {
+    match mask {
+        None => Where::All,
+        Some(Expr::PrefixMask(live, _)) => Where::First(live),
+        Some(mask) => Where::Mask(mask),
+    }
+}
+
+impl Writer<'_> {
+    fn lanes_of(&self, e: &Expr) -> u32 {
+        self.f.lanes(e)
+    }
+
+    /// The place of the first lane, and what else an access needs: its kind and further arguments.
+    fn access(&self, b: Buf, at: &Expr, mask: Option<&Expr>) -> (&'static str, String) {
+        let name = self.names.buf(b);
+        let (kind, mut args) = match at {
+            Expr::Ramp(p, _) if p[1] == Expr::int(1) => ("near", format!("{name} + {}", self.expr(&p[0]))),
+            Expr::Ramp(p, _) => ("strided", format!("{name} + {}, {}", self.expr(&p[0]), self.expr(&p[1]))),
+            _ => ("anywhere", format!("{name}, {}", self.expr(at))),
+        };
+        match masked(mask) {
+            Where::All => {}
+            Where::First(live) => args += &format!(", ks::First{{{}}}", self.expr(live)),
+            Where::Mask(mask) => args += &format!(", {}", self.expr(mask)),
+        }
+        (kind, args)
+    }
+
+    /// The elements at a vector of indices.
+    pub(super) fn vector_load(&self, b: Buf, at: &Expr, mask: Option<&Expr>) -> String {
+        let (kind, args) = self.access(b, at, mask);
+        format!("ks::load_{kind}<{}>({args})", self.lanes_of(at))
+    }
+
+    /// A statement that writes to a vector of indices.
+    pub(super) fn vector_store(&self, b: Buf, at: &Expr, e: &Expr, mask: Option<&Expr>) -> String {
+        let (kind, args) = self.access(b, at, mask);
+        format!("ks::store_{kind}<{}>({}, {args});", self.lanes_of(at), self.expr(e))
+    }
+
+    /// A truth value as a lane of a mask.
+    pub(super) fn lane_value(&self, ty: Scalar, text: String) -> String {
+        if ty == Scalar::Bool { format!("-({text})") } else { text }
+    }
+
+    /// An operation on vectors with these texts.
+    pub(super) fn vector_op(&self, op: Op, ty: Scalar, args: &[Expr], text: &[String]) -> String {
+        let lanes = args.first().map_or(1, |a| self.lanes_of(a));
+        let two = |sign: &str| format!("({} {sign} {})", text[0], text[1]);
+        let compare = |sign: &str| format!("ks::mask<{lanes}>({} {sign} {})", text[0], text[1]);
+        match op {
+            Op::Add => two("+"),
+            Op::Sub => two("-"),
+            Op::Mul => two("*"),
+            Op::Div => two("/"),
+            Op::Lt => compare("<"),
+            Op::Gt => compare(">"),
+            Op::Lte => compare("<="),
+            Op::Gte => compare(">="),
+            Op::Eq => compare("=="),
+            Op::Ne => compare("!="),
+            Op::And | Op::BitAnd => two("&"),
+            Op::Or | Op::BitOr => two("|"),
+            Op::BitXor => two("^"),
+            // Amounts of shifts count modulo the width; only 64-bit integers shift in vectors.
+            Op::Shl => format!("({} << ({} & 63))", text[0], text[1]),
+            Op::Shr => format!("({} >> ({} & 63))", text[0], text[1]),
+            Op::Neg => format!("(-{})", text[0]),
+            Op::Not | Op::BitNot => format!("(~{})", text[0]),
+            Op::Min => format!("({0} < {1} ? {0} : {1})", text[0], text[1]),
+            Op::Max => format!("({0} > {1} ? {0} : {1})", text[0], text[1]),
+            Op::Select => format!("ks::select<{}>({}, {}, {})", lanes, text[0], text[1], text[2]),
+            Op::BoolToFloat => {
+                format!("ks::select<{lanes}>({}, ks::all<{lanes}>(1.0), ks::all<{lanes}>(0.0))", text[0])
+            }
+            Op::ToFloat => self.convert(&text[0], ty, lanes),
+            Op::Pow => format!("ks::power({}, {})", text[0], text[1]),
+            _ => format!("ks::{}({})", op.row().name, text.join(", ")),
+        }
+    }
+
+    fn convert(&self, text: &str, to: Scalar, lanes: u32) -> String {
+        format!("__builtin_convertvector({text}, {})", lanes_ty(to, lanes))
+    }
+
+    /// An expression that makes a vector, or takes one apart; nothing where it is an expression of numbers.
+    pub(super) fn vector(&self, e: &Expr) -> Option<String> {
+        Some(match e {
+            Expr::Load(b, at) if self.lanes_of(at) > 1 => self.vector_load(*b, at, None),
+            Expr::MaskedLoad(b, p) => self.vector_load(*b, &p[0], Some(&p[1])),
+            Expr::Op(op, ty, args) if args.first().is_some_and(|a| self.lanes_of(a) > 1) => {
+                let text: Vec<String> = args.iter().map(|a| self.expr(a)).collect();
+                self.vector_op(*op, *ty, args, &text)
+            }
+            Expr::Cast(to, a) if self.lanes_of(a) > 1 => self.cast_lanes(*to, a),
+            Expr::Ramp(p, n) => format!("ks::ramp<{n}>({}, {})", self.expr(&p[0]), self.expr(&p[1])),
+            Expr::Broadcast(a, n) => {
+                let ty = cpp_ty(self.f.ty(a));
+                format!("ks::all<{n}>(({ty}){})", self.expr(a))
+            }
+            Expr::PrefixMask(live, n) => format!("ks::first<{n}>({})", self.expr(live)),
+            Expr::Extract(p) => {
+                let text = format!("{}[{}]", self.expr(&p[0]), self.expr(&p[1]));
+                if self.f.ty(&p[0]) == Scalar::Bool { format!("({text} != 0)") } else { text }
+            }
+            Expr::All(a) => format!("ks::every({})", self.expr(a)),
+            Expr::PerLane(v, n, p) => self.per_lane(*v, *n, p),
+            _ => return None,
+        })
+    }
+
+    fn cast_lanes(&self, to: Scalar, a: &Expr) -> String {
+        let (from, lanes, text) = (self.f.ty(a), self.lanes_of(a), self.expr(a));
+        match from {
+            _ if from == to => text,
+            Scalar::Bool => {
+                let one = |v: i64| format!("ks::all<{lanes}>(({}){v})", cpp_ty(to));
+                format!("ks::select<{lanes}>({text}, {}, {})", one(1), one(0))
+            }
+            _ => self.convert(&text, to, lanes),
+        }
+    }
+
+    fn per_lane(&self, v: Var, n: u32, p: &[Expr; 2]) -> String {
+        let ty = self.f.ty(&p[1]);
+        let value = self.lane_value(ty, self.expr(&p[1]));
+        let live = if p[0] == Expr::int(n.into()) { String::new() } else { format!(", {}", self.expr(&p[0])) };
+        format!("ks::each<{}>([&](int64_t {}) {{ return {value}; }}{live})", lanes_ty(ty, n), self.names.var(v))
+    }
+}

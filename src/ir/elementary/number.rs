@@ -1,0 +1,192 @@
+//! The operations of elementary functions as numbers of 64 and of 32 bits.
+
+use super::arith::{Mask, Real};
+use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Sub};
+
+/// A condition on a number.
+#[derive(Clone, Copy)]
+pub struct Truth(pub bool);
+
+impl Mask for Truth {}
+
+impl BitAnd for Truth {
+    type Output = Truth;
+    #[inline(always)]
+    fn bitand(self, b: Truth) -> Truth {
+        Truth(self.0 & b.0)
+    }
+}
+
+impl BitOr for Truth {
+    type Output = Truth;
+    #[inline(always)]
+    fn bitor(self, b: Truth) -> Truth {
+        Truth(self.0 | b.0)
+    }
+}
+
+impl Not for Truth {
+    type Output = Truth;
+    #[inline(always)]
+    fn not(self) -> Truth {
+        Truth(!self.0)
+    }
+}
+
+macro_rules! operators {
+    ($name:ident, $t:ty, $($trait:ident $f:ident $sign:tt),*) => {
+        $(impl $trait for $name {
+            type Output = $name;
+            #[inline(always)]
+            fn $f(self, b: $name) -> $name {
+                $name(self.0 $sign b.0)
+            }
+        }
+        impl $trait<f64> for $name {
+            type Output = $name;
+            #[inline(always)]
+            fn $f(self, b: f64) -> $name {
+                $name(self.0 $sign b as $t)
+            }
+        })*
+    };
+}
+
+macro_rules! number {
+    ($name:ident, $t:ty, $bits:ty, $wide:literal) => {
+        #[doc = concat!("An `", stringify!($t), "`.")]
+        #[derive(Clone, Copy)]
+        pub struct $name(pub $t);
+
+        operators!($name, $t, Add add +, Sub sub -, Mul mul *, Div div /);
+
+        impl Neg for $name {
+            type Output = $name;
+            #[inline(always)]
+            fn neg(self) -> $name {
+                $name(-self.0)
+            }
+        }
+
+        impl $name {
+            /// The bits of a mantissa.
+            const DIGITS: u32 = <$t>::MANTISSA_DIGITS - 1;
+            /// What is added to exponents.
+            const BIAS: i32 = <$t>::MAX_EXP - 1;
+
+            /// 2 to the power of a whole number for which that is a normal number.
+            #[inline(always)]
+            fn power(k: i32) -> $t {
+                <$t>::from_bits(((k + Self::BIAS) as $bits) << Self::DIGITS)
+            }
+
+            /// A finite positive number as one between 1 and 2, and an exponent.
+            #[inline(always)]
+            fn split(x: $t) -> ($t, i32) {
+                let tiny = x < <$t>::MIN_POSITIVE;
+                let normal = if tiny { x * Self::power(Self::DIGITS as i32 + 1) } else { x };
+                let bits = normal.to_bits();
+                let shift = if tiny { Self::BIAS + Self::DIGITS as i32 + 1 } else { Self::BIAS };
+                let fraction = bits & ((1 << Self::DIGITS) - 1);
+                (<$t>::from_bits(fraction | (1.0 as $t).to_bits()), (bits >> Self::DIGITS) as i32 - shift)
+            }
+        }
+
+        impl Real for $name {
+            type Mask = Truth;
+            const WIDE: bool = $wide;
+
+            #[inline(always)]
+            fn lit(self, v: f64) -> $name {
+                $name(v as $t)
+            }
+            #[inline(always)]
+            fn fma(self, b: $name, c: $name) -> $name {
+                $name(self.0.mul_add(b.0, c.0))
+            }
+            #[inline(always)]
+            fn sqrt(self) -> $name {
+                $name(self.0.sqrt())
+            }
+            #[inline(always)]
+            fn floor(self) -> $name {
+                $name(self.0.floor())
+            }
+            #[inline(always)]
+            fn abs(self) -> $name {
+                $name(self.0.abs())
+            }
+            #[inline(always)]
+            fn with_sign(self, sign: $name) -> $name {
+                $name(self.0.copysign(sign.0))
+            }
+            #[inline(always)]
+            fn negated_by(self, t: $name) -> $name {
+                $name(<$t>::from_bits(self.0.to_bits() ^ (t.0.to_bits() << (<$bits>::BITS - 1))))
+            }
+            #[inline(always)]
+            fn last_bit(self) -> Truth {
+                Truth(self.0.to_bits() & 1 == 1)
+            }
+            #[inline(always)]
+            fn scale(self, k: $name) -> $name {
+                // Three steps never round twice: where the last one rounds, the others are exact.
+                let k = k.0 as i32;
+                let third = k / 3;
+                let step = Self::power(third);
+                $name(self.0 * Self::power(k - 2 * third) * step * step)
+            }
+            #[inline(always)]
+            fn mantissa(self) -> $name {
+                let x = self.0;
+                let (m, _) = Self::split(x);
+                let m = if m >= 1.5 { m * 0.5 } else { m };
+                let m = if x == <$t>::INFINITY || x == 0.0 { 1.0 } else { m };
+                $name(if x >= 0.0 { m } else { <$t>::NAN })
+            }
+            #[inline(always)]
+            fn exponent(self) -> $name {
+                let x = self.0.abs();
+                let (_, k) = Self::split(x);
+                let k = if x < <$t>::INFINITY { k as $t } else { x };
+                $name(if x == 0.0 { <$t>::NEG_INFINITY } else { k })
+            }
+            #[inline(always)]
+            fn lookup(self, table: &'static [f64]) -> $name {
+                let found = if self.0 >= 0.0 { table.get(self.0 as usize) } else { None };
+                $name(found.map_or(0.0, |v| *v as $t))
+            }
+            #[inline(always)]
+            fn lt(self, b: $name) -> Truth {
+                Truth(self.0 < b.0)
+            }
+            #[inline(always)]
+            fn le(self, b: $name) -> Truth {
+                Truth(self.0 <= b.0)
+            }
+            #[inline(always)]
+            fn eq(self, b: $name) -> Truth {
+                Truth(self.0 == b.0)
+            }
+            #[inline(always)]
+            fn select(c: Truth, a: $name, b: $name) -> $name {
+                if c.0 { a } else { b }
+            }
+            #[inline(always)]
+            fn at_least(self, v: f64) -> $name {
+                $name(if self.0 < v as $t { v as $t } else { self.0 })
+            }
+            #[inline(always)]
+            fn at_most(self, v: f64) -> $name {
+                $name(if self.0 > v as $t { v as $t } else { self.0 })
+            }
+            #[inline(always)]
+            fn rarely<const N: usize>(c: Truth, common: [$name; N], rare: impl FnOnce() -> [$name; N]) -> [$name; N] {
+                if c.0 { rare() } else { common }
+            }
+        }
+    };
+}
+
+number!(Wide, f64, u64, true);
+number!(Narrow, f32, u32, false);

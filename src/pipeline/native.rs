@@ -1,0 +1,87 @@
+//! A definition becomes a nest and native code: every pass that runs over nests is named here, in order.
+
+use crate::codegen::Unit;
+use crate::diag::{Diagnostic, Result};
+use crate::ir::{Def, Program};
+use crate::lower::lower;
+use crate::machine::Machine;
+use crate::nest::{Func, Nest, verify};
+use crate::run::{Native, Toolchain};
+use crate::schedule::passes::{choose, dead, name, share, split, vectorize};
+
+/// A pass from nest to nest: it keeps every bit of the results, and the first failure.
+pub struct Pass {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does to one function.
+    pub run: fn(&mut Func, &Machine),
+}
+
+/// The passes, in order.
+pub const PASSES: &[Pass] = &[
+    Pass { name: "name costly operations", run: |f, _| name::name(f) },
+    Pass { name: "value numbering", run: |f, _| share::share(f) },
+    Pass { name: "loop splitting", run: |f, _| split::split(f) },
+    Pass { name: "dead code", run: |f, _| dead::remove(f) },
+    Pass { name: "choice of vector loops", run: |f, m| choose::choose(f, m.vector_bytes) },
+    Pass { name: "vectorization", run: |f, _| vectorize::vectorize(f) },
+];
+
+/// The nest of a definition as lowering makes it.
+///
+/// # Errors
+/// What lowering refuses.
+pub fn reference(program: &Program, def: &Def) -> Result<Nest> {
+    let nest = lower(program, def)?;
+    checked("lowering", nest)
+}
+
+/// The nest of a definition after all passes.
+///
+/// # Errors
+/// What lowering refuses; a bug that names the pass whose result the verifier refuses.
+pub fn nest(program: &Program, def: &Def, machine: &Machine) -> Result<Nest> {
+    PASSES.iter().try_fold(reference(program, def)?, |nest, pass| apply(pass, nest, machine))
+}
+
+/// One pass over all functions of a nest.
+///
+/// # Errors
+/// A bug that names the pass, where the verifier refuses its result.
+pub fn apply(pass: &Pass, mut nest: Nest, machine: &Machine) -> Result<Nest> {
+    nest.each_func(|f| (pass.run)(f, machine));
+    checked(pass.name, nest)
+}
+
+/// While developing, the verifier looks at every step.
+fn checked(by: &str, nest: Nest) -> Result<Nest> {
+    if cfg!(debug_assertions) {
+        verify(&nest).map_err(|d| Diagnostic::bug(format!("after {by}: {}", d.message)))?;
+    }
+    Ok(nest)
+}
+
+/// Compiles a definition for this machine.
+///
+/// # Errors
+/// What lowering refuses, and what the toolchain says.
+pub fn compile(program: &Program, def: &Def, tools: &Toolchain) -> Result<Native> {
+    match compile_all(program, &[def], tools)?.pop() {
+        Some(one) => one,
+        None => Err(Diagnostic::bug("nothing was compiled")),
+    }
+}
+
+/// Compiles several definitions as one object; one result each, in order.
+///
+/// # Errors
+/// What the toolchain says; refusals of lowering are the inner results.
+pub fn compile_all(program: &Program, defs: &[&Def], tools: &Toolchain) -> Result<Vec<Result<Native>>> {
+    let machine = Machine::host();
+    let nests: Vec<Result<Nest>> = defs.iter().map(|d| nest(program, d, &machine)).collect();
+    let good: Vec<&Nest> = nests.iter().filter_map(|n| n.as_ref().ok()).collect();
+    let compiled = if good.is_empty() { vec![] } else { Native::load(Unit::new(&good), &program.source, tools)? };
+    let mut compiled = compiled.into_iter();
+    let lost = || Err(Diagnostic::bug("a function was not compiled"));
+    Ok(nests.into_iter().map(|n| n.and_then(|_| compiled.next().map_or_else(lost, Ok))).collect())
+}

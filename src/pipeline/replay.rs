@@ -1,0 +1,124 @@
+//! Records of derivations: what heads one, and a replay with the costs.
+//!
+//! The checker of `derive` proves the steps and knows no costs. Here every cost that a record states is
+//! computed again, from the programs that the steps lead to.
+
+use super::Options;
+use crate::cost::{Costing, Model};
+use crate::derive::record::{Header, Record, RuleFile, hash, hash_rules};
+use crate::derive::replay::{Verdict, replay_while};
+use crate::derive::{Derivation, record};
+use crate::diag::{Diagnostic, Result};
+use crate::ir::{Body, Def, Program};
+use crate::rewrite::explain::running::shared;
+use crate::rules::Library;
+
+/// The header of the record of an optimization.
+pub fn header(program: &Program, library: &Library, options: &Options<'_>) -> Header {
+    Header {
+        program: hash(&program.source.text),
+        level: options.float,
+        assume: options.assume.clone(),
+        cost_model: options.cost.name().to_string(),
+        sizes: options.sizes.clone(),
+        rules: hash_rules(library),
+        rule_files: options.rules.iter().map(|f| RuleFile::of(f)).collect(),
+    }
+}
+
+/// The text of the record of an optimization.
+pub fn record(program: &Program, outcome: &super::Outcome, library: &Library, options: &Options<'_>) -> String {
+    let all: Vec<Derivation> = outcome.derivations.iter().map(|d| d.derivation.clone()).collect();
+    record::write(&header(program, library, options), &all)
+}
+
+/// Takes all steps of a record, and computes all costs again. `name` is that of its file. Ends before the first
+/// definition that is not wanted any more.
+///
+/// # Errors
+/// The first line that is refused, and why.
+pub fn replayed(
+    program: &Program,
+    record: &Record,
+    library: &Library,
+    name: &str,
+    wanted: impl FnMut(&str) -> bool,
+) -> Result<Vec<Verdict>> {
+    let Header { cost_model, sizes, .. } = &record.header;
+    let Some(model) = Model::named(cost_model) else {
+        let known = [Model::Knossos, Model::Analytic].map(Model::name).join(" and ");
+        let message = format!("{name}:1: there is no cost model `{cost_model}`");
+        return Err(Diagnostic::user(message).note(format!("known are {known}")));
+    };
+    let params = || program.defs.values().flat_map(|d| &d.params);
+    let known = |size: &String| params().any(|p| p.name == *size || p.sizes.contains(size));
+    if let Some((size, _)) = sizes.iter().find(|(size, _)| !known(size)) {
+        return Err(Diagnostic::user(format!("{name}:1: no definition of the program names a size `{size}`")));
+    }
+    let verdicts = replay_while(program, record, library, name, wanted)?;
+    let costs = Costs { program, result: results(program, &verdicts), model, sizes, name };
+    for ((derivation, _), verdict) in record.derivations.iter().zip(&verdicts) {
+        costs.check(derivation, verdict)?;
+    }
+    Ok(verdicts)
+}
+
+/// The program with all results in their places.
+fn results(program: &Program, verdicts: &[Verdict]) -> Program {
+    let mut out = program.clone();
+    for Verdict { result: (from, def), .. } in verdicts {
+        let body = def.term().map(|body| out.terms.import(&from.terms, body));
+        if let (Some(body), Some(new)) = (body, out.defs.get_mut(&def.fun)) {
+            new.body = Body::Term(body);
+        }
+    }
+    out
+}
+
+struct Costs<'a> {
+    program: &'a Program,
+    result: Program,
+    model: Model,
+    sizes: &'a [(String, u64)],
+    name: &'a str,
+}
+
+impl Costs<'_> {
+    fn check(&self, d: &Derivation, verdict: &Verdict) -> Result<()> {
+        let fun = verdict.result.1.fun;
+        let (Some(before), Some(after)) = (self.program.defs.get(&fun), self.result.defs.get(&fun)) else {
+            return Err(Diagnostic::bug(format!("`{}` was replayed and is gone", d.name)));
+        };
+        let mut old = Costing::new(self.program, self.model, self.sizes);
+        let cost = old.def(before)?;
+        self.same(d, verdict.line, "the definition costs", d.cost_before, cost)?;
+        // Where no step is taken nothing needs to be unfolded.
+        let start = match verdict.programs.first().filter(|_| !d.steps.is_empty()) {
+            Some(id) => self.running(&mut old, before, verdict, *id),
+            None => cost,
+        };
+        self.same(d, verdict.line, "unfolded, the definition costs", d.start, start)?;
+        for (k, (step, id)) in d.steps.iter().zip(verdict.programs.iter().skip(1)).enumerate() {
+            let cost = self.running(&mut old, before, verdict, *id);
+            self.same(d, verdict.line + 1 + k, "the program after this step costs", step.cost, cost)?;
+        }
+        let cost = Costing::new(&self.result, self.model, self.sizes).def(after)?;
+        self.same(d, verdict.line + 1 + d.steps.len(), "the result costs", d.cost_after, cost)
+    }
+
+    fn running(&self, costing: &mut Costing<'_>, def: &Def, verdict: &Verdict, id: crate::ir::Id) -> f64 {
+        let (terms, id) = shared(&verdict.terms, id, def, self.model);
+        costing.term(id, def, &terms)
+    }
+
+    fn same(&self, d: &Derivation, line: usize, what: &str, said: f64, cost: f64) -> Result<()> {
+        // Sums may be taken in another order.
+        match (said - cost).abs() <= 1e-9 * cost.abs().max(1.0) {
+            true => Ok(()),
+            false => {
+                let message = format!("{}:{line}: `{}`: {what} {cost}, not {said}", self.name, d.name);
+                Err(Diagnostic::user(message).note(format!("under the cost model `{}`", self.model.name())))
+            }
+        }
+    }
+}

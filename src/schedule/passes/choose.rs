@@ -1,0 +1,229 @@
+//! Chooses the loops that run as vectors, by coarse costs: ratios of operations, and the width of vectors.
+
+use super::divergence::{Class, Divergence, analyse, is_direct, is_direct_cast, is_masked, is_safe};
+use crate::ir::op::Class as Kind;
+use crate::ir::{Op, Scalar};
+use crate::nest::{Expr, Func, Loop, LoopKind, Stmt, Var, walk};
+
+/// Makes vector loops of those that are cheaper so. `vector_bytes` is the width of vectors.
+pub fn choose(func: &mut Func, vector_bytes: u32) {
+    let mut body = std::mem::take(&mut func.body);
+    Costs { func, vector_bytes }.block(&mut body);
+    func.body = body;
+}
+
+/// How often loops run whose extents are not known.
+const TRIPS: f64 = 16.0;
+/// What reading one element for each lane from different places costs, in loads.
+const GATHER: f64 = 10.0;
+/// What waiting for the last addition costs, in additions.
+const LATENCY: f64 = 3.0;
+/// Vectors have to save so much: estimates are coarse, and the text doubles.
+const MARGIN: f64 = 0.75;
+
+struct Costs<'a> {
+    func: &'a Func,
+    vector_bytes: u32,
+}
+
+/// A loop as it would run in lanes.
+struct Wide {
+    known: Divergence,
+    lanes: u32,
+}
+
+fn trips(l: &Loop) -> f64 {
+    l.extent().and_then(Expr::as_int).map_or(TRIPS, |n| n.max(0) as f64)
+}
+
+fn mentions(e: &Expr, v: Var) -> bool {
+    *e == Expr::Var(v) || e.kids().iter().any(|k| mentions(k, v))
+}
+
+/// The time of an operation in one lane.
+fn op_cost(op: Op, ty: Scalar) -> f64 {
+    match op.row().class {
+        _ if op.divides() => 6.0,
+        Kind::Cheap | Kind::Multiply if ty == Scalar::I64 => 0.25,
+        Kind::Cheap | Kind::Multiply => 1.0,
+        Kind::Divide => 6.0,
+        Kind::Transcendental => 20.0,
+    }
+}
+
+impl Costs<'_> {
+    /// What a block costs as it is, once the loops in it are chosen.
+    fn block(&self, stmts: &mut [Stmt]) -> f64 {
+        stmts.iter_mut().map(|s| self.stmt(s)).sum()
+    }
+
+    fn stmt(&self, s: &mut Stmt) -> f64 {
+        match s {
+            Stmt::For(l) => self.choose(l),
+            Stmt::If(c, a, b) => self.expr(c) + 1.0 + self.block(a).max(self.block(b)),
+            Stmt::Let(_, e) | Stmt::Mut(_, e) => self.expr(e),
+            Stmt::Set(v, e) => self.expr(e) + if mentions(e, *v) { LATENCY } else { 0.0 },
+            Stmt::Store(_, at, e) => self.expr(at) + self.expr(e) + 1.0,
+            Stmt::Check(ok, ..) => self.expr(ok) + 1.0,
+            Stmt::Alloc(..) | Stmt::Mark(_) | Stmt::Reset(_) => 1.0,
+            Stmt::Call(..) | Stmt::Print(..) => 100.0,
+            // What only vectors need is made after loops are chosen.
+            Stmt::SetLane(..) | Stmt::MaskedStore(..) | Stmt::StoreLane(..) | Stmt::Leave(..) => 1.0,
+        }
+    }
+
+    fn expr(&self, e: &Expr) -> f64 {
+        let kids: f64 = e.kids().iter().map(|k| self.expr(k)).sum();
+        kids + match e {
+            Expr::Lit(_) | Expr::Var(_) => 0.0,
+            Expr::Op(op, ty, _) => op_cost(*op, *ty),
+            _ => 1.0,
+        }
+    }
+
+    /// The loop as it would run in vectors: as many lanes as hold the widest number that differs between them.
+    fn wide(&self, l: &Loop) -> Option<Wide> {
+        let known = analyse(self.func, l)?;
+        let mut widest = 1;
+        let mut look = |e: &Expr| {
+            if known.class(e) == Class::Divergent {
+                widest = widest.max(self.func.ty(e).bytes());
+            }
+        };
+        walk::visit(&l.body, &mut |s| {
+            s.exprs().into_iter().for_each(|e| e.visit(&mut look));
+            if let Stmt::Let(v, _) | Stmt::Mut(v, _) | Stmt::Set(v, _) = s {
+                look(&Expr::Var(*v));
+            }
+        });
+        Some(Wide { known, lanes: (self.vector_bytes / widest).max(2) })
+    }
+
+    /// Chooses for a loop and all in it; gives what it costs then.
+    fn choose(&self, l: &mut Loop) -> f64 {
+        let each = self.block(&mut l.body) + 1.0;
+        let wide = self.wide(l);
+        let plain = match &wide {
+            // The compiler makes vectors of these itself.
+            Some(w) if l.is_flat() && !needs_vectors(&l.body) => {
+                return trips(l) * each.min(self.lane_block(w, &l.body, false) / f64::from(w.lanes) + 1.0);
+            }
+            _ => trips(l) * each + 4.0,
+        };
+        let Some(w) = wide else { return plain };
+        // The compiler unrolls a few iterations, which beats vectors that are mostly empty.
+        if l.extent().and_then(Expr::as_int).is_some_and(|n| n < i64::from(w.lanes)) {
+            return plain;
+        }
+        let cost = trips(l) * self.lane_block(&w, &l.body, false) / f64::from(w.lanes) + 8.0;
+        let margin = if has_vectors(&l.body) { 1.0 } else { MARGIN };
+        if cost > margin * plain || !needs_vectors(&l.body) {
+            return plain;
+        }
+        clear(&mut l.body);
+        l.kind = LoopKind::Vector(w.lanes);
+        cost
+    }
+
+    /// What a block costs for all lanes together.
+    fn lane_block(&self, w: &Wide, stmts: &[Stmt], apart: bool) -> f64 {
+        stmts.iter().map(|s| self.lane_stmt(w, s, apart)).sum()
+    }
+
+    fn lane_stmt(&self, w: &Wide, s: &Stmt, apart: bool) -> f64 {
+        let (known, lanes) = (&w.known, f64::from(w.lanes));
+        let one = |e: &Expr| {
+            if apart { lanes * (self.expr(e) + 1.0) } else { self.lane_expr(w, e) }
+        };
+        match s {
+            Stmt::For(l) => {
+                let apart = apart || !known.is_uniform(&l.to);
+                trips(l) * (self.lane_block(w, &l.body, apart) + 1.0)
+            }
+            Stmt::If(c, a, b) => {
+                let apart = apart || !(known.is_uniform(c) || is_masked(a) && is_masked(b));
+                one(c) + 1.0 + self.lane_block(w, a, apart).max(self.lane_block(w, b, apart))
+            }
+            Stmt::Let(_, e) | Stmt::Mut(_, e) => one(e),
+            Stmt::Set(v, Expr::Op(op, ty, args)) if known.carries(*v) => {
+                let each = op_cost(*op, *ty) + 1.0 + LATENCY;
+                lanes * each + args.get(1).map_or(0.0, one)
+            }
+            Stmt::Set(v, e) => one(e) + if mentions(e, *v) { LATENCY } else { 0.0 },
+            Stmt::Store(b, at, e) => {
+                let near =
+                    known.is_private(*b) && known.is_uniform(at) || known.class(at) == Class::Affine(Expr::int(1));
+                one(e) + self.expr(at) + if near { 1.0 } else { GATHER }
+            }
+            Stmt::Check(ok, ..) => one(ok) + 1.0,
+            // Each lane has memory of its own: rows fit, larger tensors would take much and leave the caches.
+            Stmt::Alloc(_, dims) if dims.len() > 1 => f64::INFINITY,
+            Stmt::Alloc(..) | Stmt::Mark(_) | Stmt::Reset(_) => 1.0,
+            // The analysis refuses these.
+            Stmt::Call(..)
+            | Stmt::Print(..)
+            | Stmt::SetLane(..)
+            | Stmt::MaskedStore(..)
+            | Stmt::StoreLane(..)
+            | Stmt::Leave(..) => f64::INFINITY,
+        }
+    }
+
+    fn lane_expr(&self, w: &Wide, e: &Expr) -> f64 {
+        let (known, lanes) = (&w.known, f64::from(w.lanes));
+        if known.class(e) != Class::Divergent {
+            return self.expr(e);
+        }
+        let kids = || e.kids().iter().map(|k| self.lane_expr(w, k)).sum::<f64>();
+        match e {
+            Expr::Lit(_) | Expr::Var(_) => 0.0,
+            Expr::Load(b, at) => {
+                let near =
+                    known.is_private(*b) && known.is_uniform(at) || known.class(at) == Class::Affine(Expr::int(1));
+                kids() + if near { 1.0 } else { GATHER }
+            }
+            Expr::Op(op, ty, _) if is_direct(*op, *ty) => kids() + op_cost(*op, *ty),
+            Expr::Cond(parts) if is_safe(&parts[1]) && is_safe(&parts[2]) => kids() + 1.0,
+            Expr::Cast(to, e) if is_direct_cast(self.func.ty(e), *to) => kids() + 1.0,
+            Expr::Op(op, ty, _) => kids() + lanes * (op_cost(*op, *ty) + 1.0),
+            _ => lanes * (self.expr(e) + 1.0),
+        }
+    }
+}
+
+/// Whether statements hold what a compiler makes no vectors of: loops that carry values, checks, and functions that
+/// the language defines itself.
+fn needs_vectors(stmts: &[Stmt]) -> bool {
+    let mut needed = false;
+    walk::visit(stmts, &mut |s| {
+        needed |= match s {
+            Stmt::For(l) => !l.independent,
+            Stmt::Check(..) => true,
+            Stmt::If(..) | Stmt::Let(..) | Stmt::Mut(..) | Stmt::Set(..) | Stmt::Store(..) => {
+                s.exprs().into_iter().any(calls)
+            }
+            _ => false,
+        };
+    });
+    needed
+}
+
+fn calls(e: &Expr) -> bool {
+    e.any(&mut |e| matches!(e, Expr::Op(op, ..) if op.row().class == Kind::Transcendental))
+}
+
+/// Whether a block has a vector loop.
+fn has_vectors(stmts: &[Stmt]) -> bool {
+    let mut found = false;
+    walk::visit(stmts, &mut |s| found |= matches!(s, Stmt::For(l) if l.kind != LoopKind::Serial));
+    found
+}
+
+fn clear(stmts: &mut [Stmt]) {
+    for s in stmts {
+        if let Stmt::For(l) = s {
+            l.kind = LoopKind::Serial;
+        }
+        s.blocks_mut().into_iter().for_each(|b| clear(b));
+    }
+}

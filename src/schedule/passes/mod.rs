@@ -1,0 +1,13 @@
+//! Passes over one function of a nest. `pipeline` says which run, and in which order.
+//!
+//! Invariant: a pass keeps the bits of every result, the first failure, and that iterations that claim to be
+//! independent are.
+
+pub mod choose;
+pub mod dead;
+pub mod divergence;
+pub mod name;
+mod number;
+pub mod share;
+pub mod split;
+pub mod vectorize;

@@ -1,0 +1,180 @@
+//! What work grows with: small definitions take little of it, and large ones finish.
+//!
+//! Work is counted, not timed. What grew with the square of the size, or without end, does not come to an
+//! end here in any patience.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+mod common;
+
+use common::generate::{self, Knobs};
+use common::{corpus, read, root};
+use daedal::ad::{self, Mode, Wanted};
+use daedal::cost::Model;
+use daedal::ir::{Def, Program, print};
+use daedal::pipeline::{Options, Row, optimize_with, prepare};
+use daedal::rewrite::egraph::pattern::Compiled;
+use daedal::rules::{Level, Library};
+use daedal::types;
+use rayon::prelude::*;
+
+/// Nodes of a small definition, at most.
+const SMALL: usize = 50;
+/// What the search of a small definition looks at, at most: a guard against growth without end, no measure of
+/// how fast small definitions are.
+const LOOKED: usize = 1_500_000;
+
+/// The rows of all definitions of a program that are small.
+fn rows(program: &Program, rules: &[Compiled<'_>], cost: Model) -> Vec<Row> {
+    let size = |d: &Def| d.term().map_or(SMALL, |body| program.terms.reachable(body).len());
+    let small = program.defs.values().filter(|d| size(d) < SMALL && d.term().is_some());
+    let defs: Vec<String> = small.map(|d| d.name().to_string()).collect();
+    if defs.is_empty() {
+        return vec![];
+    }
+    let options = Options { defs, cost, threads: 1, ..Options::standard() };
+    optimize_with(program, rules, &options).unwrap().rows
+}
+
+/// Searches of programs, by name, look at no more than they may.
+fn bounded(programs: &[(String, Program)]) {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let each = programs.par_iter().flat_map_iter(|(name, program)| {
+        let all = [Model::Knossos, Model::Analytic].map(|cost| rows(program, &rules, cost));
+        all.into_iter().flatten().map(move |row| (name, row))
+    });
+    let mut all: Vec<(&String, Row)> = each.collect();
+    all.sort_by_key(|(_, row)| std::cmp::Reverse(row.looked));
+    let told: Vec<String> =
+        all.iter().take(12).map(|(name, row)| format!("{:>9} {name}: `{}`", row.looked, row.name)).collect();
+    assert!(all.iter().all(|(_, row)| row.looked <= LOOKED), "\n{}", told.join("\n"));
+    println!("{} searches, the longest:\n{}", all.len(), told.join("\n"));
+}
+
+/// Protects: classes that are part of themselves, as 0 is of every sum, are not unrolled without end.
+#[test]
+fn neutral_and_absorbing_elements_are_not_unrolled() {
+    let texts = [
+        "(add (mul y 0.0) y)",
+        "(add (add (mul x 0.0) (mul y 0.0)) (mul x y))",
+        "(mul (mul x 1.0) (mul (add y 0.0) (mul 1.0 z)))",
+        "(sub (add x (sub y y)) (mul z (sub x x)))",
+        "(add (neg (neg x)) (mul (neg (neg 0.0)) y))",
+        "(max (max x x) (max (min y y) (max z z)))",
+        "(if (or b false) (add x 0.0) (mul y 1.0))",
+        "(if (and b true) (if b (add x y) z) (add z (mul 0.0 x)))",
+        "(select b (add x y) (add y (add x 0.0)))",
+        "(div (mul x y) (add (exp (mul z 0.0)) (mul 0.0 x)))",
+        "(mul (exp (sub x x)) (add (log (exp y)) (mul z 0.0)))",
+        "(add (to_float (mul k 0)) (mul (to_float (add k (sub k k))) x))",
+        "(get$1$2 (tuple (add x (mul 0.0 y)) (mul 1.0 z)))",
+        "(add (sub x y) (add (sub y x) (mul 0.0 z)))",
+        "(add (sum (map (lam (e : Float) (mul e 0.0)) v)) (sumbuild k (lam (i : Integer) (mul 0.0 (to_float i)))))",
+    ];
+    let program = |text: &&str| {
+        let params = "(x : Float) (y : Float) (z : Float) (b : Bool) (k : Integer) (v : (Vec Float))";
+        let program = read("small.ks", &format!("(def main Float ({params}) {text})")).unwrap();
+        ((*text).to_string(), program)
+    };
+    bounded(&texts.iter().map(program).collect::<Vec<_>>());
+}
+
+/// Protects: every small definition of the corpus.
+#[test]
+#[ignore = "takes minutes: cargo test --test growth -- --ignored"]
+fn small_definitions_of_the_corpus_take_little_work() {
+    bounded(&corpus().into_iter().map(|case| (case.name, case.program)).collect::<Vec<_>>());
+}
+
+/// Protects: derivatives of small functions, both ways.
+#[test]
+fn gradients_of_small_functions_take_little_work() {
+    let path = root("tests/growth/small.ks");
+    let source = read("small.ks", &std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut all = vec![];
+    for def in source.defs.values() {
+        for mode in [Mode::Forward, Mode::Reverse] {
+            let wrt = def.params.iter().map(|p| ad::has_floats(p.ty)).collect();
+            let wanted = Wanted { fun: def.fun, mode, wrt, value: false, checkpoint: false };
+            let (derived, fun) = ad::derive(&source, &wanted).unwrap();
+            let only = Program { defs: derived.defs.into_iter().filter(|(f, _)| *f == fun).collect(), ..derived };
+            all.push((format!("{mode:?} of {}", def.name()), only));
+        }
+    }
+    assert!(all.len() >= 86, "{}", all.len());
+    bounded(&all);
+}
+
+/// Protects: small random programs.
+#[test]
+fn small_random_programs_take_little_work() {
+    let knobs = Knobs { budget: 20, dyadic: true, failing: true, renamed: false, casts: false, corners: true };
+    let program = |seed: u64| {
+        let text = generate::program(seed, &knobs).text;
+        (format!("seed {seed}"), read("random.ks", &text).unwrap())
+    };
+    bounded(&(0..300).map(program).collect::<Vec<_>>());
+}
+
+fn chain(n: usize, left: &str, right: &str) -> Program {
+    read("chain.ks", &format!("(def main Float (x : Float) {}x{})", left.repeat(n), right.repeat(n))).unwrap()
+}
+
+/// A chain of lets, each of what `value` makes of the one before.
+fn lets(ty: &str, n: usize, value: impl Fn(&str) -> String) -> Program {
+    let mut text = format!("(def main {ty} (x : {ty})\n");
+    let mut last = "x".to_string();
+    for k in 0..n {
+        text += &format!("(let (a{k} {})\n", value(&last));
+        last = format!("a{k}");
+    }
+    read("lets.ks", &format!("{text}{last}{})", ")".repeat(n))).unwrap()
+}
+
+/// The derivative of `main`, and how many terms were made for it.
+fn derived(program: &Program, mode: Mode) -> usize {
+    let fun = program.named("main")[0].fun;
+    let wanted = Wanted { fun, mode, wrt: vec![true], value: false, checkpoint: false };
+    let (derived, _) = ad::derive(program, &wanted).unwrap();
+    types::verify::verify(&derived).unwrap();
+    derived.terms.len() - program.terms.len()
+}
+
+/// Protects: derivatives of deep terms are made in time linear in their depth, whichever operand is deep.
+#[test]
+fn derivatives_of_deep_terms_are_linear() {
+    for (left, right) in [("(add 1.0 ", ")"), ("(add ", " 1.0)"), ("(mul 1.5 ", ")"), ("(sin ", ")")] {
+        for mode in [Mode::Forward, Mode::Reverse] {
+            let [one, two] = [2000, 4000].map(|n| derived(&chain(n, left, right), mode));
+            assert!(two <= 2 * one + 100, "{left}: {one} terms, then {two}");
+            derived(&chain(if left == "(add 1.0 " { 200_000 } else { 50_000 }, left, right), mode);
+        }
+    }
+}
+
+/// Protects: so are those of long chains of lets, of numbers and of tensors.
+#[test]
+fn derivatives_of_many_lets_are_linear() {
+    let scaled = |a: &str| format!("(mul 1.5 {a})");
+    let squared = |a: &str| format!("(mul {a} (sin {a}))");
+    let tensor = |a: &str| format!("(build (size x) (lam (i : Integer) (mul 1.5 (index i {a}))))");
+    for mode in [Mode::Forward, Mode::Reverse] {
+        derived(&lets("Float", 10_000, scaled), mode);
+        derived(&lets("Float", 3_000, squared), mode);
+        derived(&lets("(Vec Float)", 1_000, tensor), mode);
+    }
+}
+
+/// Protects: a body that is too large to be rewritten is given back at once, whatever its lets bind.
+#[test]
+fn many_lets_are_optimized_in_linear_space() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let tensor = |a: &str| format!("(build (size x) (lam (i : Integer) (mul 1.5 (index i {a}))))");
+    let summed = |a: &str| format!("(sub (mul 1.5 {a}) (sumbuild 3 (lam (i : Integer) (mul {a} (to_float i)))))");
+    for program in [lets("(Vec Float)", 10_000, tensor), lets("Float", 10_000, summed)] {
+        let out = optimize_with(&program, &rules, &Options { cost: Model::Knossos, ..Options::standard() }).unwrap();
+        assert!(out.rows[0].cost_after <= out.rows[0].cost_before);
+        assert!(!print::program(&out.program).is_empty());
+    }
+}

@@ -1,0 +1,152 @@
+//! Random programs have one meaning: interpreted, native, and optimized by every engine, interpreted and native.
+//!
+//! `DAEDAL_CASES=10000 cargo test --test random` tries so many programs. Many are compiled as one text.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+mod common;
+
+use common::generate::{self, Knobs};
+use common::native::{difference, quick};
+use common::random::{ENGINES, compare};
+use common::{arguments, read};
+use daedal::cost::Model;
+use daedal::eval::{Interpreter, Value};
+use daedal::ir::{Def, Program, print};
+use daedal::pipeline::{Engine, Options, optimize_with, prepare};
+use daedal::rewrite::agent::Bind;
+use daedal::rewrite::egraph::pattern::Compiled;
+use daedal::rules::{Level, Library};
+use rayon::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How many programs are one text.
+const BATCH: usize = 40;
+
+fn cases() -> usize {
+    std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(360)
+}
+
+/// Random programs as one: those of seeds from `k * BATCH` on, and the arguments of each.
+struct Batch {
+    k: usize,
+    program: Program,
+    args: Vec<Vec<String>>,
+}
+
+impl Batch {
+    fn new(k: usize) -> Batch {
+        // Sums of short numbers do not depend on the order, so that `real` has to give the same.
+        let knobs = Knobs {
+            budget: 30,
+            dyadic: k % 2 == 1,
+            failing: !k.is_multiple_of(5),
+            renamed: false,
+            casts: true,
+            corners: true,
+        };
+        let (mut text, mut args) = (String::new(), vec![]);
+        for seed in 0..BATCH {
+            let made = generate::program((k * BATCH + seed) as u64, &knobs);
+            let named = made.text.replace("(helper ", &format!("(helper{seed} "));
+            text += &named
+                .replace("(def helper ", &format!("(def helper{seed} "))
+                .replace("(def main ", &format!("(def main{seed} "));
+            args.push(made.args);
+        }
+        let program = read("random.ks", &text).unwrap_or_else(|d| panic!("batch {k}: {d}"));
+        Batch { k, program, args }
+    }
+
+    /// The functions to call, with arguments.
+    fn calls<'a>(&self, program: &'a Program) -> Vec<(&'a Def, Vec<Value>)> {
+        let call = |(k, words): (usize, &Vec<String>)| {
+            let def = program.named(&format!("main{k}"))[0];
+            (def, arguments(def, words).unwrap_or_else(|e| panic!("{e}")))
+        };
+        self.args.iter().enumerate().map(call).collect()
+    }
+
+    /// What native code does otherwise than the interpreter.
+    fn native(&self, program: &Program, what: &str) -> Vec<String> {
+        let calls = self.calls(program);
+        let defs: Vec<&Def> = calls.iter().map(|c| c.0).collect();
+        let native = daedal::pipeline::native::compile_all(program, &defs, &quick("random"))
+            .unwrap_or_else(|d| panic!("{}", d.render()));
+        let (interpreter, mut wrong) = (Interpreter::new(program), vec![]);
+        for ((def, args), native) in calls.iter().zip(native) {
+            let have = native.unwrap_or_else(|d| panic!("{what}: {}", d.render())).call(args);
+            let differs = difference(&interpreter.run(def, args), &have);
+            wrong.extend(differs.map(|d| self.told(program, def, args, &format!("{what}: {d}"))));
+        }
+        wrong
+    }
+
+    fn told(&self, program: &Program, def: &Def, args: &[Value], what: &str) -> String {
+        let shown: Vec<String> = args.iter().map(|a| a.to_json().to_string()).collect();
+        let helper = def.name().replace("main", "helper");
+        let before: Vec<String> = [&self.program, program].map(|p| text(p, &helper) + &text(p, def.name())).to_vec();
+        format!("batch {} {} {}: {what}\n{}", self.k, def.name(), shown.join(" "), before.join("\n"))
+    }
+
+    /// What the program that an engine makes at a level does otherwise.
+    fn optimized(&self, rules: &[Compiled<'_>], float: Level, engine: Engine) -> Vec<String> {
+        let k = self.k as u64;
+        let cost = if self.k.is_multiple_of(3) { Model::Analytic } else { Model::Knossos };
+        let bind = if self.k % 4 < 2 { Bind::Placed } else { Bind::Searched };
+        let phased = self.k.is_multiple_of(7);
+        let base = Options { max_nodes: 600, budget: 100, depth: 12, threads: 1, ..Options::standard() };
+        let options = Options { cost, float, engine, bind, phased, seed: k, ..base };
+        let what = format!("{} at {float}", engine.name());
+        let outcome = catch_unwind(AssertUnwindSafe(|| optimize_with(&self.program, rules, &options)));
+        let after = match outcome {
+            Ok(Ok(outcome)) => outcome.program,
+            Ok(Err(d)) => return vec![format!("batch {k}, {what}: {}", d.render())],
+            Err(_) => return vec![format!("batch {k}, {what}: the optimizer panics")],
+        };
+        let mut wrong = self.native(&after, &what);
+        for (def, args) in self.calls(&self.program) {
+            let told = compare(&self.program, &after, def.name(), &args, float);
+            wrong.extend(told.err().map(|e| self.told(&after, def, &args, &format!("{what}: {e}"))));
+        }
+        wrong
+    }
+}
+
+/// The text of a definition.
+fn text(program: &Program, name: &str) -> String {
+    let all = print::program(program);
+    let Some(at) = all.find(&format!("(def {name} ")) else { return String::new() };
+    let end = all[at + 1..].find("\n(def ").map_or(all.len(), |n| at + 1 + n);
+    all[at..end].trim_end().to_string() + "\n"
+}
+
+/// Protects: every mode of running and every engine, on programs whose sizes are empty, negative or computed, with
+/// numbers of all types, states that are tuples, triangles, and arms that fail.
+#[test]
+fn random_programs_agree_in_every_mode() {
+    let library = Library::shipped().unwrap();
+    let (exact, real) = (prepare(&library, Level::Exact).unwrap(), prepare(&library, Level::Real).unwrap());
+    let one = |k: usize| {
+        let batch = Batch::new(k);
+        let mut wrong = batch.native(&batch.program, "as it is");
+        wrong.extend(batch.optimized(&exact, Level::Exact, ENGINES[(k + k / 8) % 8]));
+        if k % 2 == 1 {
+            wrong.extend(batch.optimized(&real, Level::Real, ENGINES[(k / 2) % 8]));
+        }
+        let interpreter = Interpreter::new(&batch.program);
+        let values =
+            batch.calls(&batch.program).iter().filter(|(def, args)| interpreter.run(def, args).is_ok()).count();
+        if cases() > 1000 {
+            eprintln!("batch {k}: {} wrong", wrong.len());
+        }
+        (wrong, values)
+    };
+    let batches = cases().div_ceil(BATCH);
+    let results: Vec<(Vec<String>, usize)> = (0..batches).into_par_iter().map(one).collect();
+    let wrong: Vec<&String> = results.iter().flat_map(|r| &r.0).collect();
+    let values: usize = results.iter().map(|r| r.1).sum();
+    let few: Vec<&str> = wrong.iter().take(10).map(|w| w.as_str()).collect();
+    assert!(wrong.is_empty(), "{} disagreements\n{}", wrong.len(), few.join("\n\n"));
+    let all = batches * BATCH;
+    assert!(values * 2 > all && values * 20 < all * 19, "{values} of {all} programs have a value");
+}

@@ -1,0 +1,221 @@
+//! Tensors of every small, empty, negative and failing size mean the same in every mode.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+mod common;
+
+use common::native::{difference, quick, same};
+use daedal::cost::Model;
+use daedal::diag::Result;
+use daedal::eval::{Interpreter, Value};
+use daedal::ir::{Def, Lit, Program, print};
+use daedal::pipeline::{Options, optimize};
+use daedal::rules::Level;
+use rayon::prelude::*;
+
+/// Functions that elements call.
+const HELPERS: &str = "
+(def made (Vec Float) ((m : Integer) (k : Integer)) (build m (lam (j : Integer) (to_float (div j k)))))
+(def named (Vec Float) (x : (Vec Float) s) (build (sub s 1) (lam (j : Integer) (index (add j 1) x))))
+(def again (Vec Float) (m : Integer) (if (lt m 1) (constVec (add m 1) 0.5) (again (sub m 1))))
+";
+
+/// Elements of sums and tensors: a type, and an expression over `i` (the loop's variable), `m`, `k`, `v` and `rows`.
+const ELEMENTS: &[(&str, &str)] = &[
+    (V, "(build m (lam (j : Integer) (to_float (add i j))))"),
+    (V, "(build (div m k) (lam (j : Integer) (to_float (add i j))))"),
+    (V, "(build (sub m k) (lam (j : Integer) (to_float (mul i j))))"),
+    (V, "(build (add i k) (lam (j : Integer) 1.5))"),
+    (V, "(build 2 (lam (j : Integer) (to_float (div j m))))"),
+    (V, "(constVec m 1.5)"),
+    (V, "(constVec (div m k) 1.0)"),
+    (V, "(constVec k (to_float (div i m)))"),
+    (V, "(deltaVec m i 1.5)"),
+    (V, "(deltaVec (mod m k) (sub i 1) 2.0)"),
+    (V, "(deltaVec k (div i m) 2.0)"),
+    (V, "(scan (lam ((s : Float) (j : Integer)) (add s (to_float i))) 0.5 m)"),
+    (V, "(scan (lam ((s : Float) (j : Integer)) (to_float (div j m))) 0.5 (div k m))"),
+    (V, "(if (gt m 0) (build m (lam (j : Integer) 1.0)) (constVec k 2.0))"),
+    (V, "(if (gt (div m k) 0) v (constVec m 2.0))"),
+    (V, "(if (gt i 0) (constVec (div 2 m) 1.0) (constVec 2 2.0))"),
+    (V, "(let (x (index m v)) (build (div 2 k) (lam (j : Integer) x)))"),
+    (V, "(let (d (div 4 m)) (constVec d 1.0))"),
+    (V, "(assert (gt m 0) (build (div m k) (lam (j : Integer) 1.0)))"),
+    (V, "(sumbuild m (lam (j : Integer) (build k (lam (l : Integer) (to_float (add j l))))))"),
+    (V, "(sumbuild m (lam (j : Integer) (sumbuild k (lam (l : Integer) (constVec (sub m k) 1.0)))))"),
+    (V, "(sum (build m (lam (j : Integer) (constVec k 1.0))))"),
+    (V, "(sum (build (div m k) (lam (j : Integer) v)))"),
+    (V, "(sum (constVec m (build k (lam (j : Integer) 2.5))))"),
+    (V, "(add (build m (lam (j : Integer) 1.0)) (constVec k 1.0))"),
+    (V, "(neg (build (sub m k) (lam (j : Integer) (to_float j))))"),
+    (V, "(buildFromSparse m k (lam (j : Integer) (tuple j 1.0)))"),
+    (V, "(fold (lam ((s : (Vec Float)) (x : Float)) (mul x s)) (build m (lam (j : Integer) 2.0)) v)"),
+    (V, "(index m rows)"),
+    (V, "(made m k)"),
+    (V, "(named (constVec m (to_float k)))"),
+    (V, "(again m)"),
+    (V, "(constVec (size (again k)) 1.0)"),
+    (V, "(let (x (index m v)) (constVec (size (again k)) x))"),
+    (V, "(Vec_init (to_float (div m k)) 1.0)"),
+    ("(Tensor 2 Float)", "(build (tuple m k) (lam ((j : Integer) (l : Integer)) (to_float (sub j l))))"),
+    ("(Tensor 2 Float)", "(constVec (tuple 2 (div m k)) 0.5)"),
+    ("(Vec (Vec Float))", "(build m (lam (j : Integer) (build k (lam (l : Integer) (to_float (sub j l))))))"),
+    ("(Vec (Vec Float))", "(build m (lam (j : Integer) (build (div k m) (lam (l : Integer) 1.0))))"),
+    ("(Vec (Vec Float))", "(Vec_init (constVec m 1.0) (constVec k 1.0))"),
+    ("(Vec (Vec Float))", "(Vec_init (let (x (index m v)) (constVec (div 2 k) x)) (constVec (div 1 m) 2.0))"),
+    ("(Vec (Tuple Float Integer))", "(build m (lam (j : Integer) (tuple 1.5 (div j k))))"),
+    ("(Vec (Tuple Float (Vec Float)))", "(build m (lam (j : Integer) (tuple 1.5 (constVec k 2.0))))"),
+    ("(Tuple (Vec Float) Float)", "(tuple (build m (lam (j : Integer) 1.0)) (to_float (div i k)))"),
+    ("(Tuple Integer (Tuple (Vec Float) (Vec Float)))", "(tuple i (tuple (constVec m 1.0) (constVec (div m k) 1.0)))"),
+];
+
+/// Elements out of tensors whose parts differ in shape as written. What a sum over nothing makes of them is the
+/// interpreter's and native code's to agree on; rewriting takes the parts out of their tensor, and with it the size.
+const PARTS: &[(&str, &str)] = &[
+    (V, "(index (sub m 1) (build k (lam (j : Integer) (constVec (add m j) 1.0))))"),
+    (V, "(index i (build 1 (lam (j : Integer) (build (div (add m j) k) (lam (l : Integer) 1.0)))))"),
+];
+
+const V: &str = "(Vec Float)";
+
+/// Where an element stands: the type of the whole, in which `$T` is the element's, and the whole, in which `$E` is it.
+const PLACES: &[(&str, &str)] = &[
+    ("$T", "(sumbuild n (lam (i : Integer) $E))"),
+    ("$T", "(sum (build n (lam (i : Integer) $E)))"),
+    ("$T", "(sumbuild (tuple n 2) (lam ((i : Integer) (o : Integer)) $E))"),
+    ("(Vec $T)", "(build n (lam (i : Integer) $E))"),
+    ("(Vec $T)", "(build 2 (lam (o : Integer) (sumbuild n (lam (i : Integer) $E))))"),
+    ("(Vec $T)", "(Vec_init (sumbuild n (lam (i : Integer) $E)) (let (i n) $E))"),
+    ("(Tuple Integer $T)", "(reduce add n (lam (i : Integer) (tuple i $E)))"),
+    ("$T", "(let (x (sumbuild n (lam (i : Integer) $E))) (let (i 1) (add x $E)))"),
+    ("$T", "(if (gt n 0) (let (i 0) $E) (sumbuild (add n 1) (lam (i : Integer) $E)))"),
+    ("Integer", "(sumbuild 2 (lam (o : Integer) (let (x (sumbuild n (lam (i : Integer) $E))) (div o (sub k m)))))"),
+];
+
+/// The sizes of what tensors have sizes.
+const OUTER: &[(&str, &str)] = &[("Integer", "(size $P)"), ("(Vec Float)", "(constVec (size $P) 1.0)")];
+
+fn program(elements: &[(&str, &str)], places: &[(&str, &str)]) -> Program {
+    let mut text = HELPERS.to_string();
+    let params = "((n : Integer) (m : Integer) (k : Integer) (v : (Vec Float)) (rows : (Vec (Vec Float))))";
+    let mut count = 0;
+    let mut define = |ret: &str, body: &str| {
+        text += &format!("(def f{count} {ret} {params}\n  {body})\n");
+        count += 1;
+    };
+    for (ty, element) in elements {
+        for (ret, place) in places {
+            let body = place.replace("$E", element);
+            define(&ret.replace("$T", ty), &body);
+            if *ret == "$T" && *ty == V {
+                OUTER.iter().for_each(|(ret, outer)| define(ret, &outer.replace("$P", &body)));
+            }
+        }
+    }
+    common::read("sizes.ks", &text).unwrap_or_else(|d| panic!("{}", d.render()))
+}
+
+/// The functions under test: those with all parameters.
+fn functions(program: &Program) -> Vec<&Def> {
+    program.defs.values().filter(|d| d.params.len() == 5).collect()
+}
+
+/// Arguments of the functions: all sizes around nothing.
+fn grid() -> Vec<Vec<Value>> {
+    let int = |n: i64| Value::Scalar(Lit::int(n));
+    let float = |x: f64| Value::Scalar(Lit::float(x));
+    let v = Value::tensor(vec![2], vec![float(1.5), float(-0.25)]);
+    let mut out = vec![];
+    for n in [-1, 0, 1, 2] {
+        for m in [-1, 0, 1, 2] {
+            for k in [-1, 0, 1, 2] {
+                let rows = vec![Value::tensor(vec![3], vec![float(0.5), float(1.0), float(k as f64)]); 2];
+                out.push(vec![int(n), int(m), int(k), v.clone(), Value::tensor(vec![2], rows)]);
+            }
+        }
+    }
+    out
+}
+
+/// Runs all functions of a program on the grid, interpreted and native: what the interpreter gives, and what differs.
+fn run(program: &Program, what: &str) -> (Vec<Vec<Result<Value>>>, Vec<String>) {
+    let defs = functions(program);
+    let native = daedal::pipeline::native::compile_all(program, &defs, &quick("sizes"))
+        .unwrap_or_else(|d| panic!("{}", d.render()));
+    let interpreter = Interpreter::new(program);
+    let (mut all, mut wrong) = (vec![], vec![]);
+    for (def, native) in defs.iter().zip(&native) {
+        let native = native.as_ref().unwrap_or_else(|d| panic!("{what} `{}`: {}", def.name(), d.render()));
+        let mut each = vec![];
+        for args in grid() {
+            let want = interpreter.run(def, &args);
+            if let Some(d) = difference(&want, &native.call(&args)) {
+                wrong.push(format!("{what} `{}` {}\n{d}", def.name(), shown(&args)));
+            }
+            each.push(want);
+        }
+        all.push(each);
+    }
+    (all, wrong)
+}
+
+fn shown(args: &[Value]) -> String {
+    args.iter().take(3).map(|a| a.to_json().to_string()).collect::<Vec<_>>().join(" ")
+}
+
+/// All modes of one program: what differs, and how many runs had values and failures.
+fn modes(places: &[(&str, &str)]) -> (Vec<String>, usize, usize) {
+    let before = program(ELEMENTS, places);
+    let (want, mut wrong) = run(&before, "as it is,");
+    for (cost, float) in [(Model::Knossos, Level::Exact), (Model::Analytic, Level::Real)] {
+        let options = Options { cost, float, max_nodes: 400, ..Options::standard() };
+        let after = optimize(&before, &options).unwrap_or_else(|d| panic!("{}", d.render())).program;
+        let (have, differ) = run(&after, &format!("optimized at {float},"));
+        wrong.extend(differ);
+        for ((def, want), have) in functions(&before).iter().zip(&want).zip(&have) {
+            for ((want, have), args) in want.iter().zip(have).zip(grid()) {
+                // A failure may vanish, and never appear.
+                let good = match (want, have) {
+                    (Ok(a), Ok(b)) if float == Level::Exact => same(a, b),
+                    // The reals have one zero.
+                    (Ok(a), Ok(b)) => common::agree(a, b, 1e-12),
+                    (Ok(_), Err(_)) => false,
+                    (Err(_), _) => true,
+                };
+                if !good {
+                    let text = print::program(&after);
+                    let at = text.find(&format!("(def {} ", def.name())).unwrap_or(0);
+                    let text: String = text[at..].chars().take(600).collect();
+                    wrong.push(format!(
+                        "optimized at {float}, `{}` {}: {want:?} {have:?}\n{text}",
+                        def.name(),
+                        shown(&args)
+                    ));
+                }
+            }
+        }
+    }
+    let values = want.iter().flatten().filter(|r| r.is_ok()).count();
+    (wrong, values, want.iter().flatten().count() - values)
+}
+
+/// Protects: sums over nothing have the sizes, and fail with the failures, of the interpreter; sizes that cannot be
+/// computed fail where and when they do there, never before what stands before them.
+#[test]
+fn tensors_of_all_small_sizes_agree_in_every_mode() {
+    let parts: Vec<&[(&str, &str)]> = PLACES.chunks(3).collect();
+    let results: Vec<_> = parts.into_par_iter().map(modes).collect();
+    let wrong: Vec<&String> = results.iter().flat_map(|r| &r.0).collect();
+    let (values, failures) = (results.iter().map(|r| r.1).sum::<usize>(), results.iter().map(|r| r.2).sum::<usize>());
+    println!("{values} values and {failures} failures in each mode");
+    let shown: Vec<String> = wrong.iter().take(5).map(ToString::to_string).collect();
+    assert!(wrong.is_empty(), "{} of {} disagree\n{}", wrong.len(), values + failures, shown.join("\n\n"));
+    assert!(values > 5_000 && failures > 5_000, "{values} values and {failures} failures");
+}
+
+/// Protects: the same of elements that are taken out of a tensor of them.
+#[test]
+fn sums_of_parts_of_tensors_agree() {
+    let (all, wrong) = run(&program(PARTS, PLACES), "as it is,");
+    assert!(wrong.is_empty(), "{} disagree\n{}", wrong.len(), wrong[0]);
+    assert!(all.iter().flatten().filter(|r| r.is_ok()).count() > 100);
+}
