@@ -225,7 +225,7 @@ fn the_rules_of_a_file_are_checked_alone() {
         daedal(TWICE, &["rules", "check", "r.rules", "--all", "--rule", "add-zero", "--rule", "twice"]);
     assert!(code == 0 && said.starts_with("2 of 2 rules pass"), "{said}");
     let (code, _, why) = daedal("; none", &["rules", "check", "r.rules"]);
-    assert!(code == 1 && why.contains("there is no rule in these files"), "{why}");
+    assert!(code == 1 && why.contains("`r.rules` has no rules"), "{why}");
 }
 
 /// Protects: a set of rules agrees only where its rules fired: programs begin with their left sides, a wrong

@@ -44,10 +44,15 @@ impl Elab<'_> {
         match &self.tree.at(at).form {
             Form::Bracket(kids) => match *kids.as_slice() {
                 [of, ty] if self.is_annotation(ty) => {
+                    let twice = |e: &Self| e.error(at, "expected a structured name", "the type stands here twice");
+                    // A name with a type is one level, as it is without: what it is of has no type, or is refused now.
+                    if self.is_annotated(of) {
+                        return Err(twice(self));
+                    }
                     let arg = self.ty(ty)?;
-                    let Named { name, arg: inner } = self.nest(at, |e| e.fun_name(of))?;
+                    let Named { name, arg: inner } = self.fun_name(of)?;
                     match inner {
-                        Some(_) => Err(self.error(at, "expected a structured name", "the type stands here twice")),
+                        Some(_) => Err(twice(self)),
                         None => Ok(Named { name, arg: Some(arg) }),
                     }
                 }
@@ -65,6 +70,14 @@ impl Elab<'_> {
                 None => Err(self.error(at, "expected the name of a function", "this is no name")),
             },
             Form::List(_) => Err(self.error(at, "expected the name of a function", "this is a list")),
+        }
+    }
+
+    /// Whether a form is a name with a type, as in `[f Float]`.
+    fn is_annotated(&self, at: usize) -> bool {
+        match &self.tree.at(at).form {
+            Form::Bracket(kids) => matches!(*kids.as_slice(), [_, ty] if self.is_annotation(ty)),
+            Form::Atom(_) | Form::List(_) => false,
         }
     }
 

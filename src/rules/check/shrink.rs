@@ -142,13 +142,18 @@ fn reduced(tm: &Tm, out: &mut Vec<Tm>) {
     }
 }
 
-/// Elements whose sum depends on the order, or that differ at least.
+/// Elements whose sum, or least and greatest, depends on the order, or that differ at least.
 fn tables(ty: Ty) -> Vec<Value> {
     let Some(s) = ty.as_scalar().filter(|s| *s != Scalar::Bool) else { return vec![] };
     let table =
         |each: &[f64]| Value::tensor(vec![each.len()], each.iter().map(|v| Value::Scalar(number(s, *v))).collect());
     match s.is_float() {
-        true => vec![table(&[1.0, 1e16, -1e16]), table(&[0.1, 0.2, 0.3, 0.4]), table(&[1e16, 1.0, 1.0, 1.0, -1e16])],
+        true => vec![
+            table(&[-0.0, 0.0]),
+            table(&[1.0, 1e16, -1e16]),
+            table(&[0.1, 0.2, 0.3, 0.4]),
+            table(&[1e16, 1.0, 1.0, 1.0, -1e16]),
+        ],
         false => vec![table(&[1.0, 0.0]), table(&[2.0, 1.0, 0.0])],
     }
 }
