@@ -553,7 +553,7 @@ impl Reverse<'_, '_> {
 }
 
 /// Whether tensors inside of a tensor's elements have sizes of their own.
-fn contains_tuple_of_tensors(ty: Ty) -> bool {
+pub fn contains_tuple_of_tensors(ty: Ty) -> bool {
     match ty.kind() {
         TyKind::Tuple(parts) => parts.iter().any(|p| p.has_tensor()),
         TyKind::Tensor(_, e) => contains_tuple_of_tensors(*e),

@@ -56,7 +56,7 @@ impl Walk<'_, '_> {
     /// Bugs only.
     pub fn scattered(&mut self, target: &Target, piece: Piece) -> Result<Piece> {
         let p = self.down_to_leaves(target, piece);
-        let p = summed_inside(&mut self.e, p);
+        let (p, rounds) = summed_inside(&mut self.e, p);
         let (total, bounds) = bounds(&mut self.e, &p.items);
         let depth = self.e.depth();
         let (p, always) = self.summed_before(p, &bounds);
@@ -83,7 +83,11 @@ impl Walk<'_, '_> {
         };
         let sizes: Vec<Id> = target.sizes.iter().map(|s| self.e.now(*s)).collect();
         let masked = p.items.iter().any(|i| matches!(i, Item::Guard(_))) || !exact(&self.e, &p.items);
-        let count = if masked { unless_empty(&mut self.e, &sizes, total) } else { total };
+        let mut needed: Vec<Id> = rounds.into_iter().map(|n| self.e.now(n)).collect();
+        if masked {
+            needed.extend(&sizes);
+        }
+        let count = unless_empty(&mut self.e, &needed, total);
         let body = self.pair(target, &p, (&index, value, always), &bounds);
         let kids: Vec<Id> = sizes.iter().copied().chain([count, body]).collect();
         let made = self.e.put(Head::Scatter(axes), kids);
@@ -291,8 +295,10 @@ fn conditions(e: &mut Emit<'_>, items: &[Item], loops: usize) -> Vec<Id> {
 }
 
 /// The piece with the loops that only its value depends on as sums in the value: the fewer additions
-/// at an index, the better.
-fn summed_inside(e: &mut Emit<'_>, mut p: Piece) -> Piece {
+/// at an index, the better. Where one of them has no round, there need not be an element at the index: either
+/// a guard says so, or its extent comes with the piece, in the scope around it.
+fn summed_inside(e: &mut Emit<'_>, mut p: Piece) -> (Piece, Vec<Val>) {
+    let mut rounds = vec![];
     for q in (0..p.loops()).rev() {
         let last = p.loops() - 1;
         let index: Vec<Id> =
@@ -312,8 +318,22 @@ fn summed_inside(e: &mut Emit<'_>, mut p: Piece) -> Piece {
                 at.iter_mut().for_each(|i| *i = put_out(e, *i, 1));
             }
         }
+        match mentioned(e.terms, extent, last).last() {
+            None => {
+                let outside = put_out(e, extent, last);
+                rounds.push(e.val(outside));
+            }
+            Some(of) => {
+                let under = put_out(e, extent, last - 1 - of);
+                let zero = e.int(0);
+                let some = e.op(Op::Gt, [under, zero]);
+                let mut loops = p.items.iter().enumerate().filter(|(_, i)| matches!(i, Item::Loop(_)));
+                let behind = loops.nth(*of).map_or(p.items.len(), |(k, _)| k + 1);
+                p.items.insert(behind, Item::Guard(some));
+            }
+        }
     }
-    p
+    (p, rounds)
 }
 
 /// The zero of a type of numbers and tuples.
@@ -380,11 +400,14 @@ fn greatest(e: &mut Emit<'_>, extent: Id, items: &[Item]) -> Id {
     e.op(Op::Max, [term, zero])
 }
 
-/// No rounds where the tensor has no elements.
+/// No rounds where a size or extent is not positive.
 fn unless_empty(e: &mut Emit<'_>, sizes: &[Id], total: Id) -> Id {
     let zero = e.int(0);
     let mut count = total;
     for s in sizes {
+        if e.terms.as_lit(*s).and_then(|l| l.as_int()).is_some_and(|n| n > 0) {
+            continue;
+        }
         let some = e.op(Op::Gt, [*s, zero]);
         count = e.put(Head::If, [some, count, zero]);
     }

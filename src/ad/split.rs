@@ -28,7 +28,8 @@ struct Split<'t> {
     /// How many folds and scans are open.
     sequences: usize,
     memo: FxHashMap<(Id, usize), Val>,
-    log: Vec<(Id, usize)>,
+    /// What was noted, and what it took the place of.
+    log: Vec<((Id, usize), Option<Val>)>,
 }
 
 /// A normal body over parameters of these types with its loops split. Folds and scans get the bodies of the
@@ -50,9 +51,19 @@ impl Split<'_> {
 
     /// The values made since the mark are out of scope.
     fn forget(&mut self, mark: usize) {
-        for key in self.log.drain(mark..) {
-            self.memo.remove(&key);
+        for (key, before) in self.log.drain(mark..).rev() {
+            match before {
+                Some(val) => self.memo.insert(key, val),
+                None => self.memo.remove(&key),
+            };
         }
+    }
+
+    /// Until that is forgotten, a term of the source has a value.
+    fn note(&mut self, id: Id, val: Val) {
+        let key = (id, self.env.len());
+        let before = self.memo.insert(key, val);
+        self.log.push((key, before));
     }
 
     /// A term of the source; the lets that it binds stay open.
@@ -68,8 +79,7 @@ impl Split<'_> {
             Head::Op(op) if self.sequences > 0 && op.row().class == Class::Transcendental => self.e.bind_always(made),
             _ => self.e.val(made),
         };
-        self.memo.insert(key, val);
-        self.log.push(key);
+        self.note(id, val);
         val
     }
 
@@ -121,7 +131,7 @@ impl Split<'_> {
         let known = matches!(self.e.terms.head(made), Head::Size(_)) && self.known(made, self.e.depth());
         let val = if known { self.e.val(made) } else { self.e.bind(made) };
         // From here on the value has a name: a size that only the value itself can tell is read of that.
-        self.memo.insert((value, self.env.len()), val);
+        self.note(value, val);
         let sizes = shape(self.e.terms, value);
         let sizes = sizes.into_iter().map(|s| self.value(s)).collect();
         let mark = self.log.len();
