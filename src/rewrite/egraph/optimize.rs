@@ -74,10 +74,10 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
     search.journal = settings.journal.then(Journal::default);
     let mut flat = start;
     let mut reports: Vec<Report> = vec![];
-    let mut proved = false;
+    let (mut proved, mut room) = (false, true);
     for _ in 0..settings.restarts.max(1) {
         let (mut g, root) = imported(def, settings, &flat, search.journal.as_mut());
-        let limits = limits(&settings.limits, g.total_size(), &reports);
+        let limits = limits(&settings.limits, g.total_size(), &reports, room);
         search.first(&mut g, root);
         let before = search.best.as_ref().map(|b| b.cost);
         reports.push(saturate(&mut g, settings.rules, &limits, &|| (settings.stop)(SEARCH_SHARE)));
@@ -91,9 +91,12 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
         let best = search.best.as_ref()?;
         let settled = before.is_some_and(|b| best.cost > b - 1e-6);
         let saturated = reports.last().is_some_and(|r| r.saturated) && reports.len() > 1;
-        if settled || saturated || (settings.stop)(SEARCH_SHARE) {
+        let whole = limits.nodes >= settings.limits.nodes;
+        if settled && (room || whole) || saturated || (settings.stop)(SEARCH_SHARE) {
             break;
         }
+        // Where nothing is found around the best term, a last look has room again.
+        room = settled;
         flat = (settings.flatten)(&best.terms, best.id)?;
     }
     search.tabulate();
@@ -103,14 +106,16 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
 
 /// The limits of the next e-graph, which starts with so many nodes. The first one has room; one that starts from a
 /// term that is good already only looks around it. All together look at so much at most that it takes no longer
-/// than the size of the definition is worth.
-fn limits(all: &Limits, nodes: usize, before: &[Report]) -> Limits {
+/// than the size of the definition is worth, and the first leaves some of that for the others.
+fn limits(all: &Limits, nodes: usize, before: &[Report], room: bool) -> Limits {
     let mut out = *all;
-    if !before.is_empty() {
+    if !room {
         out.nodes = out.nodes.min(AGAIN.max(AGAIN_EACH * nodes));
     }
+    let most = LOOK + LOOK_EACH * nodes;
     let looked: usize = before.iter().map(|r| r.looked).sum();
-    out.looked = out.looked.min((LOOK + LOOK_EACH * nodes).saturating_sub(looked));
+    let left = if before.is_empty() { most - most / 4 } else { most.saturating_sub(looked) };
+    out.looked = out.looked.min(left);
     out
 }
 
