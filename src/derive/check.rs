@@ -11,8 +11,9 @@
 
 use super::axioms::Axiom;
 use super::flat::{Scope, Site, bound, certain, lowered, to_body};
+use super::guard::{Guard, Guards, guard};
 use super::matching::{instance, matched};
-use super::prove::{Asked, Prover};
+use super::prove::{Asked, Local, MAX_INNER, Prover};
 use super::text::Naming;
 use super::unfold::{Binding, Unfolded, unfold};
 use super::{Place, Step};
@@ -44,6 +45,8 @@ pub struct Checker<'a> {
     /// What the input evaluates early, rewritten as the program is: it has a value wherever the input has one
     /// and the loops around it run.
     early: Vec<(Id, Scope)>,
+    /// The conditions around the place of the present step.
+    guards: Guards,
     /// How many steps were taken.
     taken: usize,
     /// Earlier programs whose certain parts were not collected yet.
@@ -87,20 +90,20 @@ impl<'a> Checker<'a> {
         strict.retain(|(value, _)| *value != id && !terms.kids(*value).is_empty() && small(*value));
         strict.sort_by_key(|(value, scope)| (Reverse(terms.size(*value)), *value, scope.clone()));
         strict.truncate(MAX_EARLY);
-        let (unread, naming, taken) = (vec![], Naming::new(program, kept, def), 0);
+        let (unread, naming, taken, guards) = (vec![], Naming::new(program, kept, def), 0, vec![]);
         let (now, known, early) = (id, certain, strict);
-        Ok(Checker { def, rules, level, kept, program, terms, now, known, early, taken, unread, naming })
+        Ok(Checker { def, rules, level, kept, program, terms, now, known, early, guards, taken, unread, naming })
     }
 
     /// What can be proved of the present program.
     pub fn proving<R>(&mut self, f: impl FnOnce(&mut Prover<'_>) -> R) -> R {
         self.learn();
-        f(&mut self.prover(&FxHashSet::default(), Asked::Total))
+        self.guards.clear();
+        f(&mut self.prover(&Local::default(), Asked::Total))
     }
 
-    fn prover<'p>(&'p mut self, local: &'p FxHashSet<(Id, Scope)>, asked: Asked) -> Prover<'p> {
-        let (memo, bounds) = Default::default();
-        Prover { terms: &mut self.terms, def: self.def, known: &self.known, local, asked, memo, bounds }
+    fn prover<'p>(&'p mut self, local: &'p Local, asked: Asked) -> Prover<'p> {
+        Prover::new(&mut self.terms, self.def, (&self.known, local), asked, self.guards.clone())
     }
 
     /// Checks one step and takes it.
@@ -112,18 +115,19 @@ impl<'a> Checker<'a> {
             (Some(text), Some(path)) => Some(self.read(text, path)?),
             _ => None,
         };
-        let mut replaced: FxHashMap<(Id, Scope), Id> = FxHashMap::default();
+        let mut replaced: FxHashMap<(Id, Scope, Guards), Id> = FxHashMap::default();
         let mut now = self.now;
         for path in &step.at {
-            let (old, scope) = self.part(now, path)?;
-            let new = match replaced.get(&(old, scope.clone())) {
+            let (old, scope, guards) = self.part(now, path)?;
+            self.guards = guards.clone();
+            let new = match replaced.get(&(old, scope.clone(), guards.clone())) {
                 Some(new) => *new,
                 None => {
                     let new = match back {
                         Some(left) => self.backward(step, left, old, &scope)?,
                         None => self.forward(step, old, &scope)?,
                     };
-                    replaced.insert((old, scope), new);
+                    replaced.insert((old, scope, guards), new);
                     new
                 }
             };
@@ -144,7 +148,7 @@ impl<'a> Checker<'a> {
             let body = to_body(&mut self.terms, now, n, 0);
             crate::types::verify::closed(&self.terms, body, &tys)?;
         }
-        let mut pairs: Vec<(Id, Id)> = replaced.iter().map(|((old, _), new)| (*old, *new)).collect();
+        let mut pairs: Vec<(Id, Id)> = replaced.iter().map(|((old, ..), new)| (*old, *new)).collect();
         pairs.sort_unstable();
         pairs.dedup();
         pairs.into_iter().for_each(|(old, new)| self.carry(step, old, new));
@@ -171,7 +175,7 @@ impl<'a> Checker<'a> {
     }
 
     fn read(&mut self, text: &str, path: &[usize]) -> Result<Id, Refused> {
-        let (old, _) = self.part(self.now, path)?;
+        let (old, ..) = self.part(self.now, path)?;
         let tys = self.types_at(path);
         self.naming.read(text, self.terms.ty(old), &tys, &mut self.terms).map_err(|e| format!("the term given: {e}"))
     }
@@ -192,7 +196,7 @@ impl<'a> Checker<'a> {
 
     /// The text of the part of the present program at a place; nothing where that is long.
     pub fn shown(&mut self, path: &[usize]) -> Option<String> {
-        let (id, _) = self.part(self.now, path).ok()?;
+        let (id, ..) = self.part(self.now, path).ok()?;
         (self.terms.size(id) <= LONG).then(|| self.show(id, path))
     }
 
@@ -228,8 +232,8 @@ impl<'a> Checker<'a> {
             return Err(format!("from right to left `{}` does not lead here from the term given", step.by));
         }
         self.learn();
-        let mut local = FxHashSet::default();
-        self.evaluated(old, &mut scope.clone(), scope.len(), &mut local);
+        let mut local = Local::default();
+        self.evaluated(old, (&mut scope.clone(), &mut self.guards.clone()), scope.len(), &mut local);
         let asked = if self.level == Level::Real { Asked::Kept } else { Asked::Total };
         let mut prover = self.prover(&local, asked);
         if prover.safe(left, scope) {
@@ -240,36 +244,60 @@ impl<'a> Checker<'a> {
         Err(format!("what `{}` brings back could fail where the program did not: `{part}`", step.by))
     }
 
-    /// The parts that are evaluated whenever a term at a place is.
-    fn evaluated(&mut self, id: Id, scope: &mut Scope, base: usize, out: &mut FxHashSet<(Id, Scope)>) {
-        if matches!(self.terms.head(id), Head::Const(_)) || !out.insert((id, scope.clone())) {
+    /// The parts that are evaluated whenever a term at a place is, and in its arms those that are where the
+    /// conditions say so.
+    fn evaluated(&mut self, id: Id, (scope, guards): (&mut Scope, &mut Guards), base: usize, out: &mut Local) {
+        if matches!(self.terms.head(id), Head::Const(_)) || !out.insert((id, scope.clone(), guards.clone())) {
             return;
         }
+        let outer = self.guards.len();
         let runs = |e: &Option<Id>| e.and_then(|e| self.terms.as_lit(e)).and_then(Lit::as_int).is_some_and(|n| n >= 1);
         if scope.len() > base
+            && guards.len() == outer
             && scope[base..].iter().all(runs)
             && let Some(outside) = lowered(&mut self.terms, id, scope.len() - base)
         {
-            out.insert((outside, scope[..base].to_vec()));
+            out.insert((outside, scope[..base].to_vec(), guards.clone()));
         }
         let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
+        let mut arms: Vec<Local> = vec![];
         for (k, kid) in kids.iter().enumerate() {
+            let (depth, around) = (scope.len(), guards.len());
             if head == Head::If && k > 0 {
-                break;
+                if around >= outer + MAX_INNER {
+                    break;
+                }
+                guards.extend(guard(head, &kids, k, depth));
+                let mut arm = Local::default();
+                deep(|| self.evaluated(*kid, (scope, guards), base, &mut arm));
+                guards.truncate(around);
+                arms.push(arm);
+                continue;
             }
-            let depth = scope.len();
             if head.binds(k, kids.len()) > 0 {
                 scope.extend(bound(&mut self.terms, head, &kids));
             }
-            deep(|| self.evaluated(*kid, scope, base, out));
+            deep(|| self.evaluated(*kid, (scope, guards), base, out));
             scope.truncate(depth);
         }
+        if let [a, b] = arms.as_slice() {
+            // What both arms evaluate is evaluated.
+            let around = guards.len();
+            let other = |(id, scope, under): &(Id, Scope, Guards)| {
+                let no = under.last().filter(|_| under.len() == around + 1)?;
+                let no = Guard { holds: !no.holds, ..*no };
+                let under = guards.iter().copied().chain([no]).collect();
+                b.contains(&(*id, scope.clone(), under)).then(|| (*id, scope.clone(), guards.clone()))
+            };
+            out.extend(a.iter().filter_map(other));
+        }
+        arms.into_iter().for_each(|arm| out.extend(arm));
     }
 
     /// What a rule or an axiom makes of a term; `defined` is what its condition of that name asks.
     fn rewritten(&mut self, by: &str, left: Id, scope: &Scope, defined: Asked) -> Result<Id, Refused> {
         if let Some((_, axiom)) = Axiom::TABLE.iter().find(|(name, _)| *name == by) {
-            let local = FxHashSet::default();
+            let local = Local::default();
             let new = axiom.apply(&mut self.prover(&local, Asked::Total), left, scope);
             return new.ok_or_else(|| format!("`{by}` does not apply here"));
         }
@@ -294,7 +322,7 @@ impl<'a> Checker<'a> {
     }
 
     fn holds(&mut self, rule: &Rule, condition: Condition, values: &[Id], scope: &Scope, defined: Asked) -> bool {
-        let (id, local) = (values[0], FxHashSet::default());
+        let (id, local) = (values[0], Local::default());
         if matches!(condition, Condition::Total | Condition::Defined | Condition::Valued) {
             self.learn();
         }
@@ -322,20 +350,21 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The part at a path of child numbers, and the loops around it.
-    fn part(&mut self, root: Id, path: &[usize]) -> Result<(Id, Scope), Refused> {
-        let (mut id, mut scope) = (root, vec![]);
+    /// The part at a path of child numbers, and the loops and conditions around it.
+    fn part(&mut self, root: Id, path: &[usize]) -> Result<(Id, Scope, Guards), Refused> {
+        let (mut id, mut scope, mut guards) = (root, vec![], vec![]);
         for k in path {
             let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
             let Some(kid) = kids.get(*k) else {
                 return Err(format!("there is no part {k} of a node with {} parts", kids.len()));
             };
+            guards.extend(guard(head, &kids, *k, scope.len()));
             if head.binds(*k, kids.len()) > 0 {
                 scope.extend(bound(&mut self.terms, head, &kids));
             }
             id = *kid;
         }
-        Ok((id, scope))
+        Ok((id, scope, guards))
     }
 
     fn put(&mut self, root: Id, path: &[usize], new: Id) -> Result<Id, Refused> {
@@ -356,6 +385,8 @@ impl<'a> Checker<'a> {
     /// Replaces a part wherever it stands. Each further place is checked as the first was.
     fn put_everywhere(&mut self, step: &Step, root: (Id, &Scope), old: Id, new: Id) -> Result<Id, Refused> {
         let (memo, scopes, holds) = Default::default();
+        // What holds at all of the places holds under no conditions.
+        let guards = std::mem::take(&mut self.guards);
         let mut walk = Everywhere { old, new, memo, scopes, holds };
         let out = walk.replace(&mut self.terms, root.0, &mut root.1.clone());
         let mut scopes: Vec<Scope> = walk.scopes.into_iter().collect();
@@ -369,6 +400,7 @@ impl<'a> Checker<'a> {
                 return Err("the step means something else at another place".into());
             }
         }
+        self.guards = guards;
         Ok(out)
     }
 
@@ -414,9 +446,10 @@ impl<'a> Checker<'a> {
             return Err("without its lets the result is not the term that the steps lead to".into());
         }
         self.learn();
+        self.guards.clear();
         for Binding { value, body, scope } in unfolded.lets {
-            let mut local = FxHashSet::default();
-            self.evaluated(body, &mut scope.clone(), scope.len(), &mut local);
+            let mut local = Local::default();
+            self.evaluated(body, (&mut scope.clone(), &mut vec![]), scope.len(), &mut local);
             if !self.prover(&local, Asked::Total).safe(value, &scope) {
                 return Err("a let of the result evaluates early what might fail".into());
             }

@@ -100,44 +100,81 @@ pub fn site(terms: &mut Terms, id: Id, scope: &Scope) -> Option<Site> {
 /// The sites of all parts that are certain to be evaluated, for every value of the variables they
 /// depend on, when a term at a place is.
 pub fn certain(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>) {
-    let mut seen = FxHashSet::default();
-    collect(terms, id, scope, out, &mut seen);
+    let mut left = MAX_SEEN;
+    Certain { terms, left: &mut left, arms: 0, seen: FxHashSet::default() }.collect(id, scope, out);
 }
 
 /// So many parts are looked at, at most: to know less is no harm.
 const MAX_SEEN: usize = 50_000;
+/// What both arms of a condition evaluate is looked for within so many conditions.
+const MAX_ARMS: usize = 3;
 
 /// What a part has to do with the loops around it: the part, what its variables range over, and whether the
 /// other loops are certain to run.
 type Seen = (Id, Scope, bool);
 
-fn collect(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>, seen: &mut FxHashSet<Seen>) {
-    if matches!(terms.head(id), Head::Var(..) | Head::Const(_)) || seen.len() >= MAX_SEEN {
-        return;
-    }
-    let free = terms.free(id);
-    let runs = |e: Option<Id>| e.and_then(|e| terms.as_lit(e)).and_then(Lit::as_int).is_some_and(|n| n >= 1);
-    let all = scope.iter().rev().enumerate().all(|(i, e)| free.has(i) || runs(*e));
-    // Loops that a part does not depend on are alike, which is what keeps this from growing without bound.
-    let around = scope.iter().rev().enumerate().map(|(i, e)| e.filter(|_| free.has(i)));
-    if !seen.insert((id, around.collect(), all)) {
-        return;
-    }
-    if all && let Some(site) = site(terms, id, scope) {
-        out.insert(site);
-    }
-    let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
-    for (k, kid) in kids.iter().enumerate() {
-        if head == Head::If && k > 0 {
-            break;
+/// Collects what is certain to be evaluated.
+struct Certain<'a> {
+    terms: &'a mut Terms,
+    /// How many parts may be looked at yet.
+    left: &'a mut usize,
+    /// How many conditions are around.
+    arms: usize,
+    seen: FxHashSet<Seen>,
+}
+
+impl Certain<'_> {
+    fn collect(&mut self, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>) {
+        if matches!(self.terms.head(id), Head::Var(..) | Head::Const(_)) || *self.left == 0 {
+            return;
         }
-        let depth = scope.len();
-        if head.binds(k, kids.len()) > 0 {
-            let bound = bound(terms, head, &kids);
-            scope.extend(bound);
+        let free = self.terms.free(id);
+        let needed = |(i, e): (usize, &Option<Id>)| e.filter(|e| free.has(i) && self.terms.free(*e).is_closed());
+        let running: Vec<Id> = scope.iter().rev().enumerate().filter_map(needed).collect();
+        // A loop runs where its extent is known, or where that of another one is the same, which has a variable.
+        let runs = |e: Option<Id>| {
+            let known = e.and_then(|e| self.terms.as_lit(e)).and_then(Lit::as_int).is_some_and(|n| n >= 1);
+            known || e.is_some_and(|e| running.contains(&e))
+        };
+        let all = scope.iter().rev().enumerate().all(|(i, e)| free.has(i) || runs(*e));
+        // Loops that a part does not depend on are alike, which is what keeps this from growing without bound.
+        let around = scope.iter().rev().enumerate().map(|(i, e)| e.filter(|_| free.has(i)));
+        if !self.seen.insert((id, around.collect(), all)) {
+            return;
         }
-        deep(|| collect(terms, *kid, scope, out, seen));
-        scope.truncate(depth);
+        *self.left -= 1;
+        if all && let Some(site) = site(self.terms, id, scope) {
+            out.insert(site);
+        }
+        let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
+        for (k, kid) in kids.iter().enumerate() {
+            if head == Head::If && k > 0 {
+                return self.both(kids[1], kids[2], scope, out);
+            }
+            let depth = scope.len();
+            if head.binds(k, kids.len()) > 0 {
+                let bound = bound(self.terms, head, &kids);
+                scope.extend(bound);
+            }
+            deep(|| self.collect(*kid, scope, out));
+            scope.truncate(depth);
+        }
+    }
+
+    /// What both arms of a condition evaluate is evaluated.
+    fn both(&mut self, a: Id, b: Id, scope: &mut Scope, out: &mut FxHashSet<Site>) {
+        if self.arms >= MAX_ARMS {
+            return;
+        }
+        let mut arm = |id: Id| {
+            let mut sites = FxHashSet::default();
+            let (seen, arms) = (FxHashSet::default(), self.arms + 1);
+            let mut inner = Certain { terms: self.terms, left: self.left, arms, seen };
+            deep(|| inner.collect(id, scope, &mut sites));
+            sites
+        };
+        let (a, b) = (arm(a), arm(b));
+        out.extend(a.intersection(&b).cloned());
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod axioms;
 pub mod check;
 pub mod flat;
+pub mod guard;
 pub mod matching;
 pub mod prove;
 pub mod record;

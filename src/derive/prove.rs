@@ -3,7 +3,8 @@
 //! A small abstract interpretation of its own: whatever is not proved is false. Bounds are over the
 //! reals; integers that might overflow have none. It must not know what a search believes.
 
-use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, site};
+use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, replaced_leaves, site};
+use super::guard::{Fact, Guards, facts, guard};
 use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
 use crate::types::shape::shape;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -55,17 +56,38 @@ pub struct Prover<'a> {
     pub def: &'a Def,
     /// Parts that have a value wherever the input has one.
     pub known: &'a FxHashSet<Site>,
-    /// Parts that have a value here, with the scope they stand in.
-    pub local: &'a FxHashSet<(Id, Scope)>,
+    /// Parts that have a value here, with the scope they stand in and the conditions around them.
+    pub local: &'a Local,
     /// What is to be proved.
     pub asked: Asked,
-    /// What was found out already.
-    pub memo: FxHashMap<(Id, Scope), bool>,
-    /// Bounds that were found already.
-    pub bounds: FxHashMap<(Id, Scope), Bounds>,
+    /// The conditions around what is looked at, and how many of them are around the place itself.
+    guards: Guards,
+    outer: usize,
+    /// What was found out already, under these conditions.
+    memo: FxHashMap<(Id, Scope), bool>,
+    /// Bounds that were found already, under these conditions.
+    bounds: FxHashMap<(Id, Scope), Bounds>,
 }
 
-impl Prover<'_> {
+/// Parts that have a value, with the scope they stand in and the conditions around them.
+pub type Local = FxHashSet<(Id, Scope, Guards)>;
+
+/// So many conditions within what is to be proved are looked at: all ways through more would be too many.
+pub const MAX_INNER: usize = 3;
+
+impl<'a> Prover<'a> {
+    /// For a place with conditions around it.
+    pub fn new(
+        terms: &'a mut Terms,
+        def: &'a Def,
+        (known, local): (&'a FxHashSet<Site>, &'a Local),
+        asked: Asked,
+        guards: Guards,
+    ) -> Prover<'a> {
+        let (memo, bounds) = Default::default();
+        Prover { terms, def, known, local, asked, outer: guards.len(), guards, memo, bounds }
+    }
+
     /// Whether evaluation of the term cannot fail where the input has a value.
     pub fn safe(&mut self, id: Id, scope: &Scope) -> bool {
         if matches!(self.terms.head(id), Head::Const(_)) {
@@ -75,10 +97,52 @@ impl Prover<'_> {
         if let Some(known) = self.memo.get(&key) {
             return *known;
         }
-        let given = self.local.contains(&key) || site(self.terms, id, scope).is_some_and(|s| self.known.contains(&s));
+        let given = self.is_local(id, scope)
+            || site(self.terms, id, scope).is_some_and(|s| self.known.contains(&s))
+            || self.is_first(id, scope);
         let out = given && !matches!(self.asked, Asked::Defined | Asked::Valued)
             || deep(|| self.parts_safe(id, scope, given));
         self.memo.insert(key, out);
+        out
+    }
+
+    /// Whether a part has a value here under these conditions, or under fewer.
+    fn is_local(&self, id: Id, scope: &Scope) -> bool {
+        let under = |n: usize| self.local.contains(&(id, scope.clone(), self.guards[..n].to_vec()));
+        !self.local.is_empty() && (self.outer..=self.guards.len()).any(under)
+    }
+
+    /// Whether a part is the first round of a loop that is certain to be evaluated in every round, and runs.
+    fn is_first(&mut self, id: Id, scope: &Scope) -> bool {
+        let zero = |t: &Terms, id: Id| t.as_lit(id) == Some(Lit::int(0));
+        let reads = matches!(self.terms.head(id), Head::Index(1)) && zero(self.terms, self.terms.kids(id)[0]);
+        if !reads || !self.terms.free(id).is_closed() {
+            return false;
+        }
+        let round =
+            replaced_leaves(self.terms, id, &mut |t, id, under| zero(t, id).then(|| t.var(under as u32, Ty::int())));
+        let loops = self.known.iter().filter(|(term, ranges)| *term == round && ranges.len() == 1);
+        let mut extents: Vec<Id> = loops.map(|(_, ranges)| ranges[0]).collect();
+        extents.sort();
+        extents.into_iter().any(|n| self.at_least_one(n, scope))
+    }
+
+    /// Looks at child `k` of a node under the conditions there.
+    fn inside<R>(
+        &mut self,
+        (head, kids): (Head, &[Id]),
+        k: usize,
+        scope: &Scope,
+        look: impl FnOnce(&mut Self, &Scope) -> R,
+    ) -> R {
+        let inner = self.enter(head, kids, k, scope);
+        let more = guard(head, kids, k, scope.len()).filter(|_| self.guards.len() < self.outer + MAX_INNER);
+        let Some(more) = more else { return look(self, &inner) };
+        self.guards.push(more);
+        let (memo, bounds) = (std::mem::take(&mut self.memo), std::mem::take(&mut self.bounds));
+        let out = look(self, &inner);
+        (self.memo, self.bounds) = (memo, bounds);
+        self.guards.pop();
         out
     }
 
@@ -86,9 +150,11 @@ impl Prover<'_> {
     pub fn unsafe_part(&mut self, id: Id, scope: &Scope) -> (Id, usize) {
         let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
         for (k, kid) in kids.iter().enumerate() {
-            let inner = self.enter(head, &kids, k, scope);
-            if !self.safe(*kid, &inner) {
-                return deep(|| self.unsafe_part(*kid, &inner));
+            let found = self.inside((head, &kids), k, scope, |p, inner| {
+                (!p.safe(*kid, inner)).then(|| deep(|| p.unsafe_part(*kid, inner)))
+            });
+            if let Some(found) = found {
+                return found;
             }
         }
         (id, scope.len())
@@ -106,10 +172,10 @@ impl Prover<'_> {
             (Head::If, Some(Lit::Bool(c))) => Some(if c { 1 } else { 2 }),
             _ => None,
         };
-        kids.iter().enumerate().filter(|(k, _)| *k == 0 || chosen.is_none_or(|c| c == *k)).all(|(k, kid)| {
-            let inner = self.enter(head, &kids, k, scope);
-            self.safe(*kid, &inner)
-        })
+        kids.iter()
+            .enumerate()
+            .filter(|(k, _)| *k == 0 || chosen.is_none_or(|c| c == *k))
+            .all(|(k, kid)| self.inside((head, &kids), k, scope, |p, inner| p.safe(*kid, inner)))
     }
 
     /// The scope of child `k`.
@@ -170,7 +236,59 @@ impl Prover<'_> {
             return true;
         }
         let (i, size) = (self.range(index, scope), self.range(n, scope));
-        i.lo >= 0.0 && i.hi < size.lo
+        i.lo >= 0.0 && (i.hi < size.lo || self.told_below(index, n, scope))
+    }
+
+    /// What the conditions around say, seen from a place in so many loops.
+    fn told(&mut self, scope: &Scope) -> Vec<Fact> {
+        let mut out = vec![];
+        for g in self.guards.clone() {
+            let Some(by) = scope.len().checked_sub(g.depth) else { continue };
+            let cond = self.terms.shift(g.cond, by);
+            facts(self.terms, cond, g.holds, &mut out);
+        }
+        out
+    }
+
+    /// Whether a condition says that an index is below a size.
+    fn told_below(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
+        let below = |p: &mut Self, f: Fact| match f {
+            Fact::Less(a, by, b) => by >= 1 && p.same_size(a, index, scope) && p.same_size(b, n, scope),
+            Fact::Nonzero(_) => false,
+        };
+        self.told(scope).into_iter().any(|f| below(self, f))
+    }
+
+    /// Bounds with what the conditions around say of the number.
+    fn told_range(&mut self, id: Id, scope: &Scope, mut out: Bounds) -> Bounds {
+        for fact in self.told(scope) {
+            match fact {
+                Fact::Less(a, by, b) => {
+                    if self.same_size(b, id, scope) {
+                        out.lo = out.lo.max(self.untold(a, scope).lo + by as f64);
+                    }
+                    if self.same_size(a, id, scope) {
+                        out.hi = out.hi.min(self.untold(b, scope).hi - by as f64);
+                    }
+                }
+                Fact::Nonzero(a) if self.same_size(a, id, scope) => {
+                    out.nonzero = true;
+                    out.lo = if out.lo == 0.0 { 1.0 } else { out.lo };
+                }
+                Fact::Nonzero(_) => {}
+            }
+        }
+        // Conditions that cannot all be met are around what is never evaluated.
+        if out.lo > out.hi { ANY } else { Bounds { nonzero: out.nonzero || out.lo > 0.0 || out.hi < 0.0, ..out } }
+    }
+
+    /// Bounds wherever the number stands.
+    fn untold(&mut self, id: Id, scope: &Scope) -> Bounds {
+        let (guards, outer) = (std::mem::take(&mut self.guards), std::mem::take(&mut self.outer));
+        let bounds = std::mem::take(&mut self.bounds);
+        let out = self.range(id, scope);
+        (self.guards, self.outer, self.bounds) = (guards, outer, bounds);
+        out
     }
 
     /// Whether an index is `n - 1 - i`, where `i` is that of a loop of at most `n` rounds: it goes by the same
@@ -248,8 +366,27 @@ impl Prover<'_> {
             }
             Head::VecInit => !tys[0].has_tensor() || kids[1..].iter().all(|k| self.same_shape(kids[0], *k, scope)),
             Head::Call(_) => as_parameter(head).is_some(),
-            Head::Scatter(_) | Head::Print => false,
+            Head::Scatter(d) => self.scatters_inside(head, kids, d, scope),
+            Head::Print => false,
         }
+    }
+
+    /// Whether all entries of a sparse tensor are numbers at places that it has.
+    fn scatters_inside(&mut self, head: Head, kids: &[Id], d: usize, scope: &Scope) -> bool {
+        let entry = self.terms.kids(kids[d + 1]).to_vec();
+        let ([at, value], Head::Tuple) = (entry.as_slice(), self.terms.head(kids[d + 1])) else { return false };
+        let places = match (d, self.terms.head(*at)) {
+            (1, _) => vec![*at],
+            (_, Head::Tuple) => self.terms.kids(*at).to_vec(),
+            _ => return false,
+        };
+        let inner = self.enter(head, kids, d + 1, scope);
+        self.natural(&kids[..=d], scope)
+            && !self.terms.ty(*value).has_tensor()
+            && places.iter().zip(&kids[..d]).all(|(at, n)| {
+                let n = self.terms.shift(*n, 1);
+                self.in_range(*at, n, &inner)
+            })
     }
 
     /// Whether a state keeps its shape in a step that binds two variables.
@@ -294,6 +431,10 @@ impl Prover<'_> {
         let float = self.terms.ty(id).as_scalar().is_none_or(|s| s.is_float());
         let inside = out.lo >= lo as f64 && out.hi <= hi as f64 && out.hi < EXACT && out.lo > -EXACT;
         let out = if float || inside { out } else { ANY };
+        let told = self.terms.ty(id) == Ty::int() && !self.guards.is_empty();
+        // On the way to what a size is known to be, its bounds may be asked for again.
+        self.bounds.insert(key.clone(), out);
+        let out = if told { self.told_range(id, scope, out) } else { out };
         self.bounds.insert(key, out);
         out
     }

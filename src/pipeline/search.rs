@@ -130,7 +130,7 @@ impl Search<'_> {
             return None;
         }
         let mut costing = Costing::new(program, options.cost, &options.sizes);
-        let limits = Limits { nodes: options.max_nodes, rounds: 30, matches: 500, forget: true };
+        let limits = Limits { nodes: options.max_nodes, rounds: 30, looked: usize::MAX, matches: 500, forget: true };
         let stop = |share: f64| self.spent(share).is_some();
         let settings = Settings {
             rules,
@@ -139,7 +139,7 @@ impl Search<'_> {
             sizes: &options.sizes,
             limits,
             flatten: &flatten,
-            restarts: 4,
+            restarts: 8,
             trials: 300,
             journal: options.derive,
             effort: if options.exact { EXACT } else { SMALL },

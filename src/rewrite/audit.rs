@@ -35,7 +35,7 @@ const FUEL: usize = 5;
 /// Values at which they are.
 const ROUNDS: usize = 3;
 /// Limits of the search: many small e-graphs show more than few large ones.
-const LIMITS: Limits = Limits { nodes: 500, rounds: 4, matches: 40, forget: false };
+const LIMITS: Limits = Limits { nodes: 500, rounds: 4, looked: usize::MAX, matches: 40, forget: false };
 
 /// Two members of a class that disagree.
 #[derive(Clone, Debug)]

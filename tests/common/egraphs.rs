@@ -34,7 +34,7 @@ pub fn saturated(program: &Program, def: &Def, rules: &[Compiled<'_>], nodes: us
     let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
     let flat = |terms: &_, id| flatten(program, &calls, (terms, id), &params, MAX_FLAT);
     let start = flat(&program.terms, def.term()?).filter(|_| !calls.contains(&def.fun))?;
-    let limits = Limits { nodes, rounds: 30, matches: 500, forget: true };
+    let limits = Limits { nodes, rounds: 30, looked: usize::MAX, matches: 500, forget: true };
     let (mut g, root) = imported(def, &settings(rules, limits, &flat), &start, None);
     saturate(&mut g, rules, &limits, &|| false);
     let root = g.find(root);
@@ -68,7 +68,7 @@ pub fn random(program: &Program, seed: u64) -> (Graph, Id) {
     let calls = recursive(program);
     let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
     let flat = |terms: &_, id| flatten(program, &calls, (terms, id), &params, MAX_FLAT);
-    let limits = Limits { nodes: 100, rounds: 1, matches: 1, forget: true };
+    let limits = Limits { nodes: 100, rounds: 1, looked: usize::MAX, matches: 1, forget: true };
     let start = flat(&program.terms, def.term().unwrap()).unwrap();
     let (g, root) = imported(def, &settings(&[], limits, &flat), &start, None);
     Maker { g, rng: StdRng::seed_from_u64(seed), pool: vec![] }.make(root)

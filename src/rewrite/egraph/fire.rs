@@ -36,18 +36,18 @@ struct Met {
     term: Tid,
 }
 
-/// Applies a rule to one match; whether anything changed.
-pub fn fire(g: &mut Graph, rule: &Compiled<'_>, class: Id, subst: &Subst) -> bool {
+/// Applies a rule to one match; whether anything changed. Nothing where it cannot be applied as far as is known.
+pub fn fire(g: &mut Graph, rule: &Compiled<'_>, class: Id, subst: &Subst) -> Option<bool> {
     let (types, met, nodes) = Default::default();
     let mut m = Match { rule, subst, types, met, nodes };
     if !m.typed(g) || !m.agrees(g) || !rule.rule.when.iter().all(|(c, metas)| m.holds(g, *c, metas)) {
-        return false;
+        return None;
     }
-    let Some(((_, before_term), root)) = m.left(g, &rule.sides.0, &mut vec![]) else { return false };
+    let ((_, before_term), root) = m.left(g, &rule.sides.0, &mut vec![])?;
     let left = std::mem::take(&mut m.nodes);
-    let Some((new, term)) = m.right(g, &rule.sides.1, &mut vec![]) else { return false };
+    let (new, term) = m.right(g, &rule.sides.1, &mut vec![])?;
     if g[new].data.ty != g[class].data.ty {
-        return false;
+        return None;
     }
     let before = g.number_of_classes();
     let changed = g.find(new) != g.find(class);
@@ -59,7 +59,7 @@ pub fn fire(g: &mut Graph, rule: &Compiled<'_>, class: Id, subst: &Subst) -> boo
         let lost = rule.places.iter().filter(|(_, p)| !p.kept).map(|(meta, _)| m.class(*meta)).collect();
         g.analysis.steps.push(Step { root, left, right: m.nodes, lost });
     }
-    changed || g.number_of_classes() > before
+    Some(changed || g.number_of_classes() > before)
 }
 
 /// Whether a condition of a rule of a level is known to hold of classes.

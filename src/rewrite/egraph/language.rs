@@ -66,11 +66,14 @@ impl egg::Language for ENode {
     }
 
     fn matches(&self, other: &Self) -> bool {
-        self.kids.len() == other.kids.len()
-            && match (self.label, other.label) {
-                (Label::Head(Head::Var(i, a)), Label::Head(Head::Var(j, b))) => i == j && types_match(a, b),
-                (a, b) => a == b,
-            }
+        let labels = match (&self.label, &other.label) {
+            // Most nodes are operations, and this is asked more often than anything else.
+            (Label::Head(Head::Op(a)), Label::Head(Head::Op(b))) => a == b,
+            (Label::Head(Head::Op(_)), _) | (_, Label::Head(Head::Op(_))) => false,
+            (Label::Head(Head::Var(i, a)), Label::Head(Head::Var(j, b))) => i == j && types_match(*a, *b),
+            (a, b) => a == b,
+        };
+        labels && self.kids.len() == other.kids.len()
     }
 
     fn children(&self) -> &[Id] {

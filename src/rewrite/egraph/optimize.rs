@@ -45,6 +45,13 @@ pub struct Settings<'a> {
 /// The share of the time after which no more rules are applied: the rest is for extraction.
 pub const SEARCH_SHARE: f64 = 0.7;
 
+/// An e-graph that starts from the best term so far has so many nodes at most, or so many for each at the start.
+const AGAIN: usize = 3_000;
+const AGAIN_EACH: usize = 40;
+/// All e-graphs of a definition look at so many classes and matches at most, and so many for each node.
+const LOOK: usize = 500_000;
+const LOOK_EACH: usize = 6_000;
+
 /// The best term found.
 pub struct Found {
     /// Its arena.
@@ -66,13 +73,14 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
     let mut search = Trials::new(def, costing, settings.model, settings.stop);
     search.journal = settings.journal.then(Journal::default);
     let mut flat = start;
-    let mut reports = vec![];
-    let mut proved = false;
+    let mut reports: Vec<Report> = vec![];
+    let (mut proved, mut room) = (false, true);
     for _ in 0..settings.restarts.max(1) {
         let (mut g, root) = imported(def, settings, &flat, search.journal.as_mut());
-        let before = search.best.as_ref().map(|b| b.cost);
+        let limits = limits(&settings.limits, g.total_size(), &reports, room);
         search.first(&mut g, root);
-        reports.push(saturate(&mut g, settings.rules, &settings.limits, &|| (settings.stop)(SEARCH_SHARE)));
+        let before = search.best.as_ref().map(|b| b.cost);
+        reports.push(saturate(&mut g, settings.rules, &limits, &|| (settings.stop)(SEARCH_SHARE)));
         if g.analysis.contradiction.is_some() {
             break;
         }
@@ -83,14 +91,32 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
         let best = search.best.as_ref()?;
         let settled = before.is_some_and(|b| best.cost > b - 1e-6);
         let saturated = reports.last().is_some_and(|r| r.saturated) && reports.len() > 1;
-        if settled || saturated || (settings.stop)(SEARCH_SHARE) {
+        let whole = limits.nodes >= settings.limits.nodes;
+        if settled && (room || whole) || saturated || (settings.stop)(SEARCH_SHARE) {
             break;
         }
+        // Where nothing is found around the best term, a last look has room again.
+        room = settled;
         flat = (settings.flatten)(&best.terms, best.id)?;
     }
     search.tabulate();
     let (best, journal) = (search.best?, search.journal);
     Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports, journal, proved })
+}
+
+/// The limits of the next e-graph, which starts with so many nodes. The first one has room; one that starts from a
+/// term that is good already only looks around it. All together look at so much at most that it takes no longer
+/// than the size of the definition is worth, and the first leaves some of that for the others.
+fn limits(all: &Limits, nodes: usize, before: &[Report], room: bool) -> Limits {
+    let mut out = *all;
+    if !room {
+        out.nodes = out.nodes.min(AGAIN.max(AGAIN_EACH * nodes));
+    }
+    let most = LOOK + LOOK_EACH * nodes;
+    let looked: usize = before.iter().map(|r| r.looked).sum();
+    let left = if before.is_empty() { most - most / 4 } else { most.saturating_sub(looked) };
+    out.looked = out.looked.min(left);
+    out
 }
 
 /// An e-graph of a let-free term, and the term's class.

@@ -22,6 +22,16 @@ pub enum Template {
 }
 
 impl Template {
+    /// Whether a variable is bound somewhere.
+    fn binds(&self) -> bool {
+        match self {
+            Template::Meta(..) | Template::Var(..) => false,
+            Template::Node(head, kids) => {
+                kids.iter().enumerate().any(|(k, kid)| head.binds(k, kids.len()) > 0 || kid.binds())
+            }
+        }
+    }
+
     /// The number of levels below its root.
     fn depth(&self) -> usize {
         match self {
@@ -62,6 +72,8 @@ pub struct Compiled<'a> {
     pub reach: usize,
     /// Whether nothing further below decides about a match: conditions on indices and sizes look there.
     pub local: bool,
+    /// Whether no variable is bound on either side: then equal matches make equal terms.
+    pub flat: bool,
 }
 
 impl Compiled<'_> {
@@ -99,8 +111,9 @@ pub fn compile(rule: &Rule) -> Result<Option<Compiled<'_>>> {
     add(&mut ast, &left, 0, &mut wild)?;
     let far = |c: &Condition| matches!(c, Condition::InRange | Condition::SameSize);
     let local = !rule.when.iter().any(|(c, _)| far(c)) && places.values().all(|p| p.deeper.is_empty());
+    let flat = !left.binds() && !right.binds();
     let (ty, reach) = (sides.terms.ty(roots[0]), left.depth());
-    Ok(Some(Compiled { rule, pattern: Pattern::new(ast), sides: (left, right), places, ty, reach, local }))
+    Ok(Some(Compiled { rule, pattern: Pattern::new(ast), sides: (left, right), places, ty, reach, local, flat }))
 }
 
 fn refused(rule: &Rule, why: &str) -> Box<Diagnostic> {

@@ -12,7 +12,9 @@ use super::parts::simplify;
 use super::pattern::Compiled;
 use crate::ir::{Head, Op};
 use crate::rules::Level;
-use egg::SearchMatches;
+use egg::{Id, SearchMatches, Subst};
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 /// Limits of one search.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,8 @@ pub struct Limits {
     pub nodes: usize,
     /// Rounds in which every rule is tried.
     pub rounds: usize,
+    /// Classes at which a rule is looked for, and matches that are found: what a search takes time for.
+    pub looked: usize,
     /// Matches of one rule in one round, above which the rule is set aside for some rounds.
     pub matches: usize,
     /// Whether members that no cheapest term has are forgotten: all but the literal of a class whose value
@@ -44,10 +48,12 @@ pub struct Report {
     pub looked: usize,
 }
 
-/// A rule, and when it was looked for last.
+/// A rule, when it was looked for last, and the matches that it was applied to.
 struct Watched<'a> {
     rule: &'a Compiled<'a>,
     looked: u32,
+    /// Only of rules of which equal matches make equal terms. A class that was united counts as another one.
+    done: FxHashSet<SmallVec<[Id; 4]>>,
 }
 
 /// Applies rules, phase by phase, within limits, until `stop` says that it is enough.
@@ -56,14 +62,37 @@ pub fn saturate(g: &mut Graph, rules: &[Compiled<'_>], limits: &Limits, stop: &d
     let last = rules.iter().map(|r| r.rule.phase).max().unwrap_or(1);
     let mut watched: Vec<Watched<'_>> = vec![];
     for phase in 1..=last {
-        watched.extend(rules.iter().filter(|r| r.rule.phase == phase).map(|rule| Watched { rule, looked: 0 }));
+        watched.extend(rules.iter().filter(|r| r.rule.phase == phase).map(Watched::new));
         report.saturated = Rounds { watched: &mut watched, limits, stop, report: &mut report }.run(g);
         report.growth.push(g.total_size());
-        if g.total_size() >= limits.nodes || stop() {
+        if g.total_size() >= limits.nodes || report.looked >= limits.looked || stop() {
             break;
         }
     }
     report
+}
+
+impl<'a> Watched<'a> {
+    fn new(rule: &'a Compiled<'a>) -> Watched<'a> {
+        Watched { rule, looked: 0, done: FxHashSet::default() }
+    }
+
+    /// Applies the rule to a match, unless that was done before; whether anything changed.
+    fn fire(&mut self, g: &mut Graph, class: Id, subst: &Subst) -> bool {
+        if !self.rule.flat {
+            return fire(g, self.rule, class, subst).is_some_and(|changed| changed);
+        }
+        let classes: SmallVec<[Id; 4]> = self.rule.places.values().map(|p| subst[p.var]).collect();
+        if self.done.contains(&classes) {
+            return false;
+        }
+        let changed = fire(g, self.rule, class, subst);
+        // Where a condition is not known to hold it may be, later.
+        if changed.is_some() {
+            self.done.insert(classes);
+        }
+        changed == Some(true)
+    }
 }
 
 /// The rounds of one phase.
@@ -74,8 +103,8 @@ struct Rounds<'a, 'r> {
     report: &'a mut Report,
 }
 
-/// All matches of a rule.
-type Found<'r> = (&'r Compiled<'r>, Vec<SearchMatches<'r, super::language::ENode>>);
+/// A rule by its number, and its matches.
+type Found<'r> = (usize, Vec<SearchMatches<'r, super::language::ENode>>);
 
 /// Congruence is closed once this share of the classes may have changed: that takes a look at all of them.
 const REBUILD_SHARE: usize = 16;
@@ -108,12 +137,12 @@ impl<'r> Rounds<'_, 'r> {
     fn search(&mut self, g: &Graph, round: usize, resting: &mut [(usize, u32)]) -> Option<(Vec<Found<'r>>, bool)> {
         let fresh = Fresh::new(g, self.watched.iter().map(|w| w.rule.reach).max().unwrap_or(0));
         let (mut found, mut skipped) = (vec![], false);
-        for (watched, (until, times)) in self.watched.iter_mut().zip(resting) {
+        for (k, (watched, (until, times))) in self.watched.iter_mut().zip(resting).enumerate() {
             if *until > round {
                 skipped = true;
                 continue;
             }
-            if (self.stop)() {
+            if self.report.looked >= self.limits.looked || (self.stop)() {
                 return None;
             }
             let limit = self.limits.matches << *times;
@@ -127,7 +156,7 @@ impl<'r> Rounds<'_, 'r> {
             }
             watched.looked = g.analysis.now;
             if total > 0 {
-                found.push((watched.rule, matches));
+                found.push((k, matches));
             }
         }
         Some((found, skipped))
@@ -136,7 +165,7 @@ impl<'r> Rounds<'_, 'r> {
     /// Whether anything changed; nothing where a limit was met.
     fn apply(&mut self, g: &mut Graph, found: Vec<Found<'r>>) -> Option<bool> {
         let (mut changed, mut due) = (false, 0);
-        for (rule, matches) in found {
+        for (k, matches) in found {
             let mut fired = 0;
             for m in &matches {
                 for subst in &m.substs {
@@ -144,11 +173,11 @@ impl<'r> Rounds<'_, 'r> {
                         settle(g, self.limits.forget);
                         return None;
                     }
-                    fired += usize::from(fire(g, rule, m.eclass, subst));
+                    fired += usize::from(self.watched[k].fire(g, m.eclass, subst));
                 }
             }
             if fired > 0 {
-                *self.report.fired.entry(rule.rule.name.clone()).or_default() += fired;
+                *self.report.fired.entry(self.watched[k].rule.rule.name.clone()).or_default() += fired;
                 changed = true;
             }
             due += fired;

@@ -12,8 +12,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub fn shared(terms: &Terms, flat: Id, def: &Def, model: Model) -> (Terms, Id) {
     let mut own = Terms::default();
     let flat = own.import(terms, flat);
-    let (known, local, memo, bounds) = Default::default();
-    let mut prover = Prover { terms: &mut own, def, known: &known, local: &local, asked: Asked::Total, memo, bounds };
+    let (known, local) = Default::default();
+    let mut prover = Prover::new(&mut own, def, (&known, &local), Asked::Total, vec![]);
     let (total, body) = totals(&mut prover, flat);
     let id = with_lets(&mut own, body, def, &total, model);
     (own, id)

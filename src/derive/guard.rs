@@ -1,0 +1,66 @@
+//! The conditions around a place become facts: an arm is only evaluated where its condition says so.
+
+use crate::ir::{Head, Id, Lit, Op, Terms, Ty};
+
+/// A condition around a place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Guard {
+    /// The condition, right outside the place.
+    pub cond: Id,
+    /// How many loops stand around the condition.
+    pub depth: usize,
+    /// What it is.
+    pub holds: bool,
+}
+
+/// The conditions around a place, outermost first.
+pub type Guards = Vec<Guard>;
+
+/// What a guard says of integers.
+#[derive(Clone, Copy, Debug)]
+pub enum Fact {
+    /// One of them is at least so much less than another.
+    Less(Id, i64, Id),
+    /// One is not 0.
+    Nonzero(Id),
+}
+
+/// The guard of child `k` of a node, where it has one.
+pub fn guard(head: Head, kids: &[Id], k: usize, depth: usize) -> Option<Guard> {
+    let holds = match head {
+        Head::If if k > 0 => k == 1,
+        Head::Assert if k == 1 => true,
+        _ => return None,
+    };
+    Some(Guard { cond: kids[0], depth, holds })
+}
+
+/// What a condition says, where it holds or where it does not.
+pub fn facts(terms: &Terms, cond: Id, holds: bool, out: &mut Vec<Fact>) {
+    let (head, kids) = (terms.head(cond), terms.kids(cond));
+    let Head::Op(op) = head else { return };
+    match (op, kids) {
+        (Op::Not, [a]) => return facts(terms, *a, !holds, out),
+        (Op::And, _) if holds => return kids.iter().for_each(|k| facts(terms, *k, true, out)),
+        (Op::Or, _) if !holds => return kids.iter().for_each(|k| facts(terms, *k, false, out)),
+        _ => {}
+    }
+    // Comparisons of floats that do not hold say nothing: one of them may be no number.
+    let [a, b] = *kids else { return };
+    if terms.ty(a) != Ty::int() {
+        return;
+    }
+    match (op, holds) {
+        (Op::Lt, true) | (Op::Gte, false) => out.push(Fact::Less(a, 1, b)),
+        (Op::Gt, true) | (Op::Lte, false) => out.push(Fact::Less(b, 1, a)),
+        (Op::Lte, true) | (Op::Gt, false) => out.push(Fact::Less(a, 0, b)),
+        (Op::Gte, true) | (Op::Lt, false) => out.push(Fact::Less(b, 0, a)),
+        (Op::Eq, true) | (Op::Ne, false) => out.extend([Fact::Less(a, 0, b), Fact::Less(b, 0, a)]),
+        (Op::Eq, false) | (Op::Ne, true) => {
+            let zero = |id: Id| terms.as_lit(id) == Some(Lit::int(0));
+            out.extend(zero(b).then_some(Fact::Nonzero(a)));
+            out.extend(zero(a).then_some(Fact::Nonzero(b)));
+        }
+        _ => {}
+    }
+}
