@@ -362,7 +362,8 @@ impl Bodies {
     /// The dimensions whose indices a body names.
     pub fn dims(&self, b: Body) -> Vec<DimId> {
         let all = self.reachable([b]).into_iter();
-        let mut out: Vec<DimId> = all.filter_map(|b| if let Node::Index(d) = self.node(b) { Some(*d) } else { None }).collect();
+        let mut out: Vec<DimId> =
+            all.filter_map(|b| if let Node::Index(d) = self.node(b) { Some(*d) } else { None }).collect();
         out.sort_unstable();
         out
     }
@@ -385,6 +386,11 @@ impl Bodies {
             memo.insert(at, new);
         }
         memo[&b]
+    }
+
+    /// A body made of others in place of what it is made of.
+    pub fn rebuilt(&mut self, b: Body, of: &FxHashMap<Body, Body>) -> Body {
+        self.with_kids(b, &|k| of.get(&k).copied().unwrap_or(k))
     }
 
     fn with_kids(&mut self, b: Body, of: &dyn Fn(Body) -> Body) -> Body {

@@ -30,6 +30,11 @@ impl Ranges {
         self.each.push((d, Interval { lo: zero, hi }));
     }
 
+    /// An index between two bounds, both included, inside all others.
+    pub fn push_interval(&mut self, d: DimId, range: Interval) {
+        self.each.push((d, range));
+    }
+
     /// Forgets all but the outermost so many.
     pub fn truncate(&mut self, n: usize) {
         self.each.truncate(n);
@@ -92,7 +97,10 @@ impl Ranges {
             }
             let later: Vec<DimId> = self.each[k..].iter().map(|(d, _)| *d).collect();
             let free = rest.terms().all(|(a, _)| bodies.dims(a).iter().all(|d| !later.contains(d)));
-            if free && c == 1 && let Some(bound) = rest.times(-1) {
+            if free
+                && c == 1
+                && let Some(bound) = rest.times(-1)
+            {
                 let bound = bodies.of_linear(&bound);
                 let hi = least(bodies, range.hi, bound);
                 self.each[k].1.hi = hi;
@@ -146,10 +154,10 @@ impl Ranges {
         }
         let node = bodies.node(b).clone();
         match node {
-            Node::Op(op @ (Op::Min | Op::Max), ty, args) => {
+            Node::Op(op @ (Op::Min | Op::Max), _, args) => {
                 let (x, y) = (self.bounds_from(bodies, args[0], from)?, self.bounds_from(bodies, args[1], from)?);
-                let (lo, hi) = (bodies.op(op, ty, &[x.lo, y.lo]), bodies.op(op, ty, &[x.hi, y.hi]));
-                Some(Interval { lo, hi })
+                let of = if op == Op::Min { least } else { greatest };
+                Some(Interval { lo: of(bodies, x.lo, y.lo), hi: of(bodies, x.hi, y.hi) })
             }
             Node::Op(op @ (Op::Div | Op::FloorDiv), ty, args) => {
                 let x = self.bounds_from(bodies, args[0], from)?;
@@ -217,6 +225,9 @@ fn not_negative(bodies: &Bodies, form: &Linear<Body>, depth: usize) -> bool {
         return false;
     }
     form.terms().any(|(atom, c)| {
+        if let Node::Op(Op::Div | Op::FloorDiv, _, args) = bodies.node(atom) {
+            return quotient(bodies, form, (atom, c), (args[0], args[1]), depth);
+        }
         let Node::Op(op @ (Op::Min | Op::Max), _, args) = bodies.node(atom) else { return false };
         let with = |k: usize| {
             let other = bodies.linear(args[k]).and_then(|f| form.replace(atom, &f));
@@ -225,6 +236,17 @@ fn not_negative(bodies: &Bodies, form: &Linear<Body>, depth: usize) -> bool {
         // Either arm bounds `-min` and `max` from below; `min` and `-max` need both.
         if (c < 0) == (*op == Op::Min) { with(0) || with(1) } else { with(0) && with(1) }
     })
+}
+
+/// As [`not_negative`], by `a - n < n * (a / n) <= a`, for an `a` that is not negative and a positive number `n`.
+fn quotient(bodies: &Bodies, form: &Linear<Body>, (q, c): (Body, i64), (a, n): (Body, Body), depth: usize) -> bool {
+    let bound = || {
+        let n = bodies.as_int(n).filter(|n| *n > 0 && c % n == 0)?;
+        let a = bodies.linear(a)?;
+        let up = if c < 0 { a } else { a.plus(&Linear::constant(n - 1), -1)? };
+        form.without(q).0.plus(&up, c / n)
+    };
+    bodies.is_nonnegative(a) && bound().is_some_and(|f| not_negative(bodies, &f, depth - 1))
 }
 
 impl Bodies {

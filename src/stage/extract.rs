@@ -122,7 +122,8 @@ impl<'a> Extract<'a> {
     fn below(&mut self, n: Body, bound: i64) {
         let (zero, bound) = (self.g.bodies.int(0), self.g.bodies.int(bound));
         let bodies = &mut self.g.bodies;
-        let low = if bodies.is_nonnegative(n) { bodies.bool(true) } else { bodies.op(Op::Gte, Scalar::Bool, &[n, zero]) };
+        let low =
+            if bodies.is_nonnegative(n) { bodies.bool(true) } else { bodies.op(Op::Gte, Scalar::Bool, &[n, zero]) };
         let high = bodies.op(Op::Lt, Scalar::Bool, &[n, bound]);
         for c in [low, high] {
             self.at_entry(c);
@@ -276,9 +277,8 @@ impl<'a> Extract<'a> {
             return self.refuse(id, "a loop in an arm of `if`");
         }
         let stage = self.add_stage(name, dims, tys.clone(), def, checks)?;
-        let load = |(k, ty): (usize, &Scalar)| {
-            self.g.bodies.load(Source::Stage(stage, k as u32), *ty, at.iter().copied())
-        };
+        let load =
+            |(k, ty): (usize, &Scalar)| self.g.bodies.load(Source::Stage(stage, k as u32), *ty, at.iter().copied());
         Ok(tys.iter().enumerate().map(load).collect())
     }
 
@@ -303,11 +303,10 @@ impl<'a> Extract<'a> {
     }
 
     /// Opens loops; gives their dimensions.
-    pub(super) fn open(&mut self, id: Id, sizes: &[Body], names: &[String]) -> Vec<DimId> {
+    pub(super) fn open(&mut self, sizes: &[Body], names: &[String]) -> Vec<DimId> {
         let mut dims = vec![];
         for (k, n) in sizes.iter().enumerate() {
-            let given = self.terms.names(id).and_then(|all| all.get(k)).map(String::as_str);
-            let name = names.get(k).map(String::as_str).or(given).unwrap_or("i");
+            let name = names.get(k).map_or("i", String::as_str);
             let d = self.g.add_dim(name, *n);
             self.ranges.push(&mut self.g.bodies, d, *n);
             self.loops.push(d);
@@ -360,29 +359,46 @@ impl<'a> Extract<'a> {
         let known = self.ranges.bounds(&mut self.g.bodies, i);
         let bodies = &mut self.g.bodies;
         let small = bodies.is_small(n);
-        let (mut low, mut high) = (bodies.op(Op::Gte, Scalar::Bool, &[i, zero]), bodies.op(Op::Lt, Scalar::Bool, &[i, n]));
+        let (mut low, mut high) =
+            (bodies.op(Op::Gte, Scalar::Bool, &[i, zero]), bodies.op(Op::Lt, Scalar::Bool, &[i, n]));
         if let Some(known) = known.filter(|_| small) {
-            let end = bodies.ints(Op::Add, known.hi, one);
+            let end = self.g.bodies.ints(Op::Add, known.hi, one);
             let at_start = |bodies: &super::Bodies, b: Body| bodies.dims(b).is_empty() && bodies.as_bool(b).is_none();
-            if at_most(bodies, zero, known.lo) {
-                low = bodies.bool(true);
+            if at_most(&self.g.bodies, zero, known.lo) {
+                low = self.g.bodies.bool(true);
             } else {
+                let bodies = &mut self.g.bodies;
                 let c = bodies.test(Op::Gte, known.lo, zero);
                 if self.path.is_empty() && at_start(bodies, c) {
-                    low = c;
+                    low = self.where_run(c);
                 }
             }
-            if at_most(bodies, end, n) {
-                high = bodies.bool(true);
+            if at_most(&self.g.bodies, end, n) {
+                high = self.g.bodies.bool(true);
             } else {
+                let bodies = &mut self.g.bodies;
                 let c = bodies.test(Op::Lte, end, n);
                 if self.path.is_empty() && at_start(bodies, c) {
-                    high = c;
+                    high = self.where_run(c);
                 }
             }
         }
         self.check(low);
         self.check(high);
+    }
+
+    /// What sizes say of all iterations around need not hold where there are none.
+    fn where_run(&mut self, c: Body) -> Body {
+        let (zero, yes) = (self.g.bodies.int(0), self.g.bodies.bool(true));
+        let mut c = c;
+        for d in self.loops.clone() {
+            let n = self.g.dim(d).extent;
+            if self.g.bodies.dims(n).is_empty() {
+                let some = self.g.bodies.op(Op::Gt, Scalar::Bool, &[n, zero]);
+                c = self.g.bodies.cond(some, c, yes);
+            }
+        }
+        c
     }
 
     /// A size: not negative and small, which the start checks; what a loop's index says of it must be proved.

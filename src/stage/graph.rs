@@ -3,7 +3,7 @@
 use super::body::{Bodies, Body, DimId, Node, Source, SymbolId};
 use crate::ir::Scalar;
 
-/// A stage of a graph, in an order in which each names only those before it.
+/// A stage of a graph. Stages read each other without a circle ([`Graph::order`]).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct StageId(pub u32);
 
@@ -106,7 +106,7 @@ pub struct Graph {
     pub slots: Vec<Slot>,
     /// All dimensions.
     pub dims: Vec<Dim>,
-    /// The stages, producers first.
+    /// The stages.
     pub stages: Vec<Stage>,
     /// What must hold of the symbols, else the graph is of no use.
     pub entry: Vec<Body>,
@@ -191,5 +191,94 @@ impl Graph {
             Output::Data(Source::Stage(s, _)) => *s == of,
             Output::Data(Source::Input(_)) => false,
         }) || self.dims.iter().any(|d| named(d.extent))
+    }
+}
+
+impl Graph {
+    /// The stages, producers before those that read them.
+    pub fn order(&self) -> Vec<StageId> {
+        let (mut out, mut seen) = (vec![], vec![false; self.stages.len()]);
+        for s in self.ids() {
+            // Depth first, without recursion: graphs may be deep.
+            let mut todo = vec![(s, false)];
+            while let Some((s, done)) = todo.pop() {
+                if done {
+                    out.push(s);
+                    continue;
+                }
+                if std::mem::replace(&mut seen[s.0 as usize], true) {
+                    continue;
+                }
+                todo.push((s, true));
+                for from in self.reads(self.stage(s).bodies()) {
+                    if let Source::Stage(p, _) = from {
+                        todo.push((p, false));
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// A stage that is a copy of a source, and is read by a stage in place of it.
+    pub fn copy_for(&mut self, from: Source, reader: StageId, name: &str) -> StageId {
+        let (ty, dims): (Scalar, Vec<(String, Body)>) = match from {
+            Source::Input(k) => {
+                let i = &self.inputs[k as usize];
+                (i.ty, i.sizes.iter().enumerate().map(|(k, n)| (format!("{name}{k}"), *n)).collect())
+            }
+            Source::Stage(s, k) => {
+                let s = self.stage(s);
+                let each = s.dims.iter().map(|d| (self.dim(*d).name.clone(), self.dim(*d).extent));
+                (s.tys[k as usize], each.collect())
+            }
+        };
+        let dims: Vec<DimId> = dims.into_iter().map(|(name, n)| self.add_dim(name, n)).collect();
+        let at: Vec<Body> = dims.iter().map(|d| self.bodies.index(*d)).collect();
+        let body = self.bodies.load(from, ty, at);
+        let copy = StageId(self.stages.len() as u32);
+        let def = Definition::Pure(vec![body]);
+        self.stages.push(Stage { name: name.to_string(), dims, tys: vec![ty], def, checks: vec![] });
+        self.redirect(reader, &mut |g, source, ty, at| {
+            (source == from).then(|| g.bodies.load(Source::Stage(copy, 0), ty, at.iter().copied()))
+        });
+        copy
+    }
+
+    /// Lets a stage read other bodies in place of loads.
+    pub fn redirect(
+        &mut self,
+        stage: StageId,
+        by: &mut dyn FnMut(&mut Graph, Source, Scalar, &[Body]) -> Option<Body>,
+    ) {
+        let mut s = self.stage(stage).clone();
+        let each = match &mut s.def {
+            Definition::Pure(each) => s.checks.iter_mut().chain(each.iter_mut()).collect::<Vec<_>>(),
+            Definition::Reduce { init, next, .. } => {
+                s.checks.iter_mut().chain(init.iter_mut()).chain(next.iter_mut()).collect()
+            }
+        };
+        for b in each {
+            *b = self.reading(*b, by);
+        }
+        self.stages[stage.0 as usize] = s;
+    }
+
+    /// A body that reads other bodies in place of loads.
+    pub fn reading(
+        &mut self,
+        b: Body,
+        by: &mut dyn FnMut(&mut Graph, Source, Scalar, &[Body]) -> Option<Body>,
+    ) -> Body {
+        let mut of = rustc_hash::FxHashMap::default();
+        for at in self.bodies.reachable([b]) {
+            let new = self.bodies.rebuilt(at, &of);
+            let new = match self.bodies.node(new).clone() {
+                Node::Load(from, ty, index) => by(self, from, ty, &index).unwrap_or(new),
+                _ => new,
+            };
+            of.insert(at, new);
+        }
+        of[&b]
     }
 }

@@ -148,9 +148,7 @@ impl Extract<'_> {
     fn kept(&mut self, id: Id, v: Val, name: &str) -> Staged<Val> {
         Ok(match v {
             Val::Scalar(b) => Val::Scalar(self.once(id, b, name)?),
-            Val::Tuple(parts) => {
-                Val::Tuple(parts.into_iter().map(|p| self.kept(id, p, name)).collect::<Staged<_>>()?)
-            }
+            Val::Tuple(parts) => Val::Tuple(parts.into_iter().map(|p| self.kept(id, p, name)).collect::<Staged<_>>()?),
             Val::Tensor { .. } => v,
         })
     }
@@ -241,13 +239,9 @@ impl Extract<'_> {
     }
 
     /// A tensor: what is no view is a stage.
-    fn build(
-        &mut self,
-        id: Id,
-        sizes: &[Body],
-        elem: impl FnOnce(&mut Self, &[Body]) -> Staged<Val>,
-    ) -> Staged<Val> {
-        let dims = self.open(id, sizes, &[]);
+    fn build(&mut self, id: Id, sizes: &[Body], elem: impl FnOnce(&mut Self, &[Body]) -> Staged<Val>) -> Staged<Val> {
+        let names = self.terms.names(id).map_or(vec![], <[String]>::to_vec);
+        let dims = self.open(sizes, &names);
         let outer = std::mem::take(&mut self.checks);
         let at: Vec<Body> = dims.iter().map(|d| self.g.bodies.index(*d)).collect();
         let v = elem(self, &at);
@@ -311,7 +305,10 @@ impl Extract<'_> {
                 self.g.bodies.acc(k, ty)
             })
             .collect();
-        let over = self.open(id, sizes, &[]);
+        // The variable of a fold's step is its second one.
+        let skip = if self.terms.head(id) == Head::Fold { 1 } else { 0 };
+        let names = self.terms.names(id).map_or(vec![], |all| all.iter().skip(skip).cloned().collect::<Vec<_>>());
+        let over = self.open(sizes, &names);
         let outer = std::mem::take(&mut self.checks);
         let at: Vec<Body> = over.iter().map(|d| self.g.bodies.index(*d)).collect();
         let made = next(self, &at, &acc);
@@ -402,11 +399,13 @@ impl Extract<'_> {
 
     /// An operation, by element on tensors and tuples.
     fn lift(&mut self, id: Id, op: Op, args: &[Val]) -> Staged<Val> {
-        let plain: Option<Vec<Body>> = args.iter().map(|v| if let Val::Scalar(b) = v { Some(*b) } else { None }).collect();
+        let plain: Option<Vec<Body>> =
+            args.iter().map(|v| if let Val::Scalar(b) = v { Some(*b) } else { None }).collect();
         if let Some(args) = plain {
             return self.apply(id, op, &args).map(Val::Scalar);
         }
-        let sizes = args.iter().find_map(|v| if let Val::Tensor { sizes, .. } = v { Some(sizes.clone()) } else { None });
+        let sizes =
+            args.iter().find_map(|v| if let Val::Tensor { sizes, .. } = v { Some(sizes.clone()) } else { None });
         if let Some(sizes) = sizes {
             for v in args {
                 if let Val::Tensor { sizes: own, .. } = v {

@@ -40,15 +40,6 @@ impl Val {
         }
     }
 
-    /// All scalars in order.
-    pub fn scalars(&self, out: &mut Vec<Body>) {
-        match self {
-            Val::Scalar(b) => out.push(*b),
-            Val::Tuple(parts) => parts.iter().for_each(|p| p.scalars(out)),
-            Val::Tensor { elem, .. } => elem.scalars(out),
-        }
-    }
-
     /// The value with other scalars, in the same order.
     pub fn with_scalars(&self, next: &mut dyn FnMut(Body) -> Body) -> Val {
         match self {

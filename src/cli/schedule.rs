@@ -1,0 +1,63 @@
+//! `daedal schedule`: a definition becomes stages, and the steps of a file say how their loops run.
+
+use super::{World, input};
+use crate::data;
+use crate::diag::{Diagnostic, Result};
+use crate::ir::{Def, Program};
+use crate::schedule::{self, text};
+use crate::stage::extract;
+use clap::Args;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Show the stages and loops of a definition, as a schedule runs them
+///
+/// A schedule has one step a line, such as `split product j 64` or `vectorize product ji`; docs/schedules.md lists them.
+/// It never changes a bit of a result.
+#[derive(Args, Debug)]
+pub struct Schedule {
+    /// The program
+    file: PathBuf,
+    /// The definition
+    def: String,
+    /// The schedule; without one, the stages are computed where the program makes them
+    #[arg(long, value_name = "FILE")]
+    apply: Option<PathBuf>,
+    /// Print one object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Schedule {
+    /// Carries it out.
+    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
+        let program = input::program_for(&self.file, &self.def)?;
+        let def = input::definition(&program, &self.def)?;
+        let made = read(&program, def, self.apply.as_deref())?;
+        if self.json {
+            let stages = made.graph.stages.iter().map(|s| s.name.as_str());
+            let object = json!({ "def": def.name(), "stages": stages.collect::<Vec<_>>(), "loops": made.to_string() });
+            return world.say(&object.to_string());
+        }
+        world.say(made.to_string().trim_end())
+    }
+}
+
+/// The schedule of a file for a definition; the empty one without a file.
+pub fn read(program: &Program, def: &Def, file: Option<&Path>) -> Result<schedule::Schedule> {
+    let graph = extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))?;
+    let made = schedule::Schedule::new(graph);
+    match file {
+        Some(path) => text::apply(made, &data::source(path)?),
+        None => Ok(made),
+    }
+}
+
+/// The schedule that an option names: a file, or `none` for the program as it stands.
+pub fn named(program: &Program, def: &Def, option: Option<&str>) -> Result<Option<schedule::Schedule>> {
+    match option {
+        None | Some("none") => Ok(None),
+        Some("") => Err(Diagnostic::user("`--schedule` names no file")),
+        Some(path) => read(program, def, Some(Path::new(path))).map(Some),
+    }
+}
