@@ -61,13 +61,22 @@ impl Lower<'_> {
     fn cut(&mut self, known: Option<Interval>, n: Body) -> Interval {
         let whole = self.whole(n);
         let Some(mut known) = known else { return whole };
-        if !at_most(&self.g.bodies, whole.lo, known.lo) {
+        if !self.never_more(whole.lo, known.lo) {
             known.lo = greatest(&mut self.g.bodies, known.lo, whole.lo);
         }
-        if !at_most(&self.g.bodies, known.hi, whole.hi) {
+        if !self.never_more(known.hi, whole.hi) {
             known.hi = least(&mut self.g.bodies, known.hi, whole.hi);
         }
         known
+    }
+
+    /// Whether one integer is at most another in all iterations of the loops around.
+    fn never_more(&mut self, a: Body, b: Body) -> bool {
+        if at_most(&self.g.bodies, a, b) {
+            return true;
+        }
+        let (zero, d) = (self.g.bodies.int(0), self.ints(Op::Sub, a, b));
+        self.ranges.bounds(&mut self.g.bodies, d).is_some_and(|d| at_most(&self.g.bodies, d.hi, zero))
     }
 
     /// The indices at which a stage is loaded by another.
