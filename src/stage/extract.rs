@@ -148,7 +148,8 @@ impl<'a> Extract<'a> {
             self.check(same);
             // From here on they are one size: the start has compared them, or a check does before all else.
             let of = FxHashMap::from_iter([(m, n)]);
-            let one = |s: &mut Self, b: Body| s.g.bodies.map(b, &mut FxHashMap::default(), &mut |_, b| of.get(&b).copied());
+            let one =
+                |s: &mut Self, b: Body| s.g.bodies.map(b, &mut FxHashMap::default(), &mut |_, b| of.get(&b).copied());
             if self.calls.is_empty() {
                 for k in 0..self.g.inputs.len() {
                     for j in 0..self.g.inputs[k].sizes.len() {

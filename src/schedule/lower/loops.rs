@@ -4,7 +4,7 @@ use super::{Block, Lower, Lowered};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Loop as NestLoop, LoopKind, Stmt};
 use crate::schedule::plan::{Kind, Loop, Plan};
-use crate::stage::{Body, DimId, StageId};
+use crate::stage::{Body, DimId, StageId, least};
 use rustc_hash::FxHashMap;
 
 /// Where a stage is being computed: the box, and the loops that are open.
@@ -74,8 +74,21 @@ impl Lower<'_> {
             let up = self.ints(Op::Add, n, more);
             return self.ints(Op::Div, up, factor);
         }
-        let factor = run.plan.splits.iter().find(|s| s.inner == name).map_or(1, |s| s.factor);
-        self.g.bodies.int(factor)
+        let Some(split) = run.plan.splits.iter().find(|s| s.inner == name).cloned() else {
+            return self.g.bodies.int(1);
+        };
+        let n = self.extent(run, &split.of);
+        let factor = self.g.bodies.int(split.factor);
+        let whole = self.g.bodies.as_int(n).is_some_and(|n| n % split.factor == 0);
+        match self.value(run, &split.outer).filter(|_| !whole) {
+            // The outer loop was split itself, so that the last part has no text of its own.
+            Some(outer) => {
+                let done = self.ints(Op::Mul, outer, factor);
+                let left = self.ints(Op::Sub, n, done);
+                least(&mut self.g.bodies, factor, left)
+            }
+            None => factor,
+        }
     }
 
     /// Runs a body in loops, outermost first.
@@ -109,14 +122,18 @@ impl Lower<'_> {
         if !self.is_zero(left) && split.factor > 1 {
             run.parts.insert(split.inner.clone(), left);
             run.values.insert(first.name.clone(), whole);
-            self.blocks.push(Block::default());
-            inner(self, run)?;
+            if self.g.bodies.as_int(left).is_some_and(|n| n > 0) {
+                inner(self, run)?;
+            } else {
+                self.blocks.push(Block::default());
+                inner(self, run)?;
+                let block = self.blocks.pop().unwrap_or_default();
+                let zero = self.g.bodies.int(0);
+                let some = self.g.bodies.op(Op::Gt, Scalar::Bool, &[left, zero]);
+                let some = self.element(&[some])[0].clone();
+                self.push(Stmt::If(some, block.stmts, vec![]));
+            }
             run.values.remove(&first.name);
-            let block = self.blocks.pop().unwrap_or_default();
-            let zero = self.g.bodies.int(0);
-            let some = self.g.bodies.op(Op::Gt, Scalar::Bool, &[left, zero]);
-            let some = self.element(&[some])[0].clone();
-            self.push(Stmt::If(some, block.stmts, vec![]));
         }
         run.parts.remove(&split.inner);
         Ok(())

@@ -6,7 +6,7 @@
 use super::loops::Run;
 use super::{Lower, Lowered};
 use crate::ir::Op;
-use crate::schedule::plan::Refusal;
+use crate::schedule::plan::{Refusal, Site};
 use crate::stage::{Body, DimId, Interval, Node, Source, StageId, at_most, greatest, least};
 use rustc_hash::FxHashMap;
 
@@ -27,7 +27,10 @@ impl Lower<'_> {
     fn needed(&mut self, p: StageId, run: &Run) -> Lowered<Vec<Interval>> {
         let extents: Vec<Body> = self.g.stage(p).dims.iter().map(|d| self.g.dim(*d).extent).collect();
         let mut out: Vec<Option<Interval>> = vec![None; extents.len()];
-        for reader in self.g.consumers(p) {
+        // What is inlined is part of its readers by now.
+        let there = |r: &StageId| self.s.plan(*r).site != Site::Inline;
+        let readers: Vec<StageId> = self.g.consumers(p).into_iter().filter(there).collect();
+        for reader in readers {
             let (from, of) = (self.ranges.len(), self.reader_indices(reader, run)?);
             let loads = self.loads_of(p, reader);
             for at in &loads {

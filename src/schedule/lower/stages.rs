@@ -63,16 +63,21 @@ impl Lower<'_> {
         known.tys.iter().map(|ty| self.scalar(&known.name, *ty)).collect()
     }
 
+    /// Variables for the one element of a stage, which is set later.
+    fn declare(&mut self, stage: StageId) {
+        let vars = self.variables(stage);
+        for v in &vars {
+            let ty = self.f.var(*v).ty;
+            self.push(Stmt::Mut(*v, Expr::Lit(zero(ty))));
+        }
+        self.stored.insert(stage, Storage::Vars(vars));
+    }
+
     fn pure(&mut self, run: &mut Run, each: &[Body], single: bool) -> Lowered<()> {
         let (stage, loops) = (run.stage, run.plan.loops.clone());
         let checks = self.g.stage(stage).checks.clone();
         if single {
-            let vars = self.variables(stage);
-            for v in &vars {
-                let ty = self.f.var(*v).ty;
-                self.push(Stmt::Mut(*v, Expr::Lit(zero(ty))));
-            }
-            self.stored.insert(stage, Storage::Vars(vars));
+            self.declare(stage);
         }
         self.nested(run, &loops, &mut |l, run| {
             let of = l.dim_values(run);
@@ -111,6 +116,9 @@ impl Lower<'_> {
         let (outer, inner) = run.plan.loops.split_at(first);
         let (outer, inner) = (outer.to_vec(), inner.to_vec());
         let tile: Vec<Loop> = inner.iter().filter(|l| !run.plan.reduces(&l.name)).cloned().collect();
+        if single && !tile.is_empty() {
+            self.declare(run.stage);
+        }
         self.nested(run, &outer, &mut |l, run| {
             if tile.is_empty() {
                 l.accumulate(run, &inner, init, next, single)

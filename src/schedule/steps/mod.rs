@@ -79,6 +79,15 @@ impl Step {
     /// # Errors
     /// The reason why the step is refused; the schedule is as before.
     pub fn apply(&self, s: &mut Schedule) -> Result<(), Refusal> {
+        let before = s.clone();
+        let done = self.taken(s).and_then(|()| s.legal());
+        if done.is_err() {
+            *s = before;
+        }
+        done
+    }
+
+    fn taken(&self, s: &mut Schedule) -> Result<(), Refusal> {
         match self {
             Step::ComputeRoot { stage } => site::root(s, stage),
             Step::ComputeAt { stage, reader, at } => site::at(s, stage, reader, at),
