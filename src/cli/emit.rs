@@ -26,7 +26,7 @@ pub struct Emit {
     /// A file of further rules for the optimizer; may be given more than once
     #[arg(long, value_name = "FILE", requires = "optimize")]
     rules: Vec<PathBuf>,
-    /// A schedule for the loops and the C++ (see `daedal schedule`)
+    /// A schedule for the loops and the C++ (see `daedal schedule`), `default` or `none`
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
 }

@@ -20,7 +20,7 @@ pub struct Run {
     /// Run so many times after a warm-up, and print how long it takes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     time: Option<u32>,
-    /// A schedule (see `daedal schedule`), or `none`: it says how loops run, and changes no bit
+    /// A schedule (see `daedal schedule`), `default` or `none`: it says how loops run, and changes no bit
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
     /// Parallel loops run on so many threads at most; on all cores where it is not said

@@ -4,8 +4,9 @@ use super::{World, input};
 use crate::data;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Program};
+use crate::machine::Machine;
 use crate::schedule::{self, text};
-use crate::stage::extract;
+use crate::stage::{Graph, extract};
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -20,9 +21,12 @@ pub struct Schedule {
     file: PathBuf,
     /// The definition
     def: String,
-    /// The schedule; without one, the stages are computed where the program makes them
+    /// The schedule, or `default`; without one, the stages are computed where the program makes them
     #[arg(long, value_name = "FILE")]
-    apply: Option<PathBuf>,
+    apply: Option<String>,
+    /// Print the steps as they stand in a file, not the loops
+    #[arg(long, conflicts_with = "json")]
+    steps: bool,
     /// Print one object
     #[arg(long)]
     json: bool,
@@ -33,31 +37,38 @@ impl Schedule {
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
         let program = input::program_for(&self.file, &self.def)?;
         let def = input::definition(&program, &self.def)?;
-        let made = read(&program, def, self.apply.as_deref())?;
+        let made = match named(&program, def, self.apply.as_deref())? {
+            Some(made) => made,
+            None => schedule::Schedule::new(staged(&program, def)?),
+        };
+        if self.steps {
+            let each: Vec<String> = made.steps.iter().map(ToString::to_string).collect();
+            return world.say(&each.join("\n"));
+        }
         if self.json {
             let stages = made.graph.stages.iter().map(|s| s.name.as_str());
-            let object = json!({ "def": def.name(), "stages": stages.collect::<Vec<_>>(), "loops": made.to_string() });
+            let object = json!({ "def": def.name(), "stages": stages.collect::<Vec<_>>(), "loops": made.to_string(),
+                "steps": made.steps.iter().map(ToString::to_string).collect::<Vec<_>>() });
             return world.say(&object.to_string());
         }
         world.say(made.to_string().trim_end())
     }
 }
 
-/// The schedule of a file for a definition; the empty one without a file.
-pub fn read(program: &Program, def: &Def, file: Option<&Path>) -> Result<schedule::Schedule> {
-    let graph = extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))?;
-    let made = schedule::Schedule::new(graph);
-    match file {
-        Some(path) => text::apply(made, &data::source(path)?),
-        None => Ok(made),
-    }
+/// The graph of a definition.
+fn staged(program: &Program, def: &Def) -> Result<Graph> {
+    extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))
 }
 
-/// The schedule that an option names: a file, or `none` for the program as it stands.
+/// The schedule that an option names: a file, `default`, or `none` for the program as it stands.
 pub fn named(program: &Program, def: &Def, option: Option<&str>) -> Result<Option<schedule::Schedule>> {
     match option {
         None | Some("none") => Ok(None),
         Some("") => Err(Diagnostic::user("`--schedule` names no file")),
-        Some(path) => read(program, def, Some(Path::new(path))).map(Some),
+        Some("default") => Ok(Some(schedule::default(staged(program, def)?, &Machine::host()))),
+        Some(path) => {
+            let start = schedule::Schedule::new(staged(program, def)?);
+            text::apply(start, &data::source(Path::new(path))?).map(Some)
+        }
     }
 }

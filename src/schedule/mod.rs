@@ -3,6 +3,7 @@
 //! A schedule is a list of steps over a graph ([`steps`]), whose fold is a plan for each stage ([`plan`]); [`lower()`] makes
 //! a nest of both. No step changes a bit of what is computed.
 
+mod default;
 mod legal;
 mod lower;
 pub mod passes;
@@ -11,6 +12,7 @@ pub mod steps;
 pub mod text;
 mod tree;
 
+pub use default::default;
 pub use lower::lower;
 pub use plan::Schedule;
 pub use steps::Step;

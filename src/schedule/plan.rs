@@ -3,6 +3,7 @@
 //! The list of steps is the truth; what is here is its fold. A plan names loops; each is a dimension of its stage, or
 //! a part of one that was split. The order of the parts of what is reduced never changes, so no schedule changes a bit.
 
+use super::steps::Step;
 use crate::stage::{Definition, DimId, Graph, Source, StageId};
 use std::fmt;
 
@@ -92,6 +93,8 @@ pub struct Schedule {
     pub graph: Graph,
     /// The plans, by stage.
     pub plans: Vec<Plan>,
+    /// The steps that were taken, in order.
+    pub steps: Vec<Step>,
 }
 
 impl Schedule {
@@ -99,7 +102,7 @@ impl Schedule {
     /// whole.
     pub fn new(graph: Graph) -> Schedule {
         let plans = graph.ids().map(|s| Plan::new(&graph, s)).collect();
-        let mut out = Schedule { graph, plans };
+        let mut out = Schedule { graph, plans, steps: vec![] };
         for s in out.graph.ids() {
             out.plans[s.0 as usize].site = out.natural_site(s);
         }

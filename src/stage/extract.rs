@@ -453,14 +453,15 @@ impl<'a> Extract<'a> {
             return Ok(());
         }
         // The product of integers could wrap, that of floats cannot.
-        let mut product = self.g.bodies.lit(Lit::float(1.0));
+        let mut product: Option<Body> = None;
         for n in sizes {
             let Some(known) = self.ranges.bounds(&mut self.g.bodies, *n) else {
                 return self.refuse(id, "a size that may be large in a loop");
             };
             let n = self.g.bodies.op(Op::ToFloat, Scalar::F64, &[known.hi]);
-            product = self.g.bodies.op(Op::Mul, Scalar::F64, &[product, n]);
+            product = Some(product.map_or(n, |p| self.g.bodies.op(Op::Mul, Scalar::F64, &[p, n])));
         }
+        let Some(product) = product else { return Ok(()) };
         if !self.g.bodies.dims(product).is_empty() {
             return self.refuse(id, "a size that may be large in a loop");
         }

@@ -81,8 +81,9 @@ impl Step {
     pub fn apply(&self, s: &mut Schedule) -> Result<(), Refusal> {
         let before = s.clone();
         let done = self.taken(s).and_then(|()| s.legal());
-        if done.is_err() {
-            *s = before;
+        match done {
+            Ok(()) => s.steps.push(self.clone()),
+            Err(_) => *s = before,
         }
         done
     }
