@@ -62,8 +62,12 @@ fn checked(by: &str, nest: Nest) -> Result<Nest> {
     Ok(nest)
 }
 
-/// The passes over the nest of a schedule, in order: the schedule has decided all that they do not.
+/// The passes over the nest of a schedule, in order: the schedule has decided the rest.
 pub const SCHEDULED: &[Pass] = &[
+    Pass { name: "name costly operations", run: |f, _| name::name(f) },
+    Pass { name: "value numbering", run: |f, _| share::share(f) },
+    Pass { name: "dead code", run: |f, _| dead::remove(f) },
+    Pass { name: "choice of the remaining vector loops", run: |f, m| choose::complete(f, m.vector_bytes) },
     Pass { name: "vectorization", run: |f, _| vectorize::vectorize(f) },
     Pass { name: "registers", run: |f, _| registers::promote(f) },
 ];
