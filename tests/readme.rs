@@ -161,10 +161,23 @@ fn the_page_on_derivatives_holds() {
     holds("docs/derivatives.md");
 }
 
+/// Protects: schedules are what their page says.
+#[test]
+fn the_page_of_schedules_holds() {
+    holds("docs/schedules.md");
+}
+
 /// Protects: no link of the documents leads nowhere.
 #[test]
 fn links_lead_somewhere() {
-    for document in ["README.md", "docs/rules.md", "docs/derivatives.md", "docs/architecture.md", "docs/language.md"] {
+    for document in [
+        "README.md",
+        "docs/rules.md",
+        "docs/derivatives.md",
+        "docs/schedules.md",
+        "docs/architecture.md",
+        "docs/language.md",
+    ] {
         let text = std::fs::read_to_string(root(document)).unwrap();
         let folder = Path::new(document).parent().unwrap();
         for part in text.split("](").skip(1) {

@@ -26,6 +26,9 @@ pub struct Emit {
     /// A file of further rules for the optimizer; may be given more than once
     #[arg(long, value_name = "FILE", requires = "optimize")]
     rules: Vec<PathBuf>,
+    /// A schedule for the loops and the C++ (see `daedal schedule`), `default` or `none`
+    #[arg(long, value_name = "FILE")]
+    schedule: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum)]
@@ -33,6 +36,8 @@ enum Target {
     /// The language itself, in its plain spelling
     #[default]
     Ks,
+    /// What is computed: stages over their dimensions
+    Stages,
     /// Loops
     Nest,
     /// C++
@@ -54,8 +59,10 @@ impl Emit {
         let text = match (def, self.target) {
             (Some(def), Target::Ks) => print::def(&program.terms, def),
             (None, Target::Ks) => print::program(&program),
-            (Some(def), Target::Nest) => lowered::nest(&program, def)?,
-            (Some(def), Target::Cpp) => lowered::cpp(&program, def)?,
+            (Some(def), Target::Stages) => lowered::stages(&program, def)?,
+            (Some(def), Target::Nest) => lowered::nest(&program, def, self.schedule.as_deref())?.to_string(),
+            (Some(def), Target::Cpp) => lowered::cpp(&program, def, self.schedule.as_deref())?,
+            (None, Target::Stages) => return Err(lowered::one_only("stages")),
             (None, Target::Nest) => return Err(lowered::one_only("nest")),
             (None, Target::Cpp) => return Err(lowered::one_only("cpp")),
         };

@@ -6,17 +6,28 @@ use crate::data;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Program};
 use crate::machine::Machine;
+use crate::nest::Nest;
 use crate::pipeline::{self, native};
+use crate::stage::extract;
 use std::path::PathBuf;
 
+/// The stages of a definition.
+pub fn stages(program: &Program, def: &Def) -> Result<String> {
+    let graph = extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))?;
+    Ok(graph.to_string())
+}
+
 /// The loop nest of a definition.
-pub fn nest(program: &Program, def: &Def) -> Result<String> {
-    Ok(native::nest(program, def, &Machine::host())?.to_string())
+pub fn nest(program: &Program, def: &Def, schedule: Option<&str>) -> Result<Nest> {
+    match super::schedule::named(program, def, schedule)? {
+        Some(schedule) => native::scheduled_nest(def, &schedule, &Machine::host()),
+        None => native::nest(program, def, &Machine::host()),
+    }
 }
 
 /// The C++ text of a definition.
-pub fn cpp(program: &Program, def: &Def) -> Result<String> {
-    Ok(Unit::new(&[&native::nest(program, def, &Machine::host())?]).text)
+pub fn cpp(program: &Program, def: &Def, schedule: Option<&str>) -> Result<String> {
+    Ok(Unit::new(&[&nest(program, def, schedule)?]).text)
 }
 
 /// The program after optimization, with the choices that `optimize` makes by itself but for these.

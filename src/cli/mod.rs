@@ -17,6 +17,7 @@ mod optimize;
 mod replay;
 mod rules;
 mod run;
+mod schedule;
 mod story;
 mod train;
 
@@ -58,6 +59,7 @@ enum Command {
     Replay(replay::Replay),
     Grad(grad::Grad),
     Emit(emit::Emit),
+    Schedule(schedule::Schedule),
     Rules(rules::Rules),
     Train(train::Train),
     Bench(bench::Bench),
@@ -108,6 +110,7 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
         Command::Replay(c) => c.run(world),
         Command::Grad(c) => c.run(world),
         Command::Emit(c) => c.run(world),
+        Command::Schedule(c) => c.run(world),
         Command::Rules(c) => c.run(world),
         Command::Train(c) => c.run(world),
         Command::Bench(c) => c.run(world),

@@ -1,7 +1,7 @@
 //! `daedal run`: a definition and arguments become a value, in native code.
 
 use super::eval::Call;
-use super::{World, input};
+use super::{World, input, schedule};
 use crate::diag::{Diagnostic, Result};
 use crate::pipeline::native;
 use crate::run::{Timing, Toolchain};
@@ -20,6 +20,12 @@ pub struct Run {
     /// Run so many times after a warm-up, and print how long it takes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     time: Option<u32>,
+    /// A schedule (see `daedal schedule`), `default` or `none`: it says how loops run, and changes no bit
+    #[arg(long, value_name = "FILE")]
+    schedule: Option<String>,
+    /// Parallel loops run on so many threads at most; on all cores where it is not said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Option<u32>,
 }
 
 impl Run {
@@ -33,7 +39,13 @@ impl Run {
         if let Some(megabytes) = &world.cache_size {
             toolchain.bound = bytes(megabytes)?;
         }
-        let native = native::compile(&program, def, &toolchain)?;
+        let mut native = match schedule::named(&program, def, self.schedule.as_deref())? {
+            Some(schedule) => native::compile_scheduled(&program, def, &schedule, &toolchain)?,
+            None => native::compile(&program, def, &toolchain)?,
+        };
+        if let Some(n) = self.threads {
+            native = native.with_threads(n as usize);
+        }
         let ret = def.fun.sig().ret;
         let Some(repeats) = self.time else {
             let value = native.call(&args);

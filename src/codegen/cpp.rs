@@ -7,7 +7,7 @@
 use super::names::{Names, identifier};
 use super::vector::lanes_ty;
 use crate::ir::{Lit, Op, Scalar};
-use crate::nest::{Arg, Buf, Expr, Func, Loop, Nest, Slot, Stmt, Var, walk};
+use crate::nest::{Arg, Buf, Expr, Func, Loop, LoopKind, Nest, Slot, Stmt, Var, walk};
 use rustc_hash::FxHashSet;
 use std::fmt::Write;
 
@@ -250,6 +250,16 @@ impl<'a> Writer<'a> {
     fn for_loop(&self, out: &mut String, l: &Loop, depth: usize) {
         let pad = "  ".repeat(depth);
         let (v, n) = (self.names.var(l.var), self.expr(&l.to));
+        if l.kind == LoopKind::Parallel {
+            let _ = writeln!(
+                out,
+                "{pad}ks::parallel(arena, {}, {n}, [&](int64_t {v}, ks::Arena& arena) {{",
+                self.expr(&l.from)
+            );
+            self.block(out, &l.body, depth + 1);
+            let _ = writeln!(out, "{pad}}});");
+            return;
+        }
         if l.is_flat() {
             let _ = writeln!(out, "#pragma GCC ivdep");
         }

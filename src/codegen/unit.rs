@@ -14,6 +14,9 @@ const RUNTIME: &str = concat!(
     include_str!("runtime/memory.hpp")
 );
 
+/// What parallel loops stand on.
+const PARALLEL: &str = include_str!("runtime/parallel.hpp");
+
 /// A translation unit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Unit {
@@ -76,6 +79,9 @@ impl Unit {
                 recursive: !nest.funcs.is_empty(),
                 variables: nest.entry.vars.len(),
             });
+        }
+        if text.contains("ks::parallel(") {
+            text.insert_str(0, PARALLEL);
         }
         let below = runtime(|name| text.contains(&format!("ks::{name}(")));
         Unit { text: below + &text, entries }

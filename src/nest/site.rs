@@ -41,6 +41,8 @@ pub enum Failing {
     Recursion(usize),
     /// Sizes that lowering took for equal differ.
     Internal,
+    /// The nest is of no use for these arguments: the reference nest of the same definition is to run instead.
+    Reference,
 }
 
 /// A place that can fail.
@@ -80,6 +82,7 @@ impl Site {
             Failing::NoShape => (Kind::User, "a sum over nothing has no shape here".to_string()),
             Failing::NoBody(name) => (Kind::User, format!("`{name}` is declared, but not defined here")),
             Failing::Recursion(most) => (Kind::Limit, format!("recursion is deeper than {most} calls")),
+            Failing::Reference => (Kind::Bug, "the reference nest was to run instead".to_string()),
             Failing::Internal => (Kind::Bug, "compiled code found other sizes than lowering".to_string()),
         };
         let d = match kind {

@@ -45,6 +45,8 @@ pub enum LoopKind {
     /// One after another.
     #[default]
     Serial,
+    /// In any order, on several threads; each has memory of its own.
+    Parallel,
     /// So many at once, one in each lane of vectors, until the pass that makes vectors has run.
     Vector(u32),
 }

@@ -214,6 +214,9 @@ impl Scope<'_> {
         {
             return self.wrong("has a vector loop of fewer than two lanes");
         }
+        if l.kind == LoopKind::Parallel && !l.independent {
+            return self.wrong("has a parallel loop whose iterations are not independent");
+        }
         let from = self.log.len();
         self.loops.push((l.var, l.independent));
         self.declare(l.var, false)?;

@@ -7,7 +7,8 @@ use crate::lower::lower;
 use crate::machine::Machine;
 use crate::nest::{Func, Nest, verify};
 use crate::run::{Native, Toolchain};
-use crate::schedule::passes::{choose, dead, name, share, split, vectorize};
+use crate::schedule::passes::{choose, dead, name, registers, share, split, vectorize};
+use crate::schedule::{self, Schedule};
 
 /// A pass from nest to nest: it keeps every bit of the results, and the first failure.
 pub struct Pass {
@@ -59,6 +60,39 @@ fn checked(by: &str, nest: Nest) -> Result<Nest> {
         verify(&nest).map_err(|d| Diagnostic::bug(format!("after {by}: {}", d.message)))?;
     }
     Ok(nest)
+}
+
+/// The passes over the nest of a schedule, in order: the schedule has decided the rest.
+pub const SCHEDULED: &[Pass] = &[
+    Pass { name: "name costly operations", run: |f, _| name::name(f) },
+    Pass { name: "value numbering", run: |f, _| share::share(f) },
+    Pass { name: "dead code", run: |f, _| dead::remove(f) },
+    Pass { name: "choice of the remaining vector loops", run: |f, m| choose::complete(f, m.vector_bytes) },
+    Pass { name: "vectorization", run: |f, _| vectorize::vectorize(f) },
+    Pass { name: "registers", run: |f, _| registers::promote(f) },
+];
+
+/// The nest of a definition by a schedule, after all passes.
+///
+/// # Errors
+/// A bug, where the schedule cannot be lowered or the verifier refuses the result.
+pub fn scheduled_nest(def: &Def, schedule: &Schedule, machine: &Machine) -> Result<Nest> {
+    let nest = checked("lowering of a schedule", schedule::lower(schedule, def)?)?;
+    SCHEDULED.iter().try_fold(nest, |nest, pass| apply(pass, nest, machine))
+}
+
+/// Compiles a definition by a schedule. Where what the schedule relies on does not hold, the reference runs.
+///
+/// # Errors
+/// What lowering refuses, and what the toolchain says.
+pub fn compile_scheduled(program: &Program, def: &Def, schedule: &Schedule, tools: &Toolchain) -> Result<Native> {
+    let machine = Machine::host();
+    let both = [scheduled_nest(def, schedule, &machine)?, nest(program, def, &machine)?];
+    let mut each = Native::load(Unit::new(&[&both[0], &both[1]]), &program.source, tools)?.into_iter();
+    match (each.next(), each.next()) {
+        (Some(scheduled), Some(reference)) => Ok(scheduled.with_reference(reference)),
+        _ => Err(Diagnostic::bug("a function was not compiled")),
+    }
 }
 
 /// Compiles a definition for this machine.

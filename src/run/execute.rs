@@ -9,7 +9,7 @@ use crate::ir::{Lit, Scalar, Ty, TyKind};
 use indexmap::IndexSet;
 use libloading::Library;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// The most address space for tensors, and the least that is worth a try.
 const SPACE: u64 = 1 << 36;
@@ -37,6 +37,7 @@ struct Call {
     failure: Failure,
     write: unsafe extern "C" fn(*mut c_void, i32, *const u64) -> i64,
     writer: *mut c_void,
+    threads: i64,
 }
 
 type Entry = unsafe extern "C" fn(*mut Call) -> i32;
@@ -78,6 +79,10 @@ pub struct Native {
     source: Arc<Source>,
     /// Enough stack for the function's variables.
     frame: usize,
+    /// How many threads parallel loops use at most.
+    threads: usize,
+    /// What runs where this one is of no use for its arguments.
+    reference: Option<Box<Native>>,
 }
 
 impl Native {
@@ -93,6 +98,9 @@ impl Native {
             Err(_) if !object.exists() => load(&tools.object(&text)?)?,
             loaded => loaded?,
         };
+        if text.contains("#pragma omp") {
+            keep_threads()?;
+        }
         let loaded = Arc::new(loaded);
         unit.entries.into_iter().map(|interface| Native::entry(&loaded, &text, interface, source)).collect()
     }
@@ -109,7 +117,25 @@ impl Native {
             interface,
             printed: Mutex::default(),
             source: source.clone(),
+            threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            reference: None,
         })
+    }
+
+    /// The same function on so many threads at most.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Native {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// The function of a schedule, with what runs where its checks do not hold. Both are of one object.
+    #[must_use]
+    pub fn with_reference(mut self, reference: Native) -> Native {
+        self.frame = self.frame.max(reference.frame);
+        self.interface.recursive |= reference.interface.recursive;
+        self.reference = Some(Box::new(reference));
+        self
     }
 
     /// The C++ text.
@@ -174,6 +200,18 @@ impl Native {
         *self.printed.lock().unwrap_or_else(|e| e.into_inner()) = run.printed;
         done.map_err(|d| d.within(&self.source))
     }
+}
+
+/// Keeps the library of parallel loops for good: its threads wait in it for the next loop, so it must not be unloaded
+/// with the last object that needs it.
+fn keep_threads() -> Result<()> {
+    static KEPT: LazyLock<std::result::Result<(), String>> = LazyLock::new(|| {
+        // SAFETY: an object that was loaded before needs the same library, so that no initializer runs.
+        let library = unsafe { Library::new("libgomp.so.1") }.map_err(|e| e.to_string())?;
+        std::mem::forget(library);
+        Ok(())
+    });
+    KEPT.clone().map_err(|e| Diagnostic::user("the library of parallel loops cannot be kept").note(e))
 }
 
 fn load(path: &std::path::Path) -> Result<Loaded> {
@@ -245,6 +283,17 @@ unsafe extern "C" fn write(writer: *mut c_void, place: i32, words: *const u64) -
 
 impl Run<'_> {
     fn once(&mut self) -> Result<()> {
+        let scheduled = self.native;
+        let done = self.attempt();
+        // Whatever went wrong in scheduled code, memory included, the reference knows what it means.
+        let Some(reference) = scheduled.reference.as_deref().filter(|_| done.is_err()) else { return done };
+        self.native = reference;
+        let done = self.attempt();
+        self.native = scheduled;
+        done
+    }
+
+    fn attempt(&mut self) -> Result<()> {
         self.printed.clear();
         let stack = if self.native.interface.recursive { STACK - STACK_LEFT } else { STACK_LEFT };
         let mut call = Call {
@@ -257,6 +306,7 @@ impl Run<'_> {
             failure: Failure { site: 0, count: 0, values: [0; 32] },
             write,
             writer: std::ptr::from_mut(self).cast(),
+            threads: self.native.threads as i64,
         };
         // SAFETY: generated code reads as many words as there are parameters and writes as many as
         // there are results; it checks every access to the buffers behind them.

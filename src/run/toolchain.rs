@@ -69,10 +69,13 @@ impl Toolchain {
         if text.len() > HUGE { self.level.min(1) } else { self.level }
     }
 
-    /// The flags of a compilation.
-    fn flags(level: u8) -> Vec<String> {
+    /// The flags of the compilation of a text.
+    fn flags(level: u8, text: &str) -> Vec<String> {
         let mut out = vec![format!("-O{level}")];
         out.extend(FLAGS.iter().map(|f| (*f).to_string()));
+        if text.contains("#pragma omp") {
+            out.push("-fopenmp".into());
+        }
         out
     }
 
@@ -108,7 +111,8 @@ impl Toolchain {
     pub fn object(&self, text: &str) -> Result<PathBuf> {
         let version = self.version()?;
         let mut hash = Sha256::new();
-        for part in [self.compiler.as_str(), &version, &processor(), &Self::flags(self.level_for(text)).join(" "), text]
+        for part in
+            [self.compiler.as_str(), &version, &processor(), &Self::flags(self.level_for(text), text).join(" "), text]
         {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
@@ -160,7 +164,7 @@ impl Toolchain {
         let (source, made) = (making.path("text.cpp"), making.path("object.so"));
         std::fs::write(&source, text).map_err(|e| write_error(&source, &e))?;
         let mut command = self.command();
-        command.args(Self::flags(level)).arg("-o").arg(&made).arg(&source).env("TMPDIR", making.path(""));
+        command.args(Self::flags(level, text)).arg("-o").arg(&made).arg(&source).env("TMPDIR", making.path(""));
         command.output().map_err(|e| self.missing(&e))
     }
 

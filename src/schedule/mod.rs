@@ -1,5 +1,18 @@
-//! How loops run: passes from nest to nest that never change a bit of what is computed.
+//! How loops run: schedules of stage graphs, and passes from nest to nest.
 //!
-//! It must not know of the language, of C++ or of how values arrive.
+//! A schedule is a list of steps over a graph ([`steps`]), whose fold is a plan for each stage ([`plan`]); [`lower()`] makes
+//! a nest of both. No step changes a bit of what is computed.
 
+mod default;
+mod legal;
+mod lower;
 pub mod passes;
+pub mod plan;
+pub mod steps;
+pub mod text;
+mod tree;
+
+pub use default::default;
+pub use lower::lower;
+pub use plan::Schedule;
+pub use steps::Step;

@@ -115,6 +115,7 @@ struct Call {
   Failure failure;
   int64_t (*write)(void* writer, int32_t place, const uint64_t* words);
   void* writer;
+  int64_t threads;
 };
 
 // Memory: taken from the top, given back by setting the top.

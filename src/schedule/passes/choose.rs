@@ -12,6 +12,13 @@ pub fn choose(func: &mut Func, vector_bytes: u32) {
     func.body = body;
 }
 
+/// As [`choose`], of the loops of which a schedule says nothing: they are serial, and so are all loops in them.
+pub fn complete(func: &mut Func, vector_bytes: u32) {
+    let mut body = std::mem::take(&mut func.body);
+    Costs { func, vector_bytes }.rest(&mut body);
+    func.body = body;
+}
+
 /// How often loops run whose extents are not known.
 const TRIPS: f64 = 16.0;
 /// What reading one element for each lane from different places costs, in loads.
@@ -52,6 +59,15 @@ fn op_cost(op: Op, ty: Scalar) -> f64 {
 }
 
 impl Costs<'_> {
+    fn rest(&self, stmts: &mut [Stmt]) {
+        for s in stmts {
+            match s {
+                Stmt::For(l) if l.kind == LoopKind::Serial && !has_vectors(&l.body) => drop(self.choose(l)),
+                _ => s.blocks_mut().into_iter().for_each(|b| self.rest(b)),
+            }
+        }
+    }
+
     /// What a block costs as it is, once the loops in it are chosen.
     fn block(&self, stmts: &mut [Stmt]) -> f64 {
         stmts.iter_mut().map(|s| self.stmt(s)).sum()

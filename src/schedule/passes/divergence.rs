@@ -135,6 +135,11 @@ impl Divergence {
         self.repeatable && self.carried.is_empty()
     }
 
+    /// Whether iterations neither check anything nor add to anything outside of them.
+    pub fn is_plain(&self) -> bool {
+        !self.checks && self.carried.is_empty()
+    }
+
     /// The class of an expression.
     pub fn class(&self, e: &Expr) -> Class {
         match e {

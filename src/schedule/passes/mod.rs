@@ -8,6 +8,7 @@ pub mod dead;
 pub mod divergence;
 pub mod name;
 mod number;
+pub mod registers;
 pub mod share;
 pub mod split;
 pub mod vectorize;

@@ -26,7 +26,7 @@ fn block(func: &mut Func, stmts: &mut Vec<Stmt>) {
         match s {
             Stmt::For(l) => match l.kind {
                 LoopKind::Vector(lanes) => out.extend(vector_loop(func, *l, lanes)),
-                LoopKind::Serial => out.push(Stmt::For(l)),
+                LoopKind::Serial | LoopKind::Parallel => out.push(Stmt::For(l)),
             },
             _ => out.push(s),
         }
@@ -44,6 +44,9 @@ fn vector_loop(func: &mut Func, l: Loop, lanes: u32) -> Vec<Stmt> {
         return vec![Stmt::For(Box::new(serial))];
     };
     let lanes_of = i64::from(lanes);
+    if n.as_int() == Some(lanes_of) && known.is_plain() {
+        return one_block(func, &known, &serial, lanes);
+    }
     let mut out = vec![];
     let n = if n.is_atom() {
         n
@@ -87,6 +90,14 @@ fn vector_loop(func: &mut Func, l: Loop, lanes: u32) -> Vec<Stmt> {
     out
 }
 
+/// A loop of as many iterations as there are lanes, without checks or sums: its body once, and no loop.
+fn one_block(func: &mut Func, known: &Divergence, l: &Loop, lanes: u32) -> Vec<Stmt> {
+    let var = func.fresh(func.var(l.var).name.clone(), Scalar::I64);
+    let mut maker = Maker::new(func, known, Wide { lanes, counter: var, live: None }, l.var, var);
+    maker.zero = Some(var);
+    maker.block(&l.body)
+}
+
 /// How a loop over blocks runs.
 struct Wide {
     lanes: u32,
@@ -108,16 +119,7 @@ fn wide(
 ) -> Stmt {
     let var = func.fresh(func.var(l.var).name.clone(), Scalar::I64);
     let counter = how.counter;
-    let mut maker = Maker {
-        func,
-        known,
-        how,
-        vars: FxHashMap::from_iter([(l.var, var)]),
-        bufs: FxHashMap::default(),
-        own: FxHashSet::default(),
-        lane: None,
-        before: vec![],
-    };
+    let mut maker = Maker::new(func, known, how, l.var, var);
     let mut body = vec![Stmt::Let(var, first)];
     body.extend(maker.block(&l.body));
     body.push(Stmt::Set(done, next(var)));
@@ -137,6 +139,25 @@ struct Maker<'a> {
     lane: Option<Var>,
     /// What has to stand before the statement.
     before: Vec<Stmt>,
+    /// A variable that is 0, where the loop is one block: it is not declared.
+    zero: Option<Var>,
+}
+
+impl<'a> Maker<'a> {
+    /// A copy of a body in which `var` is the iteration of lane 0 of the loop over `of`.
+    fn new(func: &'a mut Func, known: &'a Divergence, how: Wide, of: Var, var: Var) -> Maker<'a> {
+        Maker {
+            func,
+            known,
+            how,
+            vars: FxHashMap::from_iter([(of, var)]),
+            bufs: FxHashMap::default(),
+            own: FxHashSet::default(),
+            lane: None,
+            before: vec![],
+            zero: None,
+        }
+    }
 }
 
 impl Maker<'_> {
@@ -325,7 +346,10 @@ impl Maker<'_> {
     fn number(&mut self, e: &Expr) -> Expr {
         match e {
             Expr::Var(v) => {
-                let new = Expr::Var(self.var(*v));
+                let new = match self.var(*v) {
+                    v if self.zero == Some(v) => Expr::int(0),
+                    v => Expr::Var(v),
+                };
                 let Some(lane) = self.lane.map(Expr::Var).filter(|_| !self.own.contains(v)) else { return new };
                 match self.known.class(e) {
                     Class::Uniform => new,
@@ -342,6 +366,10 @@ impl Maker<'_> {
                     Some(lane) => Expr::Extract(Box::new([load, Expr::Var(lane)])),
                     None => load,
                 }
+            }
+            Expr::Op(op, ty @ Scalar::I64, args) => {
+                let args = args.iter().map(|a| self.number(a)).collect();
+                Expr::folded(*op, *ty, args)
             }
             _ => {
                 let mut out = e.clone();

@@ -1,0 +1,74 @@
+//! `daedal schedule`: a definition becomes stages, and the steps of a file say how their loops run.
+
+use super::{World, input};
+use crate::data;
+use crate::diag::{Diagnostic, Result};
+use crate::ir::{Def, Program};
+use crate::machine::Machine;
+use crate::schedule::{self, text};
+use crate::stage::{Graph, extract};
+use clap::Args;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Show the stages and loops of a definition, as a schedule runs them
+///
+/// A schedule has one step a line, such as `split product j 64` or `vectorize product ji`; docs/schedules.md lists them.
+/// It never changes a bit of a result.
+#[derive(Args, Debug)]
+pub struct Schedule {
+    /// The program
+    file: PathBuf,
+    /// The definition
+    def: String,
+    /// The schedule, or `default`; without one, the stages are computed where the program makes them
+    #[arg(long, value_name = "FILE")]
+    apply: Option<String>,
+    /// Print the steps as they stand in a file, not the loops
+    #[arg(long, conflicts_with = "json")]
+    steps: bool,
+    /// Print one object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Schedule {
+    /// Carries it out.
+    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
+        let program = input::program_for(&self.file, &self.def)?;
+        let def = input::definition(&program, &self.def)?;
+        let made = match named(&program, def, self.apply.as_deref())? {
+            Some(made) => made,
+            None => schedule::Schedule::new(staged(&program, def)?),
+        };
+        if self.steps {
+            let each: Vec<String> = made.steps.iter().map(ToString::to_string).collect();
+            return world.say(&each.join("\n"));
+        }
+        if self.json {
+            let stages = made.graph.stages.iter().map(|s| s.name.as_str());
+            let object = json!({ "def": def.name(), "stages": stages.collect::<Vec<_>>(), "loops": made.to_string(),
+                "steps": made.steps.iter().map(ToString::to_string).collect::<Vec<_>>() });
+            return world.say(&object.to_string());
+        }
+        world.say(made.to_string().trim_end())
+    }
+}
+
+/// The graph of a definition.
+fn staged(program: &Program, def: &Def) -> Result<Graph> {
+    extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))
+}
+
+/// The schedule that an option names: a file, `default`, or `none` for the program as it stands.
+pub fn named(program: &Program, def: &Def, option: Option<&str>) -> Result<Option<schedule::Schedule>> {
+    match option {
+        None | Some("none") => Ok(None),
+        Some("") => Err(Diagnostic::user("`--schedule` names no file")),
+        Some("default") => Ok(Some(schedule::default(staged(program, def)?, &Machine::host()))),
+        Some(path) => {
+            let start = schedule::Schedule::new(staged(program, def)?);
+            text::apply(start, &data::source(Path::new(path))?).map(Some)
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What holds of a schedule after every step: each stage is computed before, and around, all that reads it.
+
+use super::plan::{Kind, Refusal, Schedule, Site, refuse};
+use crate::stage::StageId;
+
+impl Schedule {
+    /// Checks the sites of all stages.
+    ///
+    /// # Errors
+    /// The stage that would be read where it is not there.
+    pub fn legal(&self) -> Result<(), Refusal> {
+        for s in self.graph.ids() {
+            let Site::At(to, name) = &self.plan(s).site else { continue };
+            let (stage, host) = (&self.graph.stage(s).name, &self.graph.stage(*to).name);
+            let Ok(place) = self.plan(*to).find(name) else {
+                return refuse(format!(
+                    "`{stage}` is computed in `{name}` of `{host}`, and there would be no such loop"
+                ));
+            };
+            if self.plan(*to).loops[..=place].iter().any(|l| l.kind == Kind::Vector) {
+                return refuse(format!("`{name}` of `{host}` is a vector, and has no place for `{stage}`"));
+            }
+            if self.plan(*to).site == Site::Inline {
+                return refuse(format!("`{stage}` is computed in a loop of `{host}`, which would have no loops"));
+            }
+            let readers = self.readers(s);
+            if readers.is_empty() {
+                return refuse(format!("nothing reads `{stage}` in `{host}`"));
+            }
+            if let Some(other) = readers.iter().find(|r| !self.covers(**r, *to, place)) {
+                let other = &self.graph.stage(*other).name;
+                return refuse(format!(
+                    "`{other}` reads `{stage}`, outside of `{name}` of `{host}`, where it is computed"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a stage runs inside of a loop of another, which has this place.
+    fn covers(&self, reader: StageId, to: StageId, place: usize) -> bool {
+        if reader == to {
+            return true;
+        }
+        let Some(name) = self.inside(reader, to) else { return false };
+        self.plan(to).find(name).is_ok_and(|at| at >= place)
+    }
+}

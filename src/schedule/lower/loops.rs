@@ -1,0 +1,194 @@
+//! The loops of a stage: parts of split dimensions, whole parts apart from the last one, unrolled ones as text.
+
+use super::{Block, Lower, Lowered};
+use crate::ir::{Op, Scalar};
+use crate::nest::{Expr, Loop as NestLoop, LoopKind, Stmt};
+use crate::schedule::plan::{Kind, Loop, Plan};
+use crate::stage::{Body, DimId, StageId, least};
+use rustc_hash::FxHashMap;
+
+/// Where a stage is being computed: the box, and the loops that are open.
+#[derive(Clone)]
+pub(super) struct Run {
+    pub(super) stage: StageId,
+    pub(super) plan: Plan,
+    /// The least index of each dimension.
+    pub(super) least: Vec<Body>,
+    /// How many indices of each dimension.
+    pub(super) extent: Vec<Body>,
+    /// The indices of loops that are open, or unrolled.
+    pub(super) values: FxHashMap<String, Body>,
+    /// How long parts of split loops are.
+    pub(super) parts: FxHashMap<String, Body>,
+    /// Whether stages are computed in these loops.
+    pub(super) hosts: bool,
+}
+
+impl Lower<'_> {
+    /// The index of a loop that is open; of one that was split, from its parts.
+    pub(super) fn value(&mut self, run: &Run, name: &str) -> Option<Body> {
+        if let Some(b) = run.values.get(name) {
+            return Some(*b);
+        }
+        let split = run.plan.splits.iter().find(|s| s.of == name)?;
+        let (outer, inner) = (self.value(run, &split.outer)?, self.value(run, &split.inner)?);
+        let factor = self.g.bodies.int(split.factor);
+        let start = self.ints(Op::Mul, outer, factor);
+        Some(self.ints(Op::Add, start, inner))
+    }
+
+    /// The index of a dimension of the stage, where all its loops are open.
+    pub(super) fn dim_value(&mut self, run: &Run, k: usize) -> Option<Body> {
+        let name = run.plan.dims[k].0.clone();
+        let value = self.value(run, &name)?;
+        match run.least.get(k) {
+            Some(l) => Some(self.ints(Op::Add, *l, value)),
+            None => Some(value),
+        }
+    }
+
+    /// What stands for the dimensions of the stage in its bodies.
+    pub(super) fn dim_values(&mut self, run: &Run) -> FxHashMap<DimId, Body> {
+        let dims = run.plan.dims.clone();
+        let each = dims.iter().enumerate().filter_map(|(k, (_, d))| Some((*d, self.dim_value(run, k)?)));
+        each.collect()
+    }
+
+    /// How many iterations a loop has: of a dimension, or of a part of one.
+    pub(super) fn extent(&mut self, run: &Run, name: &str) -> Body {
+        if let Some(n) = run.parts.get(name) {
+            return *n;
+        }
+        if let Some(k) = run.plan.dims.iter().position(|(n, _)| n == name) {
+            if let Some(n) = run.extent.get(k) {
+                return *n;
+            }
+            // A dimension that is reduced: its extent may name the dimensions around.
+            let n = self.g.dim(run.plan.dims[k].1).extent;
+            let of = self.dim_values(run);
+            return self.g.bodies.substitute(n, &of);
+        }
+        if let Some(split) = run.plan.splits.iter().find(|s| s.outer == name).cloned() {
+            let n = self.extent(run, &split.of);
+            let (factor, more) = (self.g.bodies.int(split.factor), self.g.bodies.int(split.factor - 1));
+            let up = self.ints(Op::Add, n, more);
+            return self.ints(Op::Div, up, factor);
+        }
+        let Some(split) = run.plan.splits.iter().find(|s| s.inner == name).cloned() else {
+            return self.g.bodies.int(1);
+        };
+        let n = self.extent(run, &split.of);
+        let factor = self.g.bodies.int(split.factor);
+        let whole = self.g.bodies.as_int(n).is_some_and(|n| n % split.factor == 0);
+        match self.value(run, &split.outer).filter(|_| !whole) {
+            // The outer loop was split itself, so that the last part has no text of its own.
+            Some(outer) => {
+                let done = self.ints(Op::Mul, outer, factor);
+                let left = self.ints(Op::Sub, n, done);
+                least(&mut self.g.bodies, factor, left)
+            }
+            None => factor,
+        }
+    }
+
+    /// Runs a body in loops, outermost first.
+    pub(super) fn nested(
+        &mut self,
+        run: &mut Run,
+        loops: &[Loop],
+        body: &mut dyn FnMut(&mut Self, &mut Run) -> Lowered<()>,
+    ) -> Lowered<()> {
+        let Some((first, rest)) = loops.split_first() else { return body(self, run) };
+        let mut inner = |l: &mut Self, run: &mut Run| {
+            if run.hosts {
+                l.hosted(run, &first.name)?;
+            }
+            l.nested(run, rest, body)
+        };
+        let Some(split) = run.plan.splits.iter().find(|s| s.outer == first.name).cloned() else {
+            let n = self.extent(run, &first.name);
+            return self.one_loop(run, first, n, &mut inner);
+        };
+        // Whole parts, and what is left.
+        let n = self.extent(run, &split.of);
+        let factor = self.g.bodies.int(split.factor);
+        let whole = self.ints(Op::Div, n, factor);
+        run.parts.insert(split.inner.clone(), factor);
+        if !self.is_zero(whole) {
+            self.one_loop(run, first, whole, &mut inner)?;
+        }
+        let done = self.ints(Op::Mul, whole, factor);
+        let left = self.ints(Op::Sub, n, done);
+        if !self.is_zero(left) && split.factor > 1 {
+            run.parts.insert(split.inner.clone(), left);
+            run.values.insert(first.name.clone(), whole);
+            if self.g.bodies.as_int(left).is_some_and(|n| n > 0) {
+                inner(self, run)?;
+            } else {
+                self.blocks.push(Block::default());
+                inner(self, run)?;
+                let block = self.blocks.pop().unwrap_or_default();
+                let zero = self.g.bodies.int(0);
+                let some = self.g.bodies.op(Op::Gt, Scalar::Bool, &[left, zero]);
+                let some = self.element(&[some])[0].clone();
+                self.push(Stmt::If(some, block.stmts, vec![]));
+            }
+            run.values.remove(&first.name);
+        }
+        run.parts.remove(&split.inner);
+        Ok(())
+    }
+
+    fn one_loop(
+        &mut self,
+        run: &mut Run,
+        l: &Loop,
+        n: Body,
+        body: &mut dyn FnMut(&mut Self, &mut Run) -> Lowered<()>,
+    ) -> Lowered<()> {
+        let known = self.g.bodies.as_int(n);
+        if known.is_some_and(|n| n <= 0) {
+            return Ok(());
+        }
+        let most = crate::schedule::steps::MAX_UNROLLED;
+        if known == Some(1) || l.kind == Kind::Unrolled && known.is_some_and(|n| n <= most) {
+            for k in 0..known.unwrap_or(0) {
+                let k = self.g.bodies.int(k);
+                run.values.insert(l.name.clone(), k);
+                body(self, run)?;
+            }
+            run.values.remove(&l.name);
+            return Ok(());
+        }
+        let to = self.element(&[n])[0].clone();
+        let var = self.f.fresh(l.name.clone(), Scalar::I64);
+        let d = self.g.add_dim(l.name.clone(), n);
+        self.index.insert(d, Expr::Var(var));
+        let index = self.g.bodies.index(d);
+        let depth = self.ranges.len();
+        self.ranges.push(&mut self.g.bodies, d, n);
+        run.values.insert(l.name.clone(), index);
+        self.blocks.push(Block::default());
+        body(self, run)?;
+        let block = self.blocks.pop().unwrap_or_default();
+        run.values.remove(&l.name);
+        self.ranges.truncate(depth);
+        let kind = match l.kind {
+            Kind::Parallel => LoopKind::Parallel,
+            Kind::Vector => LoopKind::Vector(run.lanes(&l.name)),
+            Kind::Serial | Kind::Unrolled => LoopKind::Serial,
+        };
+        let independent = !run.plan.reduces(&l.name);
+        let made = NestLoop { takes: block.takes, independent, kind, ..NestLoop::new(var, to, block.stmts) };
+        self.push(Stmt::For(Box::new(made)));
+        Ok(())
+    }
+}
+
+impl Run {
+    /// The lanes of a vector loop: as many as a whole part has iterations.
+    fn lanes(&self, name: &str) -> u32 {
+        let part = self.plan.splits.iter().find(|s| s.inner == name).map(|s| s.factor);
+        part.and_then(|n| u32::try_from(n).ok()).unwrap_or(2).max(2)
+    }
+}

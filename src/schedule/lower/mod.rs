@@ -1,0 +1,193 @@
+//! A scheduled graph becomes a nest.
+//!
+//! Each stage becomes loops where its site says, over the box that its readers need there. What is computed in a loop is
+//! computed at the start of each iteration. Loops of which the last part is shorter become two, so that the parts that
+//! are whole have known lengths. Accumulators of a reduction are variables, or, where loops over elements stand in those
+//! over what is reduced, a tile of them.
+//!
+//! Where a check fails the nest ends, and the reference runs in its place; see `stage`.
+
+mod elements;
+mod loops;
+mod region;
+mod stages;
+
+use super::plan::{Refusal, Schedule, Site};
+use crate::diag::{Diagnostic, Result};
+use crate::ir::{Def, Op, Scalar, Ty};
+use crate::nest::{Arg, Buf, Expr, Failing, Func, Info, Nest, Site as Place, SiteId, Slot, Stmt, Var};
+use crate::stage::{Body, DimId, Graph, Output, Ranges, Slot as Incoming, Source, StageId};
+use rustc_hash::FxHashMap;
+
+/// The only place that can fail.
+pub(super) const FAILED: SiteId = SiteId(0);
+
+/// The nest of a definition by its schedule.
+///
+/// # Errors
+/// A bug: steps refuse what cannot be lowered.
+pub fn lower(schedule: &Schedule, def: &Def) -> Result<Nest> {
+    let entry =
+        function(schedule).map_err(|Refusal(r)| Diagnostic::bug(format!("a schedule cannot be lowered: {r}")))?;
+    let sig = def.fun.sig();
+    let (params, ret): (Vec<Ty>, Ty) = (sig.params.clone(), sig.ret);
+    let sites = vec![Place { failing: Failing::Reference, places: vec![] }];
+    Ok(Nest { entry, funcs: vec![], sites, texts: vec![], prints: vec![], params, ret })
+}
+
+/// Where the elements of a stage are.
+#[derive(Clone, Debug)]
+enum Storage {
+    /// One element: a variable a component.
+    Vars(Vec<Var>),
+    /// A box: a buffer a component, the least index of each dimension, and how many there is room for.
+    Bufs { bufs: Vec<Buf>, least: Vec<Body>, room: Vec<Body> },
+}
+
+/// Statements in the making.
+#[derive(Default)]
+struct Block {
+    stmts: Vec<Stmt>,
+    /// Whether memory is taken in it.
+    takes: bool,
+}
+
+struct Lower<'a> {
+    s: &'a Schedule,
+    g: Graph,
+    f: Func,
+    symbols: FxHashMap<u32, Var>,
+    inputs: FxHashMap<u32, Buf>,
+    stored: FxHashMap<StageId, Storage>,
+    /// What the index of a loop is.
+    index: FxHashMap<DimId, Expr>,
+    /// The ranges of the loops around.
+    ranges: Ranges,
+    blocks: Vec<Block>,
+    /// Accumulators of the reduction in the making.
+    accs: Vec<Expr>,
+    /// Bodies of the element in the making that have a variable, innermost arm last.
+    known: Vec<FxHashMap<Body, Expr>>,
+}
+
+type Lowered<T> = std::result::Result<T, Refusal>;
+
+fn function(s: &Schedule) -> Lowered<Func> {
+    let mut l = Lower {
+        s,
+        g: inlined(s),
+        f: Func { name: s.graph.name.clone(), ..Func::default() },
+        symbols: FxHashMap::default(),
+        inputs: FxHashMap::default(),
+        stored: FxHashMap::default(),
+        index: FxHashMap::default(),
+        ranges: Ranges::default(),
+        blocks: vec![Block::default()],
+        accs: vec![],
+        known: vec![FxHashMap::default()],
+    };
+    l.incoming();
+    for c in l.g.entry.clone() {
+        let ok = l.element(&[c]);
+        l.push(Stmt::Check(ok[0].clone(), FAILED, vec![]));
+    }
+    for stage in l.g.order() {
+        if s.plan(stage).site == Site::Root {
+            l.at_root(stage)?;
+        }
+    }
+    l.outgoing()?;
+    l.f.body = l.blocks.pop().map(|b| b.stmts).unwrap_or_default();
+    Ok(l.f)
+}
+
+/// The graph without the stages that are computed where they are read.
+fn inlined(s: &Schedule) -> Graph {
+    let mut g = s.graph.clone();
+    let of: Vec<StageId> = g.order().into_iter().filter(|p| s.plan(*p).site == Site::Inline).collect();
+    for stage in g.order() {
+        g.redirect(stage, &mut |g, from, _, at| {
+            let Source::Stage(p, k) = from else { return None };
+            let crate::stage::Definition::Pure(each) = &g.stage(p).def else { return None };
+            if !of.contains(&p) {
+                return None;
+            }
+            let dims: FxHashMap<DimId, Body> = g.stage(p).dims.iter().copied().zip(at.iter().copied()).collect();
+            let b = each[k as usize];
+            Some(g.bodies.substitute(b, &dims))
+        });
+    }
+    g
+}
+
+impl Lower<'_> {
+    fn incoming(&mut self) {
+        for slot in self.g.slots.clone() {
+            let slot = match slot {
+                Incoming::Symbol(k) => {
+                    let known = &self.g.symbols[k.0 as usize];
+                    let v = self.f.fresh(known.name.clone(), known.ty);
+                    self.symbols.insert(k.0, v);
+                    if known.size { Slot::Size(v) } else { Slot::Scalar(v) }
+                }
+                Incoming::Input(k) => {
+                    let known = &self.g.inputs[k as usize];
+                    let b = self.f.fresh_buf(Info::scalar(known.name.clone(), known.ty));
+                    self.inputs.insert(k, b);
+                    Slot::Data(b)
+                }
+            };
+            self.f.params.push(slot);
+        }
+    }
+
+    fn outgoing(&mut self) -> Lowered<()> {
+        for o in self.g.outputs.clone() {
+            let arg = match o {
+                Output::Scalar(b) => Arg::Scalar(self.element(&[b])[0].clone()),
+                Output::Size(b) => Arg::Size(self.element(&[b])[0].clone()),
+                Output::Data(Source::Input(k)) => Arg::Data(self.inputs[&k], Expr::int(0)),
+                Output::Data(Source::Stage(s, k)) => match &self.stored.get(&s) {
+                    Some(Storage::Bufs { bufs, .. }) => Arg::Data(bufs[k as usize], Expr::int(0)),
+                    _ => return Err(Refusal("a result has no memory".into())),
+                },
+            };
+            let ty = match &arg {
+                Arg::Scalar(e) | Arg::Size(e) => self.f.ty(e),
+                Arg::Data(b, _) => self.f.buf(*b).ty,
+            };
+            self.f.outs.push(ty);
+            self.f.results.push(arg);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, s: Stmt) {
+        if let Some(b) = self.blocks.last_mut() {
+            b.takes |= matches!(s, Stmt::Alloc(..)) || matches!(&s, Stmt::If(..)) && takes(&s);
+            b.stmts.push(s);
+        }
+    }
+
+    /// The number of lanes, of threads and so on stays below what counts them.
+    fn ints(&mut self, op: Op, a: Body, b: Body) -> Body {
+        self.g.bodies.ints(op, a, b)
+    }
+
+    fn is_zero(&self, b: Body) -> bool {
+        self.g.bodies.as_int(b) == Some(0)
+    }
+
+    fn scalar(&mut self, name: &str, ty: Scalar) -> Var {
+        self.f.fresh(name, ty)
+    }
+}
+
+/// Whether memory is taken in the arms of a statement, and stays taken after it.
+fn takes(s: &Stmt) -> bool {
+    match s {
+        Stmt::Alloc(..) => true,
+        Stmt::If(_, a, b) => a.iter().chain(b).any(takes),
+        _ => false,
+    }
+}

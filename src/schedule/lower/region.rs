@@ -1,0 +1,166 @@
+//! The box of a stage that its readers need in one iteration of a loop.
+//!
+//! Bounds of each index that a reader loads at, over the loops that are not open yet; then the box around all of them,
+//! cut to the stage's own dimensions where it is not proved to lie in them.
+
+use super::loops::Run;
+use super::{Lower, Lowered};
+use crate::ir::Op;
+use crate::schedule::plan::{Refusal, Site};
+use crate::stage::{Body, DimId, Interval, Node, Source, StageId, at_most, greatest, least};
+use rustc_hash::FxHashMap;
+
+impl Lower<'_> {
+    /// The box of a stage that is computed in a loop of the one that runs: the least index and the number of indices of
+    /// each dimension.
+    pub(super) fn region(&mut self, p: StageId, run: &Run) -> Lowered<(Vec<Body>, Vec<Body>)> {
+        let each = self.needed(p, run)?;
+        let one = self.g.bodies.int(1);
+        let sizes = each.iter().map(|i| {
+            let d = self.g.bodies.ints(Op::Sub, i.hi, i.lo);
+            self.g.bodies.ints(Op::Add, d, one)
+        });
+        let sizes = sizes.collect();
+        Ok((each.iter().map(|i| i.lo).collect(), sizes))
+    }
+
+    fn needed(&mut self, p: StageId, run: &Run) -> Lowered<Vec<Interval>> {
+        let extents: Vec<Body> = self.g.stage(p).dims.iter().map(|d| self.g.dim(*d).extent).collect();
+        let mut out: Vec<Option<Interval>> = vec![None; extents.len()];
+        // What is inlined is part of its readers by now.
+        let there = |r: &StageId| self.s.plan(*r).site != Site::Inline;
+        let readers: Vec<StageId> = self.g.consumers(p).into_iter().filter(there).collect();
+        for reader in readers {
+            let (from, of) = (self.ranges.len(), self.reader_indices(reader, run)?);
+            let loads = self.loads_of(p, reader);
+            for at in &loads {
+                for (k, i) in at.iter().enumerate() {
+                    let i = self.g.bodies.substitute(*i, &of);
+                    let known = match self.ranges.bounds_from(&mut self.g.bodies, i, from) {
+                        Some(known) => known,
+                        None => self.whole(extents[k]),
+                    };
+                    out[k] = Some(match out[k] {
+                        Some(o) => Interval {
+                            lo: least(&mut self.g.bodies, o.lo, known.lo),
+                            hi: greatest(&mut self.g.bodies, o.hi, known.hi),
+                        },
+                        None => known,
+                    });
+                }
+            }
+            self.ranges.truncate(from);
+        }
+        let each = out.into_iter().zip(extents).map(|(o, n)| self.cut(o, n));
+        Ok(each.collect())
+    }
+
+    fn whole(&mut self, n: Body) -> Interval {
+        let (zero, one) = (self.g.bodies.int(0), self.g.bodies.int(1));
+        Interval { lo: zero, hi: self.ints(Op::Sub, n, one) }
+    }
+
+    /// Bounds within those of a dimension.
+    fn cut(&mut self, known: Option<Interval>, n: Body) -> Interval {
+        let whole = self.whole(n);
+        let Some(mut known) = known else { return whole };
+        if !self.never_more(whole.lo, known.lo) {
+            known.lo = greatest(&mut self.g.bodies, known.lo, whole.lo);
+        }
+        if !self.never_more(known.hi, whole.hi) {
+            known.hi = least(&mut self.g.bodies, known.hi, whole.hi);
+        }
+        known
+    }
+
+    /// Whether one integer is at most another in all iterations of the loops around.
+    fn never_more(&mut self, a: Body, b: Body) -> bool {
+        if at_most(&self.g.bodies, a, b) {
+            return true;
+        }
+        let (zero, d) = (self.g.bodies.int(0), self.ints(Op::Sub, a, b));
+        self.ranges.bounds(&mut self.g.bodies, d).is_some_and(|d| at_most(&self.g.bodies, d.hi, zero))
+    }
+
+    /// The indices at which a stage is loaded by another.
+    fn loads_of(&self, p: StageId, reader: StageId) -> Vec<Vec<Body>> {
+        let bodies = &self.g.bodies;
+        let all = bodies.reachable(self.g.stage(reader).bodies()).into_iter();
+        let at = all.filter_map(|b| match bodies.node(b) {
+            Node::Load(Source::Stage(s, _), _, at) if *s == p => Some(at.to_vec()),
+            _ => None,
+        });
+        at.collect()
+    }
+
+    /// What stands for the dimensions of a reader: the loops of the one that runs, or, of one that is computed in it,
+    /// any index of its box. Ranges of what is not fixed are added.
+    fn reader_indices(&mut self, reader: StageId, run: &Run) -> Lowered<FxHashMap<DimId, Body>> {
+        if reader == run.stage {
+            let mut run = run.clone();
+            for (name, _) in run.plan.dims.clone() {
+                self.close_off(&mut run, &name);
+            }
+            return Ok(self.dim_values(&run));
+        }
+        if self.s.inside(reader, run.stage).is_none() {
+            return Err(Refusal(format!("`{}` reads outside of the loop", self.g.stage(reader).name)));
+        }
+        let each = self.needed(reader, run)?;
+        let dims = self.g.stage(reader).dims.clone();
+        let mut of = FxHashMap::default();
+        for (d, range) in dims.iter().zip(each) {
+            let any = self.g.add_dim(self.g.dim(*d).name.clone(), range.hi);
+            self.ranges.push_interval(any, range);
+            of.insert(*d, self.g.bodies.index(any));
+        }
+        for d in self.g.stage(reader).over().to_vec() {
+            let n = self.g.dim(d).extent;
+            let n = self.g.bodies.substitute(n, &of);
+            let any = self.g.add_dim(self.g.dim(d).name.clone(), n);
+            self.ranges.push(&mut self.g.bodies, any, n);
+            of.insert(d, self.g.bodies.index(any));
+        }
+        Ok(of)
+    }
+
+    /// Gives every loop of a dimension that is not open any index: the dimension as a whole where none of its parts is
+    /// open.
+    fn close_off(&mut self, run: &mut Run, name: &str) {
+        if run.values.contains_key(name) {
+            return;
+        }
+        let split = run.plan.splits.iter().find(|s| s.of == name).cloned();
+        if let Some(split) = split.filter(|s| self.is_open(run, &s.outer) || self.is_open(run, &s.inner)) {
+            self.close_off(run, &split.outer);
+            self.close_off(run, &split.inner);
+            return;
+        }
+        let n = self.extent(run, name);
+        let any = self.g.add_dim(name, n);
+        self.ranges.push(&mut self.g.bodies, any, n);
+        let index = self.g.bodies.index(any);
+        run.values.insert(name.to_string(), index);
+    }
+
+    fn is_open(&self, run: &Run, name: &str) -> bool {
+        let split = run.plan.splits.iter().find(|s| s.of == name);
+        run.values.contains_key(name)
+            || split.is_some_and(|s| self.is_open(run, &s.outer) || self.is_open(run, &s.inner))
+    }
+
+    /// A number that is at least an extent, as simple as can be: room for the box.
+    pub(super) fn room(&mut self, n: Body) -> Body {
+        let Some(mut form) = self.g.bodies.linear(n) else { return n };
+        for (a, c) in self.g.bodies.linear(n).into_iter().flat_map(|f| f.terms().collect::<Vec<_>>()) {
+            if let Node::Op(Op::Min, _, args) = self.g.bodies.node(a)
+                && c > 0
+                && let Some(number) = args.iter().find(|b| self.g.bodies.as_int(**b).is_some())
+                && let Some(simpler) = self.g.bodies.linear(*number).and_then(|f| form.replace(a, &f))
+            {
+                form = simpler;
+            }
+        }
+        self.g.bodies.of_linear(&form)
+    }
+}

@@ -1,0 +1,255 @@
+//! One stage: memory for its box, loops over it, elements or accumulators.
+
+use super::elements::zero;
+use super::loops::Run;
+use super::{Lower, Lowered, Storage};
+use crate::nest::{Expr, Info, Stmt, Var};
+use crate::schedule::plan::{Loop, Site};
+use crate::stage::{Body, Definition, StageId};
+use rustc_hash::FxHashMap;
+
+impl Lower<'_> {
+    /// A stage that is computed whole.
+    pub(super) fn at_root(&mut self, stage: StageId) -> Lowered<()> {
+        let dims = self.g.stage(stage).dims.clone();
+        let zero = self.g.bodies.int(0);
+        let extent = dims.iter().map(|d| self.g.dim(*d).extent).collect();
+        self.compute(stage, vec![zero; dims.len()], extent)
+    }
+
+    /// The stages that are computed in a loop of the one that runs.
+    pub(super) fn hosted(&mut self, run: &Run, name: &str) -> Lowered<()> {
+        for p in self.g.order() {
+            if self.s.plan(p).site == Site::At(run.stage, name.to_string()) {
+                let (least, extent) = self.region(p, run)?;
+                self.compute(p, least, extent)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes a box of a stage.
+    fn compute(&mut self, stage: StageId, least: Vec<Body>, extent: Vec<Body>) -> Lowered<()> {
+        let plan = self.s.plan(stage).clone();
+        let single = extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1));
+        let mut run =
+            Run { stage, plan, least, extent, values: FxHashMap::default(), parts: FxHashMap::default(), hosts: true };
+        if !single {
+            let room: Vec<Body> = run.extent.iter().map(|n| self.room(*n)).collect();
+            self.reserve(stage, run.least.clone(), room);
+        }
+        match self.g.stage(stage).def.clone() {
+            Definition::Pure(each) => self.pure(&mut run, &each, single),
+            Definition::Reduce { init, next, .. } => self.reduce(&mut run, &init, &next, single),
+        }
+    }
+
+    /// Memory for a box.
+    fn reserve(&mut self, stage: StageId, least: Vec<Body>, room: Vec<Body>) {
+        let dims = self.element(&room);
+        let known = self.g.stage(stage).clone();
+        let mut bufs = vec![];
+        for ty in &known.tys {
+            let b = self.f.fresh_buf(Info::scalar(known.name.clone(), *ty));
+            self.push(Stmt::Alloc(b, dims.clone()));
+            bufs.push(b);
+        }
+        self.stored.insert(stage, Storage::Bufs { bufs, least, room });
+    }
+
+    /// Variables for the one element of a stage.
+    fn variables(&mut self, stage: StageId) -> Vec<Var> {
+        let known = self.g.stage(stage).clone();
+        known.tys.iter().map(|ty| self.scalar(&known.name, *ty)).collect()
+    }
+
+    /// Variables for the one element of a stage, which is set later.
+    fn declare(&mut self, stage: StageId) {
+        let vars = self.variables(stage);
+        for v in &vars {
+            let ty = self.f.var(*v).ty;
+            self.push(Stmt::Mut(*v, Expr::Lit(zero(ty))));
+        }
+        self.stored.insert(stage, Storage::Vars(vars));
+    }
+
+    fn pure(&mut self, run: &mut Run, each: &[Body], single: bool) -> Lowered<()> {
+        let (stage, loops) = (run.stage, run.plan.loops.clone());
+        let checks = self.g.stage(stage).checks.clone();
+        if single {
+            self.declare(stage);
+        }
+        self.nested(run, &loops, &mut |l, run| {
+            let of = l.dim_values(run);
+            let checks: Vec<Body> = checks.iter().map(|c| l.g.bodies.substitute(*c, &of)).collect();
+            let each: Vec<Body> = each.iter().map(|b| l.g.bodies.substitute(*b, &of)).collect();
+            let values = l.checked(&checks, &each);
+            l.store(run, values);
+            Ok(())
+        })
+    }
+
+    /// Sets the element of the stage at the indices of its loops.
+    fn store(&mut self, run: &Run, values: Vec<Expr>) {
+        match self.stored.get(&run.stage).cloned() {
+            Some(Storage::Vars(vars)) => {
+                for (v, e) in vars.iter().zip(values) {
+                    self.push(Stmt::Set(*v, e));
+                }
+            }
+            Some(Storage::Bufs { bufs, least, room }) => {
+                let dims = run.plan.dims.len() - run.plan.over;
+                let at: Vec<Body> = (0..dims).filter_map(|k| self.dim_value(run, k)).collect();
+                let at = self.inside(&at, &least);
+                let at = self.offset(&at, &room);
+                let at = self.element(&[at])[0].clone();
+                for (b, e) in bufs.iter().zip(values) {
+                    self.push(Stmt::Store(*b, at.clone(), e));
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn reduce(&mut self, run: &mut Run, init: &[Body], next: &[Body], single: bool) -> Lowered<()> {
+        let first = run.plan.loops.iter().position(|l| run.plan.reduces(&l.name)).unwrap_or(run.plan.loops.len());
+        let (outer, inner) = run.plan.loops.split_at(first);
+        let (outer, inner) = (outer.to_vec(), inner.to_vec());
+        let tile: Vec<Loop> = inner.iter().filter(|l| !run.plan.reduces(&l.name)).cloned().collect();
+        if single && !tile.is_empty() {
+            self.declare(run.stage);
+        }
+        self.nested(run, &outer, &mut |l, run| {
+            if tile.is_empty() {
+                l.accumulate(run, &inner, init, next, single)
+            } else {
+                l.accumulate_tile(run, &inner, &tile, init, next)
+            }
+        })
+    }
+
+    /// The value of each body at the indices of the loops, after the checks of the stage where they are wanted.
+    fn at_here(&mut self, run: &Run, each: &[Body], with_checks: bool) -> Vec<Expr> {
+        let of = self.dim_values(run);
+        let checks = if with_checks { self.g.stage(run.stage).checks.clone() } else { vec![] };
+        let checks: Vec<Body> = checks.iter().map(|c| self.g.bodies.substitute(*c, &of)).collect();
+        let each: Vec<Body> = each.iter().map(|b| self.g.bodies.substitute(*b, &of)).collect();
+        self.checked(&checks, &each)
+    }
+
+    /// A reduction whose accumulators are variables.
+    fn accumulate(&mut self, run: &mut Run, over: &[Loop], init: &[Body], next: &[Body], single: bool) -> Lowered<()> {
+        let vars = self.variables(run.stage);
+        let first = self.at_here(run, init, false);
+        for (v, e) in vars.iter().zip(first) {
+            self.push(Stmt::Mut(*v, e));
+        }
+        let outer = std::mem::replace(&mut self.accs, vars.iter().map(|v| Expr::Var(*v)).collect());
+        let accs = self.accs.clone();
+        let done = self.nested(run, over, &mut |l, run| {
+            l.accs = accs.clone();
+            let values = l.at_here(run, next, true);
+            l.set_all(&vars, values);
+            Ok(())
+        });
+        self.accs = outer;
+        done?;
+        if single {
+            self.stored.insert(run.stage, Storage::Vars(vars));
+        } else {
+            self.store(run, accs);
+        }
+        Ok(())
+    }
+
+    /// Sets variables at once: all values are of those before.
+    fn set_all(&mut self, vars: &[Var], values: Vec<Expr>) {
+        let [_] = vars else {
+            let mut held = vec![];
+            for (v, e) in vars.iter().zip(values) {
+                let name = self.f.var(*v).name.clone();
+                let ty = self.f.var(*v).ty;
+                let new = self.f.fresh(name, ty);
+                self.push(Stmt::Let(new, e));
+                held.push(Stmt::Set(*v, Expr::Var(new)));
+            }
+            held.into_iter().for_each(|s| self.push(s));
+            return;
+        };
+        for (v, e) in vars.iter().zip(values) {
+            self.push(Stmt::Set(*v, e));
+        }
+    }
+
+    /// A reduction with loops over elements inside those over what is reduced: each element has accumulators of its own.
+    fn accumulate_tile(
+        &mut self,
+        run: &mut Run,
+        inner: &[Loop],
+        tile: &[Loop],
+        init: &[Body],
+        next: &[Body],
+    ) -> Lowered<()> {
+        let room: Vec<Body> = tile.iter().map(|l| self.tile_room(run, &l.name)).collect();
+        let dims = self.element(&room);
+        let known = self.g.stage(run.stage).clone();
+        let mut bufs = vec![];
+        for ty in &known.tys {
+            let b = self.f.fresh_buf(Info::scalar(format!("{}_acc", known.name), *ty));
+            self.push(Stmt::Alloc(b, dims.clone()));
+            bufs.push(b);
+        }
+        let position = |l: &mut Self, run: &Run| -> Expr {
+            let zero = l.g.bodies.int(0);
+            let at: Vec<Body> = tile.iter().map(|t| run.values.get(&t.name).copied().unwrap_or(zero)).collect();
+            let at = l.offset(&at, &room);
+            l.element(&[at])[0].clone()
+        };
+        let load = |at: &Expr| bufs.iter().map(|b| Expr::Load(*b, Box::new(at.clone()))).collect::<Vec<_>>();
+        let hosts = std::mem::replace(&mut run.hosts, false);
+        self.nested(run, tile, &mut |l, run| {
+            let at = position(l, run);
+            for (b, e) in bufs.iter().zip(l.at_here(run, init, false)) {
+                l.push(Stmt::Store(*b, at.clone(), e));
+            }
+            Ok(())
+        })?;
+        run.hosts = hosts;
+        let outer = std::mem::take(&mut self.accs);
+        let done = self.nested(run, inner, &mut |l, run| {
+            let at = position(l, run);
+            l.accs = load(&at);
+            let values = l.at_here(run, next, true);
+            let values: Vec<Expr> = if values.len() == 1 { values } else { l.held(values) };
+            for (b, e) in bufs.iter().zip(values) {
+                l.push(Stmt::Store(*b, at.clone(), e));
+            }
+            Ok(())
+        });
+        self.accs = outer;
+        done?;
+        run.hosts = false;
+        self.nested(run, tile, &mut |l, run| {
+            let at = position(l, run);
+            l.store(run, load(&at));
+            Ok(())
+        })?;
+        run.hosts = hosts;
+        Ok(())
+    }
+
+    fn held(&mut self, values: Vec<Expr>) -> Vec<Expr> {
+        let each = values.into_iter().map(|e| {
+            let v = self.f.fresh("next", self.f.ty(&e));
+            self.push(Stmt::Let(v, e));
+            Expr::Var(v)
+        });
+        each.collect()
+    }
+
+    /// Room for the iterations of a loop of a tile.
+    fn tile_room(&mut self, run: &Run, name: &str) -> Body {
+        let n = self.extent(run, name);
+        self.room(n)
+    }
+}

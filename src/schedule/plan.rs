@@ -1,0 +1,228 @@
+//! A schedule: a graph, and for each stage where it is computed and how its loops run.
+//!
+//! The list of steps is the truth; what is here is its fold. A plan names loops; each is a dimension of its stage, or
+//! a part of one that was split. The order of the parts of what is reduced never changes, so no schedule changes a bit.
+
+use super::steps::Step;
+use crate::stage::{Definition, DimId, Graph, Source, StageId};
+use std::fmt;
+
+/// Why a step is refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal(pub String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Refuses a step.
+///
+/// # Errors
+/// Always.
+pub fn refuse<T>(reason: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal(reason.into()))
+}
+
+/// Where a stage is computed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Site {
+    /// Whole, before all that reads it.
+    Root,
+    /// Where its elements are read.
+    Inline,
+    /// In a loop of a stage that reads it: what one iteration needs.
+    At(StageId, String),
+}
+
+/// How a loop runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// One iteration after another.
+    Serial,
+    /// On several threads.
+    Parallel,
+    /// As the lanes of one vector.
+    Vector,
+    /// Each iteration as text of its own.
+    Unrolled,
+}
+
+/// A loop of a stage.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loop {
+    /// Its name, unique in its stage.
+    pub name: String,
+    /// How it runs.
+    pub kind: Kind,
+}
+
+/// A loop that became two: `of = outer * factor + inner`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Split {
+    /// The loop that was split.
+    pub of: String,
+    /// Which part a step of the outer loop is.
+    pub outer: String,
+    /// The step inside of the part.
+    pub inner: String,
+    /// How long a part is.
+    pub factor: i64,
+}
+
+/// How one stage is computed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// Where.
+    pub site: Site,
+    /// Its dimensions by the names of their loops, those it reduces over last.
+    pub dims: Vec<(String, DimId)>,
+    /// How many of the dimensions it reduces over.
+    pub over: usize,
+    /// Its loops, outermost first.
+    pub loops: Vec<Loop>,
+    /// What was split, in order.
+    pub splits: Vec<Split>,
+}
+
+/// A graph with a plan for each stage.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// The graph; steps that copy operands add stages to it.
+    pub graph: Graph,
+    /// The plans, by stage.
+    pub plans: Vec<Plan>,
+    /// The steps that were taken, in order.
+    pub steps: Vec<Step>,
+}
+
+impl Schedule {
+    /// The empty schedule: each stage is computed in those loops of its only reader that it shares with it, or else
+    /// whole.
+    pub fn new(graph: Graph) -> Schedule {
+        let plans = graph.ids().map(|s| Plan::new(&graph, s)).collect();
+        let mut out = Schedule { graph, plans, steps: vec![] };
+        for s in out.graph.ids() {
+            out.plans[s.0 as usize].site = out.natural_site(s);
+        }
+        out
+    }
+
+    fn natural_site(&self, s: StageId) -> Site {
+        let readers = self.graph.consumers(s);
+        let ([reader], false) = (readers.as_slice(), self.graph.is_output(s)) else { return Site::Root };
+        let own = &self.graph.stage(s).dims;
+        let theirs = self.plan(*reader);
+        let shared = theirs.dims.iter().take_while(|(_, d)| own.contains(d)).last();
+        shared.map_or(Site::Root, |(name, _)| Site::At(*reader, name.clone()))
+    }
+
+    /// The plan of a stage.
+    pub fn plan(&self, s: StageId) -> &Plan {
+        &self.plans[s.0 as usize]
+    }
+
+    /// The plan of a stage, to change.
+    pub fn plan_mut(&mut self, s: StageId) -> &mut Plan {
+        &mut self.plans[s.0 as usize]
+    }
+
+    /// The stage of a name.
+    ///
+    /// # Errors
+    /// No stage has it.
+    pub fn stage(&self, name: &str) -> Result<StageId, Refusal> {
+        let known = || self.graph.stages.iter().map(|s| format!("`{}`", s.name)).collect::<Vec<_>>().join(", ");
+        self.graph.find(name).map_or_else(|| refuse(format!("no stage `{name}`; there are {}", known())), Ok)
+    }
+
+    /// Whether a stage is computed inside of a loop of another, directly or by way of others; the loops of that one
+    /// that are around it.
+    pub fn inside(&self, mut s: StageId, of: StageId) -> Option<&str> {
+        loop {
+            match &self.plan(s).site {
+                Site::At(c, name) if *c == of => return Some(name),
+                Site::At(c, _) => s = *c,
+                Site::Root | Site::Inline => return None,
+            }
+        }
+    }
+
+    /// The stages that read a stage, with those that are inlined replaced by their own readers.
+    pub fn readers(&self, of: StageId) -> Vec<StageId> {
+        let (mut out, mut todo) = (vec![], self.graph.consumers(of));
+        while let Some(c) = todo.pop() {
+            if self.plan(c).site == Site::Inline {
+                todo.extend(self.graph.consumers(c));
+            } else if !out.contains(&c) {
+                out.push(c);
+            }
+        }
+        out.sort_unstable();
+        out
+    }
+
+    /// Adds a stage that copies a source for one of its readers, and a plan for it.
+    pub fn copy(&mut self, from: Source, reader: StageId, name: &str) -> StageId {
+        let copy = self.graph.copy_for(from, reader, name);
+        self.plans.push(Plan::new(&self.graph, copy));
+        copy
+    }
+}
+
+impl Plan {
+    fn new(graph: &Graph, s: StageId) -> Plan {
+        let stage = graph.stage(s);
+        let mut dims: Vec<(String, DimId)> = vec![];
+        for d in stage.dims.iter().chain(stage.over()) {
+            let name = unique(&graph.dim(*d).name, |n| dims.iter().any(|(m, _)| m == n));
+            dims.push((name, *d));
+        }
+        let loops = dims.iter().map(|(name, _)| Loop { name: name.clone(), kind: Kind::Serial }).collect();
+        let over = if let Definition::Reduce { over, .. } = &stage.def { over.len() } else { 0 };
+        Plan { site: Site::Root, dims, over, loops, splits: vec![] }
+    }
+
+    /// The position of a loop.
+    ///
+    /// # Errors
+    /// No loop has the name.
+    pub fn find(&self, name: &str) -> Result<usize, Refusal> {
+        let known = || self.loops.iter().map(|l| format!("`{}`", l.name)).collect::<Vec<_>>().join(", ");
+        let at = self.loops.iter().position(|l| l.name == name);
+        at.map_or_else(|| refuse(format!("no loop `{name}`; there are {}", known())), Ok)
+    }
+
+    /// The dimension that a loop is a part of, by its position.
+    pub fn root(&self, name: &str) -> Option<usize> {
+        let mut name = name;
+        while let Some(s) = self.splits.iter().rev().find(|s| s.outer == name || s.inner == name) {
+            name = &s.of;
+        }
+        self.dims.iter().position(|(n, _)| n == name)
+    }
+
+    /// Whether a loop runs over what is reduced.
+    pub fn reduces(&self, name: &str) -> bool {
+        self.root(name).is_some_and(|k| k >= self.dims.len() - self.over)
+    }
+
+    /// A name that no loop and no split has.
+    pub fn fresh(&self, name: &str) -> String {
+        unique(name, |n| {
+            self.dims.iter().any(|(m, _)| m == n) || self.splits.iter().any(|s| s.outer == n || s.inner == n)
+        })
+    }
+}
+
+/// A name that is not taken: itself, or with a number.
+pub fn unique(name: &str, taken: impl Fn(&str) -> bool) -> String {
+    let mut out = name.to_string();
+    let mut k = 2;
+    while taken(&out) {
+        out = format!("{name}{k}");
+        k += 1;
+    }
+    out
+}

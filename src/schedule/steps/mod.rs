@@ -1,0 +1,102 @@
+//! Schedule steps: each changes how loops run, and never a bit of what they compute.
+//!
+//! A step is a value: it is listed, replayed and printed. What it may not do it refuses with the reason, and changes
+//! nothing. One file a step, or a few that differ in a word.
+
+mod cache_read;
+mod kind;
+mod reorder;
+mod site;
+mod split;
+
+pub(super) use kind::MAX_UNROLLED;
+
+use super::plan::{Kind, Refusal, Schedule};
+
+/// A step of a schedule. Stages and loops are named as the graph and the steps before name them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Computes a stage whole, before all that reads it.
+    ComputeRoot {
+        /// The stage.
+        stage: String,
+    },
+    /// Computes a stage in a loop of a stage that reads it.
+    ComputeAt {
+        /// The stage.
+        stage: String,
+        /// The stage that reads it.
+        reader: String,
+        /// The loop of the reader.
+        at: String,
+    },
+    /// Computes a stage where its elements are read.
+    Inline {
+        /// The stage.
+        stage: String,
+    },
+    /// Cuts a loop into parts of so many iterations: `i` becomes `io` and `ii`.
+    Split {
+        /// The stage.
+        stage: String,
+        /// The loop.
+        of: String,
+        /// Iterations of a part.
+        factor: i64,
+    },
+    /// Orders loops: those that are named take the places that they have, in the order that is given.
+    Reorder {
+        /// The stage.
+        stage: String,
+        /// The loops, outermost first.
+        order: Vec<String>,
+    },
+    /// Says how a loop runs.
+    Run {
+        /// The stage.
+        stage: String,
+        /// The loop.
+        of: String,
+        /// How.
+        kind: Kind,
+    },
+    /// Copies what a stage reads of a source into memory of its own, in the order in which it is read, at a loop.
+    CacheRead {
+        /// The stage that reads.
+        stage: String,
+        /// What is read: an input or a stage.
+        source: String,
+        /// The loop of the reader where the copy is made.
+        at: String,
+        /// The name of the copy.
+        name: String,
+    },
+}
+
+impl Step {
+    /// The schedule after the step.
+    ///
+    /// # Errors
+    /// The reason why the step is refused; the schedule is as before.
+    pub fn apply(&self, s: &mut Schedule) -> Result<(), Refusal> {
+        let before = s.clone();
+        let done = self.taken(s).and_then(|()| s.legal());
+        match done {
+            Ok(()) => s.steps.push(self.clone()),
+            Err(_) => *s = before,
+        }
+        done
+    }
+
+    fn taken(&self, s: &mut Schedule) -> Result<(), Refusal> {
+        match self {
+            Step::ComputeRoot { stage } => site::root(s, stage),
+            Step::ComputeAt { stage, reader, at } => site::at(s, stage, reader, at),
+            Step::Inline { stage } => site::inline(s, stage),
+            Step::Split { stage, of, factor } => split::split(s, stage, of, *factor),
+            Step::Reorder { stage, order } => reorder::reorder(s, stage, order),
+            Step::Run { stage, of, kind } => kind::run(s, stage, of, *kind),
+            Step::CacheRead { stage, source, at, name } => cache_read::cache_read(s, stage, source, at, name),
+        }
+    }
+}

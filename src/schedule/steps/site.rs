@@ -1,0 +1,34 @@
+//! `compute-root`, `compute-at`, `inline`: where a stage is computed.
+
+use crate::schedule::plan::{Refusal, Schedule, Site, refuse};
+use crate::stage::Definition;
+
+pub(super) fn root(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
+    let id = s.stage(stage)?;
+    s.plan_mut(id).site = Site::Root;
+    Ok(())
+}
+
+pub(super) fn at(s: &mut Schedule, stage: &str, reader: &str, name: &str) -> Result<(), Refusal> {
+    let (id, to) = (s.stage(stage)?, s.stage(reader)?);
+    s.plan(to).find(name)?;
+    if s.graph.is_output(id) {
+        return refuse(format!("`{stage}` is part of the result, or a size, and computed whole"));
+    }
+    s.plan_mut(id).site = Site::At(to, name.to_string());
+    Ok(())
+}
+
+pub(super) fn inline(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
+    let id = s.stage(stage)?;
+    if s.graph.is_output(id) {
+        return refuse(format!("`{stage}` is part of the result, or a size, and computed whole"));
+    }
+    match &s.graph.stage(id).def {
+        Definition::Pure(_) if s.graph.stage(id).checks.is_empty() => {}
+        Definition::Pure(_) => return refuse(format!("`{stage}` may fail, and is computed whole")),
+        Definition::Reduce { .. } => return refuse(format!("`{stage}` is a reduction: it is computed, and then read")),
+    }
+    s.plan_mut(id).site = Site::Inline;
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! `split`: a loop becomes two, parts and the iterations of a part. The last part may be shorter.
+
+use crate::schedule::plan::{Kind, Loop, Refusal, Schedule, Split, refuse};
+
+pub(super) fn split(s: &mut Schedule, stage: &str, of: &str, factor: i64) -> Result<(), Refusal> {
+    let id = s.stage(stage)?;
+    let plan = s.plan_mut(id);
+    let at = plan.find(of)?;
+    if factor < 1 {
+        return refuse(format!("`{of}` cannot be split into parts of {factor} iterations: at least 1 is needed"));
+    }
+    if plan.loops[at].kind != Kind::Serial {
+        return refuse(format!("`{of}` was told how to run before it was split"));
+    }
+    let (outer, inner) = (plan.fresh(&format!("{of}o")), plan.fresh(&format!("{of}i")));
+    let make = |name: &str| Loop { name: name.to_string(), kind: Kind::Serial };
+    plan.loops.splice(at..=at, [make(&outer), make(&inner)]);
+    plan.splits.push(Split { of: of.to_string(), outer: outer.clone(), inner, factor });
+    // What was computed in the loop is computed in its inner part: there it is needed for one iteration, as before.
+    let inner = s.plan(id).splits.last().map(|s| s.inner.clone()).unwrap_or_default();
+    for p in &mut s.plans {
+        if let crate::schedule::plan::Site::At(reader, name) = &mut p.site
+            && *reader == id
+            && name == of
+        {
+            *name = inner.clone();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,423 @@
+//! Bodies: the scalar expressions of a graph, hash-consed, so that equal ones are one.
+//!
+//! A body is a directed acyclic graph over indices of dimensions, symbols and loads. `If` is lazy: what its other arm
+//! would load or divide is not evaluated. All else is strict. A body says nothing of where it is computed.
+
+use super::graph::StageId;
+use crate::affine::Linear;
+use crate::ir::{Lit, Op, Scalar};
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// A dimension of a graph: one loop of the source, shared by all stages that stand in it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct DimId(pub u32);
+
+/// A scalar or a size that comes in: an index into the symbols of a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct SymbolId(pub u32);
+
+/// A body in its arena.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Body(u32);
+
+/// Where a load reads: a buffer of an input, or a result of a stage.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Source {
+    /// One of the buffers that come in.
+    Input(u32),
+    /// A result of a stage.
+    Stage(StageId, u32),
+}
+
+/// What a body is.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Node {
+    /// A literal.
+    Lit(Lit),
+    /// A symbol.
+    Symbol(SymbolId),
+    /// The index of a dimension.
+    Index(DimId),
+    /// An accumulator of the reduction that the body belongs to.
+    Acc(u32, Scalar),
+    /// An element.
+    Load(Source, Scalar, SmallVec<[Body; 3]>),
+    /// An operation of the table, with its result type.
+    Op(Op, Scalar, SmallVec<[Body; 3]>),
+    /// A conversion.
+    Cast(Scalar, Body),
+    /// One of two values; the other is not evaluated.
+    If([Body; 3]),
+}
+
+impl Node {
+    /// The bodies that it is made of.
+    pub fn kids(&self) -> &[Body] {
+        match self {
+            Node::Lit(_) | Node::Symbol(_) | Node::Index(_) | Node::Acc(..) => &[],
+            Node::Load(_, _, at) => at,
+            Node::Op(_, _, args) => args,
+            Node::Cast(_, b) => std::slice::from_ref(b),
+            Node::If(parts) => parts,
+        }
+    }
+}
+
+/// The arena of bodies.
+#[derive(Clone, Default, Debug)]
+pub struct Bodies {
+    nodes: IndexSet<Node, FxBuildHasher>,
+    tys: Vec<Scalar>,
+    names: FxHashMap<Body, String>,
+    /// What a condition of the start says to be small.
+    small: FxHashSet<Body>,
+    /// What is small and not negative.
+    sizes: FxHashSet<Body>,
+}
+
+impl Bodies {
+    /// Takes an integer for small from now on: its absolute value is below 2^40, or the graph does not run.
+    pub fn assume_small(&mut self, b: Body) {
+        self.small.insert(b);
+    }
+
+    /// Takes an integer for a size from now on: small, and not negative.
+    pub fn assume_size(&mut self, b: Body) {
+        self.small.insert(b);
+        self.sizes.insert(b);
+    }
+
+    /// Whether an integer was taken for a size.
+    pub fn is_size(&self, b: Body) -> bool {
+        self.sizes.contains(&b)
+    }
+
+    /// The node of a body.
+    pub fn node(&self, b: Body) -> &Node {
+        &self.nodes[b.0 as usize]
+    }
+
+    /// The type of its value.
+    pub fn ty(&self, b: Body) -> Scalar {
+        self.tys[b.0 as usize]
+    }
+
+    /// Remembers what the source calls a value; the first to choose wins.
+    pub fn name(&mut self, b: Body, name: &str) {
+        if !self.node(b).kids().is_empty() {
+            self.names.entry(b).or_insert_with(|| name.to_string());
+        }
+    }
+
+    /// What the source calls a value.
+    pub fn named(&self, b: Body) -> Option<&str> {
+        self.names.get(&b).map(String::as_str)
+    }
+
+    fn put(&mut self, node: Node, ty: Scalar) -> Body {
+        let (at, new) = self.nodes.insert_full(node);
+        if new {
+            self.tys.push(ty);
+        }
+        Body(at as u32)
+    }
+
+    /// A literal of a number or truth value.
+    pub fn lit(&mut self, l: Lit) -> Body {
+        let ty = l.ty().as_scalar().unwrap_or(Scalar::I64);
+        self.put(Node::Lit(l), ty)
+    }
+
+    /// A 64-bit integer.
+    pub fn int(&mut self, v: i64) -> Body {
+        self.lit(Lit::int(v))
+    }
+
+    /// A truth value.
+    pub fn bool(&mut self, v: bool) -> Body {
+        self.lit(Lit::Bool(v))
+    }
+
+    /// A symbol of a type.
+    pub fn symbol(&mut self, s: SymbolId, ty: Scalar) -> Body {
+        self.put(Node::Symbol(s), ty)
+    }
+
+    /// The index of a dimension.
+    pub fn index(&mut self, d: DimId) -> Body {
+        self.put(Node::Index(d), Scalar::I64)
+    }
+
+    /// An accumulator.
+    pub fn acc(&mut self, k: u32, ty: Scalar) -> Body {
+        self.put(Node::Acc(k, ty), ty)
+    }
+
+    /// An element.
+    pub fn load(&mut self, from: Source, ty: Scalar, at: impl IntoIterator<Item = Body>) -> Body {
+        self.put(Node::Load(from, ty, at.into_iter().collect()), ty)
+    }
+
+    /// A conversion.
+    pub fn cast(&mut self, to: Scalar, b: Body) -> Body {
+        match self.node(b) {
+            _ if self.ty(b) == to => b,
+            Node::Lit(l) => match l.cast(to) {
+                Some(l) => self.lit(l),
+                None => self.put(Node::Cast(to, b), to),
+            },
+            _ => self.put(Node::Cast(to, b), to),
+        }
+    }
+
+    /// One of two values.
+    pub fn cond(&mut self, c: Body, a: Body, b: Body) -> Body {
+        match self.as_bool(c) {
+            Some(true) => a,
+            Some(false) => b,
+            None if a == b => a,
+            None if self.as_bool(a) == Some(true) && self.as_bool(b) == Some(false) => c,
+            None => self.put(Node::If([c, a, b]), self.ty(a)),
+        }
+    }
+
+    /// An operation; on literals it is done at once, and integers are brought to a form in which equal sums are equal.
+    pub fn op(&mut self, op: Op, ty: Scalar, args: &[Body]) -> Body {
+        let lits: Option<Vec<Lit>> = args.iter().map(|b| self.as_lit(*b)).collect();
+        if let Some(l) = lits.and_then(|l| op.eval(&l).ok()) {
+            return self.lit(l);
+        }
+        let is = |s: &Self, k: usize, v: bool| s.as_bool(args[k]) == Some(v);
+        match op {
+            Op::Add | Op::Sub | Op::Mul if ty == Scalar::I64 => {
+                let plain = self.put(Node::Op(op, ty, args.into()), ty);
+                match self.linear(plain) {
+                    Some(form) if !matches!(form.terms().next(), Some((a, 1)) if a == plain) => self.of_linear(&form),
+                    _ => plain,
+                }
+            }
+            Op::And if is(self, 0, true) => args[1],
+            Op::And if is(self, 1, true) => args[0],
+            Op::And if args[0] == args[1] => args[0],
+            Op::Min | Op::Max if ty == Scalar::I64 && args[0] == args[1] => args[0],
+            _ => self.put(Node::Op(op, ty, args.into()), ty),
+        }
+    }
+
+    /// An operation on 64-bit integers.
+    pub fn ints(&mut self, op: Op, a: Body, b: Body) -> Body {
+        self.op(op, Scalar::I64, &[a, b])
+    }
+
+    /// A comparison, or a connective of truth values.
+    pub fn test(&mut self, op: Op, a: Body, b: Body) -> Body {
+        if self.ty(a) == Scalar::I64
+            && matches!(op, Op::Lt | Op::Lte | Op::Gt | Op::Gte | Op::Eq | Op::Ne)
+            && let (Some(x), Some(y)) = (self.linear(a), self.linear(b))
+            && let Some(d) = x.plus(&y, -1).and_then(|f| f.as_constant())
+            && self.is_small(a)
+            && self.is_small(b)
+        {
+            let holds = match op {
+                Op::Lt => d < 0,
+                Op::Lte => d <= 0,
+                Op::Gt => d > 0,
+                Op::Gte => d >= 0,
+                Op::Eq => d == 0,
+                _ => d != 0,
+            };
+            return self.bool(holds);
+        }
+        self.op(op, Scalar::Bool, &[a, b])
+    }
+
+    /// The literal, where the body is one.
+    pub fn as_lit(&self, b: Body) -> Option<Lit> {
+        match self.node(b) {
+            Node::Lit(l) => Some(*l),
+            _ => None,
+        }
+    }
+
+    /// The value of an integer literal.
+    pub fn as_int(&self, b: Body) -> Option<i64> {
+        self.as_lit(b).and_then(Lit::as_int)
+    }
+
+    /// The value of a literal truth value.
+    pub fn as_bool(&self, b: Body) -> Option<bool> {
+        self.as_lit(b).and_then(Lit::as_bool)
+    }
+
+    /// Whether a body is a literal, a symbol or an index.
+    pub fn is_atom(&self, b: Body) -> bool {
+        self.node(b).kids().is_empty()
+    }
+
+    /// A 64-bit integer as a linear form over other bodies. The form is congruent to the value modulo 2^64; it is the
+    /// value where the atoms are small ([`Bodies::is_small`]) and the coefficients are.
+    pub fn linear(&self, b: Body) -> Option<Linear<Body>> {
+        if self.ty(b) != Scalar::I64 {
+            return None;
+        }
+        Some(match self.node(b) {
+            Node::Lit(l) => Linear::constant(l.as_int()?),
+            Node::Op(op @ (Op::Add | Op::Sub), _, args) => {
+                let (x, y) = (self.linear(args[0])?, self.linear(args[1])?);
+                x.plus(&y, if *op == Op::Add { 1 } else { -1 })?
+            }
+            Node::Op(Op::Mul, _, args) => {
+                let (x, y) = (self.linear(args[0])?, self.linear(args[1])?);
+                match (x.as_constant(), y.as_constant()) {
+                    (Some(c), _) => y.times(c)?,
+                    (_, Some(c)) => x.times(c)?,
+                    _ => Linear::atom(b),
+                }
+            }
+            _ => Linear::atom(b),
+        })
+    }
+
+    /// The body of a linear form, the same for equal forms.
+    pub fn of_linear(&mut self, form: &Linear<Body>) -> Body {
+        let mut out: Option<Body> = None;
+        for (a, c) in form.terms() {
+            let times = match c.unsigned_abs() {
+                1 => a,
+                _ => {
+                    let c = self.int(c.wrapping_abs());
+                    self.put(Node::Op(Op::Mul, Scalar::I64, [a, c].into_iter().collect()), Scalar::I64)
+                }
+            };
+            out = Some(match (out, c < 0) {
+                (None, false) => times,
+                (None, true) => {
+                    let zero = self.int(0);
+                    self.put(Node::Op(Op::Sub, Scalar::I64, [zero, times].into_iter().collect()), Scalar::I64)
+                }
+                (Some(o), false) => {
+                    self.put(Node::Op(Op::Add, Scalar::I64, [o, times].into_iter().collect()), Scalar::I64)
+                }
+                (Some(o), true) => {
+                    self.put(Node::Op(Op::Sub, Scalar::I64, [o, times].into_iter().collect()), Scalar::I64)
+                }
+            });
+        }
+        match (out, form.offset()) {
+            (None, c) => self.int(c),
+            (Some(o), 0) => o,
+            (Some(o), c) => {
+                let (op, c) = if c < 0 && c != i64::MIN { (Op::Sub, -c) } else { (Op::Add, c) };
+                let c = self.int(c);
+                self.put(Node::Op(op, Scalar::I64, [o, c].into_iter().collect()), Scalar::I64)
+            }
+        }
+    }
+
+    /// Whether an integer is known to be so small that sums of a few multiples of it do not wrap: made of indices,
+    /// sizes and literals. Symbols are small where a condition at the start says so ([`Bodies::assume_small`]).
+    pub fn is_small(&self, b: Body) -> bool {
+        let small = |v: i64| v.unsigned_abs() < 1 << 40;
+        if self.small.contains(&b) {
+            return true;
+        }
+        match self.node(b) {
+            Node::Lit(l) => l.as_int().is_some_and(small),
+            Node::Index(_) => true,
+            Node::Op(Op::Add | Op::Sub | Op::Mul, _, _) => match self.linear(b) {
+                Some(f) => {
+                    let weight = f.terms().try_fold(0_i64, |w, (_, c)| w.checked_add(c.checked_abs()?));
+                    let own = f.terms().next().is_some_and(|(a, _)| a == b);
+                    !own && weight.is_some_and(|w| w < 1 << 20)
+                        && small(f.offset())
+                        && f.terms().all(|(a, _)| self.is_small(a))
+                }
+                None => false,
+            },
+            Node::Op(Op::Min | Op::Max, _, args) => args.iter().all(|a| self.is_small(*a)),
+            Node::Op(Op::Div | Op::FloorDiv | Op::Mod | Op::FloorMod, _, args) => {
+                self.is_small(args[0]) && self.as_int(args[1]).is_some_and(|c| c > 0 && small(c))
+            }
+            Node::If(parts) => self.ty(b) == Scalar::I64 && parts[1..].iter().all(|p| self.is_small(*p)),
+            _ => false,
+        }
+    }
+
+    /// All bodies below and including some, children before parents, each once.
+    pub fn reachable(&self, roots: impl IntoIterator<Item = Body>) -> Vec<Body> {
+        let (mut seen, mut todo) = (FxHashSet::default(), roots.into_iter().collect::<Vec<_>>());
+        while let Some(b) = todo.pop() {
+            if seen.insert(b) {
+                todo.extend(self.node(b).kids());
+            }
+        }
+        let mut all: Vec<Body> = seen.into_iter().collect();
+        // A body is made after what it is made of.
+        all.sort_unstable();
+        all
+    }
+
+    /// The dimensions whose indices a body names.
+    pub fn dims(&self, b: Body) -> Vec<DimId> {
+        let all = self.reachable([b]).into_iter();
+        let mut out: Vec<DimId> =
+            all.filter_map(|b| if let Node::Index(d) = self.node(b) { Some(*d) } else { None }).collect();
+        out.sort_unstable();
+        out
+    }
+
+    /// A body with others in place of some; `by` says what stands for a node, before its parts are looked at.
+    pub fn map(
+        &mut self,
+        b: Body,
+        memo: &mut FxHashMap<Body, Body>,
+        by: &mut dyn FnMut(&mut Bodies, Body) -> Option<Body>,
+    ) -> Body {
+        for at in self.reachable([b]) {
+            if memo.contains_key(&at) {
+                continue;
+            }
+            let new = match by(self, at) {
+                Some(new) => new,
+                None => self.with_kids(at, &|k| memo.get(&k).copied().unwrap_or(k)),
+            };
+            memo.insert(at, new);
+        }
+        memo[&b]
+    }
+
+    /// A body made of others in place of what it is made of.
+    pub fn rebuilt(&mut self, b: Body, of: &FxHashMap<Body, Body>) -> Body {
+        self.with_kids(b, &|k| of.get(&k).copied().unwrap_or(k))
+    }
+
+    fn with_kids(&mut self, b: Body, of: &dyn Fn(Body) -> Body) -> Body {
+        let node = self.node(b).clone();
+        let kids: SmallVec<[Body; 3]> = node.kids().iter().map(|k| of(*k)).collect();
+        if kids.as_slice() == node.kids() {
+            return b;
+        }
+        let out = match node {
+            Node::Lit(_) | Node::Symbol(_) | Node::Index(_) | Node::Acc(..) => b,
+            Node::Load(from, ty, _) => self.load(from, ty, kids),
+            Node::Op(op, ty, _) if ty == Scalar::Bool && kids.len() == 2 => self.test(op, kids[0], kids[1]),
+            Node::Op(op, ty, _) => self.op(op, ty, &kids),
+            Node::Cast(ty, _) => self.cast(ty, kids[0]),
+            Node::If(_) => self.cond(kids[0], kids[1], kids[2]),
+        };
+        if let Some(name) = self.names.get(&b).cloned() {
+            self.name(out, &name);
+        }
+        out
+    }
+
+    /// A body with other bodies for the indices of dimensions.
+    pub fn substitute(&mut self, b: Body, of: &FxHashMap<DimId, Body>) -> Body {
+        self.map(b, &mut FxHashMap::default(), &mut |s, b| match s.node(b) {
+            Node::Index(d) => Some(of.get(d).copied().unwrap_or(b)),
+            _ => None,
+        })
+    }
+}

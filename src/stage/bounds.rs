@@ -1,0 +1,270 @@
+//! Bounds of integers over ranges of indices, and comparisons that hold of all of them.
+//!
+//! A bound is a body over what is not ranged over: for a linear form exact, for `min`, `max`, division by a positive
+//! number and conditions a box around it. It holds wherever no range is empty.
+
+use super::body::{Bodies, Body, DimId, Node};
+use crate::affine::Linear;
+use crate::ir::{Lit, Op};
+
+/// Least and greatest value, both included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interval {
+    /// The least.
+    pub lo: Body,
+    /// The greatest.
+    pub hi: Body,
+}
+
+/// Ranges of indices, outermost first: an inner one may name outer indices.
+#[derive(Clone, Default, Debug)]
+pub struct Ranges {
+    each: Vec<(DimId, Interval)>,
+}
+
+impl Ranges {
+    /// An index from 0 to below an extent, inside all others.
+    pub fn push(&mut self, bodies: &mut Bodies, d: DimId, extent: Body) {
+        let (zero, one) = (bodies.int(0), bodies.int(1));
+        let hi = bodies.ints(Op::Sub, extent, one);
+        self.each.push((d, Interval { lo: zero, hi }));
+    }
+
+    /// An index between two bounds, both included, inside all others.
+    pub fn push_interval(&mut self, d: DimId, range: Interval) {
+        self.each.push((d, range));
+    }
+
+    /// Forgets all but the outermost so many.
+    pub fn truncate(&mut self, n: usize) {
+        self.each.truncate(n);
+    }
+
+    /// How many indices have ranges.
+    pub fn len(&self) -> usize {
+        self.each.len()
+    }
+
+    /// Whether no index has a range.
+    pub fn is_empty(&self) -> bool {
+        self.each.is_empty()
+    }
+
+    /// The ranges where a condition holds, or where it does not: comparisons make an index's range smaller.
+    pub fn refine(&mut self, bodies: &mut Bodies, c: Body, holds: bool) {
+        let Node::Op(op, _, args) = bodies.node(c).clone() else {
+            if let Node::If([a, b, e]) = *bodies.node(c)
+                && bodies.as_bool(e) == Some(false)
+                && holds
+            {
+                self.refine(bodies, a, true);
+                self.refine(bodies, b, true);
+            }
+            return;
+        };
+        match (op, holds) {
+            (Op::And, true) | (Op::Or, false) => {
+                self.refine(bodies, args[0], holds);
+                self.refine(bodies, args[1], holds);
+            }
+            (Op::Not, _) => self.refine(bodies, args[0], !holds),
+            (Op::Lt, true) | (Op::Gte, false) => self.below(bodies, args[0], args[1], 1),
+            (Op::Lte, true) | (Op::Gt, false) => self.below(bodies, args[0], args[1], 0),
+            (Op::Gt, true) | (Op::Lte, false) => self.below(bodies, args[1], args[0], 1),
+            (Op::Gte, true) | (Op::Lt, false) => self.below(bodies, args[1], args[0], 0),
+            (Op::Eq, true) | (Op::Ne, false) => {
+                self.below(bodies, args[0], args[1], 0);
+                self.below(bodies, args[1], args[0], 0);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in that `a + by <= b`, by the innermost index in it whose coefficient is 1 or -1.
+    fn below(&mut self, bodies: &mut Bodies, a: Body, b: Body, by: i64) {
+        if !bodies.is_small(a) || !bodies.is_small(b) {
+            return;
+        }
+        let form = |bodies: &Bodies| bodies.linear(a)?.plus(&bodies.linear(b)?, -1)?.plus(&Linear::constant(by), 1);
+        let Some(form) = form(bodies) else { return };
+        // form <= 0
+        for k in (0..self.each.len()).rev() {
+            let (d, range) = self.each[k];
+            let index = bodies.index(d);
+            let (rest, c) = form.without(index);
+            if c == 0 {
+                continue;
+            }
+            let later: Vec<DimId> = self.each[k..].iter().map(|(d, _)| *d).collect();
+            let free = rest.terms().all(|(a, _)| bodies.dims(a).iter().all(|d| !later.contains(d)));
+            if free
+                && c == 1
+                && let Some(bound) = rest.times(-1)
+            {
+                let bound = bodies.of_linear(&bound);
+                let hi = least(bodies, range.hi, bound);
+                self.each[k].1.hi = hi;
+            } else if free && c == -1 {
+                let bound = bodies.of_linear(&rest);
+                let lo = greatest(bodies, range.lo, bound);
+                self.each[k].1.lo = lo;
+            }
+            return;
+        }
+    }
+
+    /// Bounds of an integer over all indices that have ranges; nothing where it may be anything.
+    pub fn bounds(&self, bodies: &mut Bodies, b: Body) -> Option<Interval> {
+        self.bounds_from(bodies, b, 0)
+    }
+
+    /// Bounds over the indices from the k-th range inwards.
+    pub fn bounds_from(&self, bodies: &mut Bodies, b: Body, from: usize) -> Option<Interval> {
+        if !bodies.is_small(b) {
+            return None;
+        }
+        let form = bodies.linear(b)?;
+        let (mut lo, mut hi) = (Linear::constant(form.offset()), Linear::constant(form.offset()));
+        for (a, c) in form.terms() {
+            let own = match bodies.node(a) {
+                Node::Index(_) | Node::Symbol(_) | Node::Lit(_) => Interval { lo: a, hi: a },
+                _ => self.of_atom(bodies, a, from)?,
+            };
+            let (low, high) = if c > 0 { (own.lo, own.hi) } else { (own.hi, own.lo) };
+            lo = lo.plus(&bodies.linear(low)?, c)?;
+            hi = hi.plus(&bodies.linear(high)?, c)?;
+        }
+        for (d, range) in self.each[from..].iter().rev() {
+            let index = bodies.index(*d);
+            for (form, up) in [(&mut lo, false), (&mut hi, true)] {
+                let end = if (form.coefficient(index) > 0) == up { range.hi } else { range.lo };
+                if form.coefficient(index) != 0 {
+                    *form = form.replace(index, &bodies.linear(end)?)?;
+                }
+            }
+        }
+        Some(Interval { lo: bodies.of_linear(&lo), hi: bodies.of_linear(&hi) })
+    }
+
+    /// Bounds of what is no linear form, over the indices that it names.
+    fn of_atom(&self, bodies: &mut Bodies, b: Body, from: usize) -> Option<Interval> {
+        let ranged = bodies.dims(b).iter().any(|d| self.each[from..].iter().any(|(e, _)| e == d));
+        if !ranged {
+            return Some(Interval { lo: b, hi: b });
+        }
+        let node = bodies.node(b).clone();
+        match node {
+            Node::Op(op @ (Op::Min | Op::Max), _, args) => {
+                let (x, y) = (self.bounds_from(bodies, args[0], from)?, self.bounds_from(bodies, args[1], from)?);
+                let of = if op == Op::Min { least } else { greatest };
+                Some(Interval { lo: of(bodies, x.lo, y.lo), hi: of(bodies, x.hi, y.hi) })
+            }
+            Node::Op(op @ (Op::Div | Op::FloorDiv), ty, args) => {
+                let x = self.bounds_from(bodies, args[0], from)?;
+                let (lo, hi) = (bodies.op(op, ty, &[x.lo, args[1]]), bodies.op(op, ty, &[x.hi, args[1]]));
+                Some(Interval { lo, hi })
+            }
+            Node::Op(Op::FloorMod, _, args) => {
+                let last = bodies.as_int(args[1])? - 1;
+                Some(Interval { lo: bodies.int(0), hi: bodies.int(last) })
+            }
+            Node::Op(Op::Mod, _, args) => {
+                let last = bodies.as_int(args[1])? - 1;
+                let x = self.bounds_from(bodies, args[0], from)?;
+                let zero = bodies.int(0);
+                let lo = if at_most(bodies, zero, x.lo) { 0 } else { -last };
+                Some(Interval { lo: bodies.int(lo), hi: bodies.int(last) })
+            }
+            Node::If([_, x, y]) => {
+                let (x, y) = (self.bounds_from(bodies, x, from)?, self.bounds_from(bodies, y, from)?);
+                Some(Interval { lo: least(bodies, x.lo, y.lo), hi: greatest(bodies, x.hi, y.hi) })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The least of two integers.
+pub fn least(bodies: &mut Bodies, a: Body, b: Body) -> Body {
+    match (at_most(bodies, a, b), at_most(bodies, b, a)) {
+        (true, _) => a,
+        (_, true) => b,
+        _ => bodies.ints(Op::Min, a, b),
+    }
+}
+
+/// The greatest of two integers.
+pub fn greatest(bodies: &mut Bodies, a: Body, b: Body) -> Body {
+    match (at_most(bodies, a, b), at_most(bodies, b, a)) {
+        (true, _) => b,
+        (_, true) => a,
+        _ => bodies.ints(Op::Max, a, b),
+    }
+}
+
+/// So many `min` and `max` are taken apart for one comparison.
+const DEPTH: usize = 6;
+
+/// Whether one integer is at most another, whatever the indices and symbols are. Sizes are not negative; `min` and `max`
+/// are each of their arms.
+pub fn at_most(bodies: &Bodies, a: Body, b: Body) -> bool {
+    if a == b {
+        return true;
+    }
+    let both = bodies.is_small(a) && bodies.is_small(b);
+    let form = || bodies.linear(b)?.plus(&bodies.linear(a)?, -1);
+    both && form().is_some_and(|f| not_negative(bodies, &f, DEPTH))
+}
+
+fn not_negative(bodies: &Bodies, form: &Linear<Body>, depth: usize) -> bool {
+    let plain = |(a, c): (Body, i64)| c > 0 && bodies.is_nonnegative(a);
+    if form.offset() >= 0 && form.terms().all(plain) {
+        return true;
+    }
+    if depth == 0 {
+        return false;
+    }
+    form.terms().any(|(atom, c)| {
+        if let Node::Op(Op::Div | Op::FloorDiv, _, args) = bodies.node(atom) {
+            return quotient(bodies, form, (atom, c), (args[0], args[1]), depth);
+        }
+        let Node::Op(op @ (Op::Min | Op::Max), _, args) = bodies.node(atom) else { return false };
+        let with = |k: usize| {
+            let other = bodies.linear(args[k]).and_then(|f| form.replace(atom, &f));
+            other.is_some_and(|f| not_negative(bodies, &f, depth - 1))
+        };
+        // Either arm bounds `-min` and `max` from below; `min` and `-max` need both.
+        if (c < 0) == (*op == Op::Min) { with(0) || with(1) } else { with(0) && with(1) }
+    })
+}
+
+/// As [`not_negative`], by `a - n < n * (a / n) <= a`, for an `a` that is not negative and a positive number `n`.
+fn quotient(bodies: &Bodies, form: &Linear<Body>, (q, c): (Body, i64), (a, n): (Body, Body), depth: usize) -> bool {
+    let bound = || {
+        let n = bodies.as_int(n).filter(|n| *n > 0 && c % n == 0)?;
+        let a = bodies.linear(a)?;
+        let up = if c < 0 { a } else { a.plus(&Linear::constant(n - 1), -1)? };
+        form.without(q).0.plus(&up, c / n)
+    };
+    bodies.is_nonnegative(a) && bound().is_some_and(|f| not_negative(bodies, &f, depth - 1))
+}
+
+impl Bodies {
+    /// Whether an integer is at least 0: an index, a size, a literal, or made of such.
+    pub fn is_nonnegative(&self, b: Body) -> bool {
+        if self.is_size(b) {
+            return true;
+        }
+        match self.node(b) {
+            Node::Lit(l) => Lit::as_int(*l).is_some_and(|v| v >= 0),
+            Node::Index(_) => true,
+            Node::Op(Op::Min, _, args) => args.iter().all(|a| self.is_nonnegative(*a)),
+            Node::Op(Op::Max, _, args) => args.iter().any(|a| self.is_nonnegative(*a)),
+            Node::Op(Op::Div | Op::FloorDiv | Op::Mod | Op::FloorMod, _, args) => {
+                self.is_nonnegative(args[0]) && self.as_int(args[1]).is_some_and(|c| c > 0)
+            }
+            Node::If(parts) => parts[1..].iter().all(|p| self.is_nonnegative(*p)),
+            _ => false,
+        }
+    }
+}

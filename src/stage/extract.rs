@@ -1,0 +1,473 @@
+//! A typed definition becomes a graph.
+//!
+//! Every tensor that the term makes is a stage over the loops around it that it depends on, and so are reductions and
+//! numbers that an inner loop uses again. Copies, constants and arithmetic of indices are read where they are used. Calls
+//! are inlined. What can fail leaves a check; one that is proved for all indices goes, and one that sizes decide is
+//! made once, at the start.
+
+use super::body::{Body, DimId, Node, Source};
+use super::bounds::{Ranges, at_most};
+use super::graph::{Definition, Graph, Output, Stage, StageId};
+use super::value::{Val, incoming};
+use crate::diag::Diagnostic;
+use crate::ir::{Def, Fun, Id, Lit, Op, Program, Scalar, Terms};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Integers from this on are not taken for sizes, so that arithmetic of indices cannot wrap.
+const SMALL: i64 = 1 << 40;
+/// Tensors have fewer elements than this: as many as the interpreter can hold.
+const MAX_ELEMENTS: i64 = (crate::eval::MAX_TENSOR / size_of::<crate::eval::Value>()) as i64 + 1;
+/// A graph has at most so many stages.
+const MAX_STAGES: usize = 20_000;
+
+/// Why a definition is no graph, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unstaged {
+    /// What stands in the way.
+    pub reason: String,
+    /// The term.
+    pub at: Option<Id>,
+}
+
+impl Unstaged {
+    /// The reason as a diagnostic, at its place in the source.
+    pub fn diagnostic(&self, program: &Program) -> Box<Diagnostic> {
+        let d = Diagnostic::limit(format!("no schedule can be made: {}", self.reason));
+        let span = self.at.and_then(|id| program.terms.spans(id).first().copied());
+        span.map_or(d.clone(), |s| d.at(s, "because of this"))
+    }
+}
+
+pub(super) type Staged<T> = std::result::Result<T, Unstaged>;
+
+/// The graph of a definition.
+///
+/// # Errors
+/// What cannot be staged: text, recursion, states of folds that are tensors, sizes that depend on data.
+pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
+    let mut x = Extract {
+        program,
+        terms: &program.terms,
+        g: Graph { name: def.name().to_string(), ..Graph::default() },
+        env: vec![],
+        loops: vec![],
+        ranges: Ranges::default(),
+        path: vec![],
+        checks: vec![],
+        accs: ACC_BASE,
+        names: FxHashSet::default(),
+        calls: vec![],
+        lets: FxHashMap::default(),
+    };
+    x.definition(def)?;
+    Ok(x.g)
+}
+
+/// Accumulators are numbered from here while their step is read, and from 0 in their stage.
+const ACC_BASE: u32 = 1 << 16;
+
+pub(super) struct Extract<'a> {
+    pub(super) program: &'a Program,
+    pub(super) terms: &'a Terms,
+    pub(super) g: Graph,
+    pub(super) env: Vec<Val>,
+    /// The dimensions around, outermost first.
+    pub(super) loops: Vec<DimId>,
+    /// Their ranges, where the path has led.
+    ranges: Ranges,
+    /// The conditions of the arms around, with what they are there.
+    path: Vec<(Body, bool)>,
+    /// Checks of the stage in the making.
+    pub(super) checks: Vec<Body>,
+    pub(super) accs: u32,
+    names: FxHashSet<String>,
+    pub(super) calls: Vec<Fun>,
+    /// Whether a variable of a let is used in a loop inside its body.
+    pub(super) lets: FxHashMap<(Id, usize), bool>,
+}
+
+impl<'a> Extract<'a> {
+    pub(super) fn refuse<T>(&self, at: Id, reason: impl Into<String>) -> Staged<T> {
+        Err(Unstaged { reason: reason.into(), at: Some(at) })
+    }
+
+    fn definition(&mut self, def: &'a Def) -> Staged<()> {
+        let Some(body) = def.term() else {
+            return Err(Unstaged { reason: "the function has no body here".into(), at: None });
+        };
+        for p in &def.params {
+            let Some(v) = incoming(&mut self.g, p.ty, &p.name, &[]) else { return self.refuse(body, "text") };
+            self.env.push(v);
+        }
+        for k in 0..self.g.symbols.len() {
+            if self.g.symbols[k].size {
+                let n = self.g.bodies.symbol(super::SymbolId(k as u32), Scalar::I64);
+                self.below(n, SMALL);
+            }
+        }
+        self.equal_sizes(def, 0)?;
+        self.calls.push(def.fun);
+        let value = self.value(body)?;
+        self.outputs(body, &value, &[])?;
+        let rest = std::mem::take(&mut self.checks);
+        if rest.iter().any(|c| !self.g.reads([*c]).is_empty()) {
+            self.add_stage("check", vec![], vec![], Definition::Pure(vec![]), rest)?;
+        } else {
+            self.g.entry.extend(rest);
+        }
+        Ok(())
+    }
+
+    /// A condition of the start: an integer is not negative and below a bound.
+    fn below(&mut self, n: Body, bound: i64) {
+        let (zero, bound) = (self.g.bodies.int(0), self.g.bodies.int(bound));
+        let bodies = &mut self.g.bodies;
+        let low =
+            if bodies.is_nonnegative(n) { bodies.bool(true) } else { bodies.op(Op::Gte, Scalar::Bool, &[n, zero]) };
+        let high = bodies.op(Op::Lt, Scalar::Bool, &[n, bound]);
+        for c in [low, high] {
+            self.at_entry(c);
+        }
+    }
+
+    fn at_entry(&mut self, c: Body) {
+        if self.g.bodies.as_bool(c) != Some(true) && !self.g.entry.contains(&c) {
+            self.g.entry.push(c);
+        }
+    }
+
+    /// Sizes that share a name are equal, and one body from there on.
+    pub(super) fn equal_sizes(&mut self, def: &Def, from: usize) -> Staged<()> {
+        for ((p, a), (q, b), _) in def.equal_sizes() {
+            let (x, y) = (self.env[from + p].clone(), self.env[from + q].clone());
+            let (Some(n), Some(m)) = (x.size(&mut self.g.bodies, a), y.size(&mut self.g.bodies, b)) else { continue };
+            if n == m {
+                continue;
+            }
+            let same = self.g.bodies.test(Op::Eq, n, m);
+            self.check(same);
+            // From here on they are one size: the start has compared them, or a check does before all else.
+            let of = FxHashMap::from_iter([(m, n)]);
+            let one =
+                |s: &mut Self, b: Body| s.g.bodies.map(b, &mut FxHashMap::default(), &mut |_, b| of.get(&b).copied());
+            if self.calls.is_empty() {
+                for k in 0..self.g.inputs.len() {
+                    for j in 0..self.g.inputs[k].sizes.len() {
+                        self.g.inputs[k].sizes[j] = one(self, self.g.inputs[k].sizes[j]);
+                    }
+                }
+            }
+            if let Val::Tensor { sizes, .. } = &mut self.env[from + q]
+                && b < sizes.len()
+            {
+                sizes[b] = n;
+            }
+        }
+        Ok(())
+    }
+
+    fn outputs(&mut self, id: Id, v: &Val, outer: &[(DimId, Body)]) -> Staged<()> {
+        match v {
+            Val::Scalar(b) if outer.is_empty() => self.g.outputs.push(Output::Scalar(*b)),
+            Val::Scalar(b) => {
+                let from = self.whole(id, *b, outer)?;
+                self.g.outputs.push(Output::Data(from));
+            }
+            Val::Tuple(parts) => parts.iter().try_for_each(|p| self.outputs(id, p, outer))?,
+            Val::Tensor { dims, sizes, elem } => {
+                for n in sizes {
+                    let n = self.first_size(*n, outer);
+                    self.g.outputs.push(Output::Size(n));
+                }
+                let own: Vec<(DimId, Body)> = dims.iter().copied().zip(sizes.iter().copied()).collect();
+                self.outputs(id, elem, &[outer, &own].concat())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A size inside tensors: that of their first element, 0 where one of them is empty.
+    fn first_size(&mut self, n: Body, outer: &[(DimId, Body)]) -> Body {
+        let bodies = &mut self.g.bodies;
+        let zero = bodies.int(0);
+        let mut some = bodies.bool(true);
+        for (_, n) in outer {
+            let more = bodies.op(Op::Gt, Scalar::Bool, &[*n, zero]);
+            some = bodies.test(Op::And, some, more);
+        }
+        let n = bodies.substitute(n, &outer.iter().map(|(d, _)| (*d, zero)).collect());
+        bodies.cond(some, n, zero)
+    }
+
+    /// What holds all elements of a tensor in their order: a stage or an input that has them, or a copy.
+    fn whole(&mut self, id: Id, b: Body, dims: &[(DimId, Body)]) -> Staged<Source> {
+        let here: Vec<Body> = dims.iter().map(|(d, _)| self.g.bodies.index(*d)).collect();
+        if let Node::Load(from, _, at) = self.g.bodies.node(b)
+            && at.as_slice() == here.as_slice()
+            && self.extents(*from).iter().copied().eq(dims.iter().map(|(_, n)| *n))
+        {
+            return Ok(*from);
+        }
+        let mut own = vec![];
+        let mut of = FxHashMap::default();
+        for (d, n) in dims {
+            let n = self.g.bodies.substitute(*n, &of);
+            if !self.g.bodies.dims(n).is_empty() {
+                return self.refuse(id, "rows of different sizes");
+            }
+            let name = self.g.dim(*d).name.clone();
+            let new = self.g.add_dim(name, n);
+            of.insert(*d, self.g.bodies.index(new));
+            own.push(new);
+        }
+        let b = self.g.bodies.substitute(b, &of);
+        let ty = self.g.bodies.ty(b);
+        let stage = self.add_stage("result", own, vec![ty], Definition::Pure(vec![b]), vec![])?;
+        Ok(Source::Stage(stage, 0))
+    }
+
+    fn extents(&self, from: Source) -> Vec<Body> {
+        match from {
+            Source::Input(k) => self.g.inputs[k as usize].sizes.clone(),
+            Source::Stage(s, _) => self.g.stage(s).dims.iter().map(|d| self.g.dim(*d).extent).collect(),
+        }
+    }
+
+    // Stages.
+
+    fn add_stage(
+        &mut self,
+        name: &str,
+        dims: Vec<DimId>,
+        tys: Vec<Scalar>,
+        def: Definition,
+        checks: Vec<Body>,
+    ) -> Staged<StageId> {
+        if self.g.stages.len() >= MAX_STAGES {
+            return Err(Unstaged { reason: format!("more than {MAX_STAGES} stages"), at: None });
+        }
+        let mut unique = name.to_string();
+        let mut k = 2;
+        while !self.names.insert(unique.clone()) {
+            unique = format!("{name}_{k}");
+            k += 1;
+        }
+        self.g.stages.push(Stage { name: unique, dims, tys, def, checks });
+        Ok(StageId(self.g.stages.len() as u32 - 1))
+    }
+
+    /// A stage over those of the loops around that it depends on; its components, read at their indices.
+    pub(super) fn stage(&mut self, id: Id, name: &str, def: Definition, checks: Vec<Body>) -> Staged<Vec<Body>> {
+        let (each, over): (Vec<Body>, Vec<DimId>) = match &def {
+            Definition::Pure(each) => (each.clone(), vec![]),
+            Definition::Reduce { over, init, next } => (init.iter().chain(next).copied().collect(), over.clone()),
+        };
+        let own = if over.is_empty() { 0 } else { ACC_BASE };
+        for b in self.g.bodies.reachable(each.iter().chain(&checks).copied()) {
+            if matches!(self.g.bodies.node(b), Node::Acc(k, _) if *k >= ACC_BASE || own == 0) {
+                return self.refuse(id, "a loop inside of a step that reads the state");
+            }
+        }
+        let mut used: FxHashSet<DimId> = FxHashSet::default();
+        let mut todo: Vec<Body> = each.iter().chain(&checks).copied().collect();
+        todo.extend(over.iter().map(|d| self.g.dim(*d).extent));
+        while let Some(b) = todo.pop() {
+            for d in self.g.bodies.dims(b) {
+                if used.insert(d) {
+                    todo.push(self.g.dim(d).extent);
+                }
+            }
+        }
+        let dims: Vec<DimId> = self.loops.iter().copied().filter(|d| used.contains(d) && !over.contains(d)).collect();
+        let tys: Vec<Scalar> = match &def {
+            Definition::Pure(each) => each.iter().map(|b| self.g.bodies.ty(*b)).collect(),
+            Definition::Reduce { init, .. } => init.iter().map(|b| self.g.bodies.ty(*b)).collect(),
+        };
+        let at: Vec<Body> = dims.iter().map(|d| self.g.bodies.index(*d)).collect();
+        if !self.path.is_empty() && !(dims.is_empty() && over.is_empty()) {
+            return self.refuse(id, "a loop in an arm of `if`");
+        }
+        let stage = self.add_stage(name, dims, tys.clone(), def, checks)?;
+        let load =
+            |(k, ty): (usize, &Scalar)| self.g.bodies.load(Source::Stage(stage, k as u32), *ty, at.iter().copied());
+        Ok(tys.iter().enumerate().map(load).collect())
+    }
+
+    /// Whether a body is read where it is used: a literal, arithmetic of indices, or an element at such indices.
+    pub(super) fn is_view(&self, b: Body) -> bool {
+        let plain = |b: Body| match self.g.bodies.node(b) {
+            Node::Lit(_) | Node::Symbol(_) | Node::Index(_) => true,
+            _ => self.g.bodies.is_small(b) && self.g.reads([b]).is_empty(),
+        };
+        match self.g.bodies.node(b) {
+            Node::Load(_, _, at) => at.iter().all(|a| plain(*a)),
+            _ => plain(b),
+        }
+    }
+
+    /// A number that is used again and again: computed once for the loops around that it depends on.
+    pub(super) fn once(&mut self, id: Id, b: Body, name: &str) -> Staged<Body> {
+        if self.is_view(b) || !self.path.is_empty() {
+            return Ok(b);
+        }
+        Ok(self.stage(id, name, Definition::Pure(vec![b]), vec![])?[0])
+    }
+
+    /// Opens loops; gives their dimensions.
+    pub(super) fn open(&mut self, sizes: &[Body], names: &[String]) -> Vec<DimId> {
+        let mut dims = vec![];
+        for (k, n) in sizes.iter().enumerate() {
+            let name = names.get(k).map_or("i", String::as_str);
+            let d = self.g.add_dim(name, *n);
+            self.ranges.push(&mut self.g.bodies, d, *n);
+            self.loops.push(d);
+            dims.push(d);
+        }
+        dims
+    }
+
+    pub(super) fn close(&mut self, dims: &[DimId]) {
+        let n = self.loops.len() - dims.len();
+        self.loops.truncate(n);
+        self.ranges.truncate(n);
+    }
+
+    /// The value of an arm of a condition.
+    pub(super) fn arm(&mut self, c: Body, holds: bool, id: Id) -> Staged<Val> {
+        let before = self.ranges.clone();
+        self.ranges.refine(&mut self.g.bodies, c, holds);
+        self.path.push((c, holds));
+        let out = self.value(id);
+        self.path.pop();
+        self.ranges = before;
+        out
+    }
+
+    // Checks.
+
+    /// What must hold here, where the path leads here.
+    pub(super) fn check(&mut self, c: Body) {
+        let mut c = c;
+        if self.g.bodies.as_bool(c) == Some(true) {
+            return;
+        }
+        let decided = self.path.is_empty() && self.g.bodies.dims(c).is_empty() && self.g.reads([c]).is_empty();
+        if decided && self.g.bodies.as_bool(c).is_none() {
+            return self.at_entry(c);
+        }
+        let (yes, path) = (self.g.bodies.bool(true), self.path.clone());
+        for (p, holds) in path.into_iter().rev() {
+            c = if holds { self.g.bodies.cond(p, c, yes) } else { self.g.bodies.cond(p, yes, c) };
+        }
+        if !self.checks.contains(&c) {
+            self.checks.push(c);
+        }
+    }
+
+    /// That an index is in range: proved, or asked of the sizes at the start, or of each index.
+    pub(super) fn in_range(&mut self, i: Body, n: Body) {
+        let (zero, one) = (self.g.bodies.int(0), self.g.bodies.int(1));
+        let known = self.ranges.bounds(&mut self.g.bodies, i);
+        let bodies = &mut self.g.bodies;
+        let small = bodies.is_small(n);
+        let (mut low, mut high) =
+            (bodies.op(Op::Gte, Scalar::Bool, &[i, zero]), bodies.op(Op::Lt, Scalar::Bool, &[i, n]));
+        if let Some(known) = known.filter(|_| small) {
+            let end = self.g.bodies.ints(Op::Add, known.hi, one);
+            let at_start = |bodies: &super::Bodies, b: Body| bodies.dims(b).is_empty() && bodies.as_bool(b).is_none();
+            if at_most(&self.g.bodies, zero, known.lo) {
+                low = self.g.bodies.bool(true);
+            } else {
+                let bodies = &mut self.g.bodies;
+                let c = bodies.test(Op::Gte, known.lo, zero);
+                if self.path.is_empty() && at_start(bodies, c) {
+                    low = self.where_run(c);
+                }
+            }
+            if at_most(&self.g.bodies, end, n) {
+                high = self.g.bodies.bool(true);
+            } else {
+                let bodies = &mut self.g.bodies;
+                let c = bodies.test(Op::Lte, end, n);
+                if self.path.is_empty() && at_start(bodies, c) {
+                    high = self.where_run(c);
+                }
+            }
+        }
+        self.check(low);
+        self.check(high);
+    }
+
+    /// What sizes say of all iterations around need not hold where there are none.
+    fn where_run(&mut self, c: Body) -> Body {
+        let (zero, yes) = (self.g.bodies.int(0), self.g.bodies.bool(true));
+        let mut c = c;
+        for d in self.loops.clone() {
+            let n = self.g.dim(d).extent;
+            if self.g.bodies.dims(n).is_empty() {
+                let some = self.g.bodies.op(Op::Gt, Scalar::Bool, &[n, zero]);
+                c = self.g.bodies.cond(some, c, yes);
+            }
+        }
+        c
+    }
+
+    /// A size: not negative and small, which the start checks; what a loop's index says of it must be proved.
+    pub(super) fn size(&mut self, id: Id, n: Body, tensor: bool) -> Staged<()> {
+        if !self.g.reads([n]).is_empty() {
+            return self.refuse(id, "a size that depends on data");
+        }
+        let bound = if tensor { MAX_ELEMENTS } else { SMALL };
+        for (a, _) in self.g.bodies.linear(n).into_iter().flat_map(|f| f.terms().collect::<Vec<_>>()) {
+            if !self.g.bodies.is_small(a) {
+                if !self.g.bodies.dims(a).is_empty() {
+                    return self.refuse(id, "a size that may be large in a loop");
+                }
+                let (low, high) = (self.g.bodies.int(-SMALL), self.g.bodies.int(SMALL));
+                let over = self.g.bodies.op(Op::Gt, Scalar::Bool, &[a, low]);
+                let under = self.g.bodies.op(Op::Lt, Scalar::Bool, &[a, high]);
+                self.at_entry(over);
+                self.at_entry(under);
+                self.g.bodies.assume_small(a);
+            }
+        }
+        if self.g.bodies.dims(n).is_empty() {
+            self.below(n, bound);
+            return Ok(());
+        }
+        let zero = self.g.bodies.int(0);
+        match self.ranges.bounds(&mut self.g.bodies, n) {
+            Some(known) if at_most(&self.g.bodies, zero, known.lo) && self.g.bodies.dims(known.hi).is_empty() => {
+                let most = self.g.bodies.int(bound);
+                let c = self.g.bodies.op(Op::Lt, Scalar::Bool, &[known.hi, most]);
+                self.at_entry(c);
+                Ok(())
+            }
+            _ => self.refuse(id, "a size that may be negative in a loop"),
+        }
+    }
+
+    /// That a tensor has not too many elements.
+    pub(super) fn not_too_large(&mut self, id: Id, sizes: &[Body]) -> Staged<()> {
+        if sizes.len() < 2 {
+            return Ok(());
+        }
+        // The product of integers could wrap, that of floats cannot.
+        let mut product: Option<Body> = None;
+        for n in sizes {
+            let Some(known) = self.ranges.bounds(&mut self.g.bodies, *n) else {
+                return self.refuse(id, "a size that may be large in a loop");
+            };
+            let n = self.g.bodies.op(Op::ToFloat, Scalar::F64, &[known.hi]);
+            product = Some(product.map_or(n, |p| self.g.bodies.op(Op::Mul, Scalar::F64, &[p, n])));
+        }
+        let Some(product) = product else { return Ok(()) };
+        if !self.g.bodies.dims(product).is_empty() {
+            return self.refuse(id, "a size that may be large in a loop");
+        }
+        let most = self.g.bodies.lit(Lit::float(MAX_ELEMENTS as f64));
+        let c = self.g.bodies.op(Op::Lt, Scalar::Bool, &[product, most]);
+        self.at_entry(c);
+        Ok(())
+    }
+}

@@ -1,0 +1,284 @@
+//! What a graph is: symbols, inputs, dimensions, stages and results.
+
+use super::body::{Bodies, Body, DimId, Node, Source, SymbolId};
+use crate::ir::Scalar;
+
+/// A stage of a graph. Stages read each other without a circle ([`Graph::order`]).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct StageId(pub u32);
+
+/// A number that comes in: a scalar parameter, or the size of an axis of a tensor.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Symbol {
+    /// What the source calls it.
+    pub name: String,
+    /// Its type.
+    pub ty: Scalar,
+    /// Whether it is a size, and so not negative.
+    pub size: bool,
+}
+
+/// A tensor that comes in: row-major, one buffer for each scalar component.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Input {
+    /// What the source calls it.
+    pub name: String,
+    /// The element type.
+    pub ty: Scalar,
+    /// The sizes of its axes.
+    pub sizes: Vec<Body>,
+}
+
+/// What comes in, in the order of the calling form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Slot {
+    /// A scalar or a size.
+    Symbol(SymbolId),
+    /// A buffer.
+    Input(u32),
+}
+
+/// A dimension: its index runs from 0 to below its extent.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Dim {
+    /// What the source calls its index.
+    pub name: String,
+    /// The extent, over symbols and dimensions to its left.
+    pub extent: Body,
+}
+
+/// How a stage's elements come about.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Definition {
+    /// Each component from its body.
+    Pure(Vec<Body>),
+    /// Accumulators: first values, and from each point of the dimensions, in lexicographic order, the next ones, over the
+    /// accumulators before. Sums, products, least and greatest, `fma` chains and folds over numbers are all of this form.
+    Reduce {
+        /// The dimensions that are reduced, outermost first.
+        over: Vec<DimId>,
+        /// First values.
+        init: Vec<Body>,
+        /// Next values.
+        next: Vec<Body>,
+    },
+}
+
+/// A tensor over dimensions; without any, a number.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stage {
+    /// A name, unique in its graph.
+    pub name: String,
+    /// Its dimensions, outermost first.
+    pub dims: Vec<DimId>,
+    /// The element types of its components.
+    pub tys: Vec<Scalar>,
+    /// What it computes.
+    pub def: Definition,
+    /// What must hold at every point of its dimensions, and those it reduces over, else the graph is of no use there.
+    /// Each is evaluated after those before it, and before the elements.
+    pub checks: Vec<Body>,
+}
+
+/// A part of the result, in the order of the calling form.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Output {
+    /// A number: a stage without dimensions, or what symbols say.
+    Scalar(Body),
+    /// The size of an axis.
+    Size(Body),
+    /// The elements of a component of a stage, or an input.
+    Data(Source),
+}
+
+/// A program as stages.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// What the source calls the function.
+    pub name: String,
+    /// All bodies.
+    pub bodies: Bodies,
+    /// Numbers that come in.
+    pub symbols: Vec<Symbol>,
+    /// Buffers that come in.
+    pub inputs: Vec<Input>,
+    /// What comes in, in order.
+    pub slots: Vec<Slot>,
+    /// All dimensions.
+    pub dims: Vec<Dim>,
+    /// The stages.
+    pub stages: Vec<Stage>,
+    /// What must hold of the symbols, else the graph is of no use.
+    pub entry: Vec<Body>,
+    /// The result.
+    pub outputs: Vec<Output>,
+}
+
+impl Stage {
+    /// The dimensions that it reduces over.
+    pub fn over(&self) -> &[DimId] {
+        match &self.def {
+            Definition::Pure(_) => &[],
+            Definition::Reduce { over, .. } => over,
+        }
+    }
+
+    /// All its bodies: checks, first values, elements.
+    pub fn bodies(&self) -> Vec<Body> {
+        let mut out = self.checks.clone();
+        match &self.def {
+            Definition::Pure(each) => out.extend(each),
+            Definition::Reduce { init, next, .. } => out.extend(init.iter().chain(next)),
+        }
+        out
+    }
+}
+
+impl Graph {
+    /// A stage.
+    pub fn stage(&self, s: StageId) -> &Stage {
+        &self.stages[s.0 as usize]
+    }
+
+    /// A dimension.
+    pub fn dim(&self, d: DimId) -> &Dim {
+        &self.dims[d.0 as usize]
+    }
+
+    /// All stages by their numbers.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = StageId> + use<> {
+        (0..self.stages.len() as u32).map(StageId)
+    }
+
+    /// The stage of a name.
+    pub fn find(&self, name: &str) -> Option<StageId> {
+        self.ids().find(|s| self.stage(*s).name == name)
+    }
+
+    /// A new dimension.
+    pub fn add_dim(&mut self, name: impl Into<String>, extent: Body) -> DimId {
+        self.dims.push(Dim { name: name.into(), extent });
+        DimId(self.dims.len() as u32 - 1)
+    }
+
+    /// The stages and inputs that some bodies read, each once.
+    pub fn reads(&self, bodies: impl IntoIterator<Item = Body>) -> Vec<Source> {
+        let mut out = vec![];
+        for b in self.bodies.reachable(bodies) {
+            if let Node::Load(from, ..) = self.bodies.node(b)
+                && !out.contains(from)
+            {
+                out.push(*from);
+            }
+        }
+        out
+    }
+
+    /// The stages that read a stage.
+    pub fn consumers(&self, of: StageId) -> Vec<StageId> {
+        let reads = |s: &StageId| {
+            let all = self.reads(self.stage(*s).bodies());
+            all.iter().any(|from| matches!(from, Source::Stage(p, _) if *p == of))
+        };
+        self.ids().filter(reads).collect()
+    }
+
+    /// Whether a stage is part of the result, or the extent of a dimension asks for it.
+    pub fn is_output(&self, of: StageId) -> bool {
+        let named = |b: Body| self.reads([b]).iter().any(|f| matches!(f, Source::Stage(s, _) if *s == of));
+        self.outputs.iter().any(|o| match o {
+            Output::Scalar(b) | Output::Size(b) => named(*b),
+            Output::Data(Source::Stage(s, _)) => *s == of,
+            Output::Data(Source::Input(_)) => false,
+        }) || self.dims.iter().any(|d| named(d.extent))
+    }
+}
+
+impl Graph {
+    /// The stages, producers before those that read them.
+    pub fn order(&self) -> Vec<StageId> {
+        let (mut out, mut seen) = (vec![], vec![false; self.stages.len()]);
+        for s in self.ids() {
+            // Depth first, without recursion: graphs may be deep.
+            let mut todo = vec![(s, false)];
+            while let Some((s, done)) = todo.pop() {
+                if done {
+                    out.push(s);
+                    continue;
+                }
+                if std::mem::replace(&mut seen[s.0 as usize], true) {
+                    continue;
+                }
+                todo.push((s, true));
+                for from in self.reads(self.stage(s).bodies()) {
+                    if let Source::Stage(p, _) = from {
+                        todo.push((p, false));
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// A stage that is a copy of a source, and is read by a stage in place of it.
+    pub fn copy_for(&mut self, from: Source, reader: StageId, name: &str) -> StageId {
+        let (ty, dims): (Scalar, Vec<(String, Body)>) = match from {
+            Source::Input(k) => {
+                let i = &self.inputs[k as usize];
+                (i.ty, i.sizes.iter().enumerate().map(|(k, n)| (format!("{name}{k}"), *n)).collect())
+            }
+            Source::Stage(s, k) => {
+                let s = self.stage(s);
+                let each = s.dims.iter().map(|d| (self.dim(*d).name.clone(), self.dim(*d).extent));
+                (s.tys[k as usize], each.collect())
+            }
+        };
+        let dims: Vec<DimId> = dims.into_iter().map(|(name, n)| self.add_dim(name, n)).collect();
+        let at: Vec<Body> = dims.iter().map(|d| self.bodies.index(*d)).collect();
+        let body = self.bodies.load(from, ty, at);
+        let copy = StageId(self.stages.len() as u32);
+        let def = Definition::Pure(vec![body]);
+        self.stages.push(Stage { name: name.to_string(), dims, tys: vec![ty], def, checks: vec![] });
+        self.redirect(reader, &mut |g, source, ty, at| {
+            (source == from).then(|| g.bodies.load(Source::Stage(copy, 0), ty, at.iter().copied()))
+        });
+        copy
+    }
+
+    /// Lets a stage read other bodies in place of loads.
+    pub fn redirect(
+        &mut self,
+        stage: StageId,
+        by: &mut dyn FnMut(&mut Graph, Source, Scalar, &[Body]) -> Option<Body>,
+    ) {
+        let mut s = self.stage(stage).clone();
+        let each = match &mut s.def {
+            Definition::Pure(each) => s.checks.iter_mut().chain(each.iter_mut()).collect::<Vec<_>>(),
+            Definition::Reduce { init, next, .. } => {
+                s.checks.iter_mut().chain(init.iter_mut()).chain(next.iter_mut()).collect()
+            }
+        };
+        for b in each {
+            *b = self.reading(*b, by);
+        }
+        self.stages[stage.0 as usize] = s;
+    }
+
+    /// A body that reads other bodies in place of loads.
+    pub fn reading(
+        &mut self,
+        b: Body,
+        by: &mut dyn FnMut(&mut Graph, Source, Scalar, &[Body]) -> Option<Body>,
+    ) -> Body {
+        let mut of = rustc_hash::FxHashMap::default();
+        for at in self.bodies.reachable([b]) {
+            let new = self.bodies.rebuilt(at, &of);
+            let new = match self.bodies.node(new).clone() {
+                Node::Load(from, ty, index) => by(self, from, ty, &index).unwrap_or(new),
+                _ => new,
+            };
+            of.insert(at, new);
+        }
+        of[&b]
+    }
+}

@@ -1,0 +1,24 @@
+//! The stage graph: what a program computes, flat, with multi-dimensional indices, and nothing of how.
+//!
+//! A typed definition becomes stages ([`extract()`]), each a tensor or number over the dimensions that it depends on:
+//! pure elements, or reductions in a fixed order. How they run is the schedule's matter. What cannot be staged stays with
+//! reference lowering, and the reason is told.
+//!
+//! A graph computes what the interpreter does, to the bit, *wherever its checks hold*. Where one fails, what the graph
+//! gives is of no use, and the reference runs instead: it finds the value, or the first failure. So a stage may be
+//! computed earlier, in part, or more often than the source says, and the order of failures is never the graph's matter.
+//!
+//! This layer must not know of loops, memory or machines.
+
+mod body;
+mod bounds;
+mod extract;
+mod graph;
+mod print;
+mod term;
+mod value;
+
+pub use body::{Bodies, Body, DimId, Node, Source, SymbolId};
+pub use bounds::{Interval, Ranges, at_most, greatest, least};
+pub use extract::{Unstaged, extract};
+pub use graph::{Definition, Dim, Graph, Input, Output, Slot, Stage, StageId, Symbol};

@@ -1,0 +1,72 @@
+//! A graph as text: what comes in, and each stage with its dimensions, checks and elements.
+
+use super::body::{Body, Node, Source};
+use super::graph::{Definition, Graph, Output, Slot};
+use std::fmt;
+
+impl Graph {
+    /// A body as text.
+    pub fn show(&self, b: Body) -> String {
+        let list = |each: &[Body]| each.iter().map(|k| self.show(*k)).collect::<Vec<_>>();
+        match self.bodies.node(b) {
+            Node::Lit(l) => l.to_string(),
+            Node::Symbol(s) => self.symbols[s.0 as usize].name.clone(),
+            Node::Index(d) => self.dim(*d).name.clone(),
+            Node::Acc(k, _) => format!("acc{k}"),
+            Node::Load(from, _, at) => format!("{}[{}]", self.source(*from), list(at).join(", ")),
+            Node::Op(op, _, args) => format!("({} {})", op.name(), list(args).join(" ")),
+            Node::Cast(to, b) => format!("(cast {} {})", to.name(), self.show(*b)),
+            Node::If(parts) => format!("(if {})", list(parts).join(" ")),
+        }
+    }
+
+    fn source(&self, from: Source) -> String {
+        match from {
+            Source::Input(k) => self.inputs[k as usize].name.clone(),
+            Source::Stage(s, k) if self.stage(s).tys.len() > 1 => format!("{}.{k}", self.stage(s).name),
+            Source::Stage(s, _) => self.stage(s).name.clone(),
+        }
+    }
+
+    fn dims_text(&self, dims: &[super::DimId]) -> String {
+        let each = dims.iter().map(|d| format!("{} < {}", self.dim(*d).name, self.show(self.dim(*d).extent)));
+        each.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slots = self.slots.iter().map(|s| match s {
+            Slot::Symbol(k) => self.symbols[k.0 as usize].name.clone(),
+            Slot::Input(k) => {
+                let i = &self.inputs[*k as usize];
+                let sizes: Vec<String> = i.sizes.iter().map(|n| self.show(*n)).collect();
+                format!("{}[{}]", i.name, sizes.join(", "))
+            }
+        });
+        writeln!(f, "graph {}({})", self.name, slots.collect::<Vec<_>>().join(", "))?;
+        for c in &self.entry {
+            writeln!(f, "  where {}", self.show(*c))?;
+        }
+        for s in &self.stages {
+            writeln!(f, "  {}[{}]", s.name, self.dims_text(&s.dims))?;
+            match &s.def {
+                Definition::Pure(each) => {
+                    s.checks.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
+                    each.iter().try_for_each(|b| writeln!(f, "    = {}", self.show(*b)))?;
+                }
+                Definition::Reduce { over, init, next } => {
+                    init.iter().try_for_each(|b| writeln!(f, "    from {}", self.show(*b)))?;
+                    writeln!(f, "    over {}", self.dims_text(over))?;
+                    s.checks.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
+                    next.iter().try_for_each(|b| writeln!(f, "    = {}", self.show(*b)))?;
+                }
+            }
+        }
+        let outputs = self.outputs.iter().map(|o| match o {
+            Output::Scalar(b) | Output::Size(b) => self.show(*b),
+            Output::Data(from) => self.source(*from),
+        });
+        writeln!(f, "  result {}", outputs.collect::<Vec<_>>().join(", "))
+    }
+}

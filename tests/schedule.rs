@@ -1,0 +1,184 @@
+//! Scheduled programs have the bits of the interpreter, whatever the schedule: as nests, compiled, on one thread and two.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+mod common;
+
+use common::native::difference;
+use daedal::diag::Source;
+use daedal::eval::{Interpreter, Value};
+use daedal::ir::{Lit, Program, Scalar};
+use daedal::machine::Machine;
+use daedal::nest::interpret;
+use daedal::pipeline::native;
+use daedal::run::Toolchain;
+use daedal::schedule::{Schedule, text};
+use daedal::stage::extract;
+
+fn tools() -> Toolchain {
+    let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("schedule");
+    Toolchain::discover(std::env::var("CXX").ok(), Some(cache))
+}
+
+fn read(text: &str) -> Program {
+    daedal::types::program(&Source::new("test", text)).unwrap_or_else(|d| panic!("{}", d.render()))
+}
+
+fn empty(program: &Program, def: &str) -> Schedule {
+    let def = program.named(def)[0];
+    let graph = extract(program, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(program)));
+    Schedule::new(graph)
+}
+
+fn scheduled(program: &Program, def: &str, steps: &str) -> Schedule {
+    let start = empty(program, def);
+    let shown = start.graph.to_string();
+    text::apply(start, &Source::new("test.sched", steps)).unwrap_or_else(|d| panic!("{}\n{shown}", d.render()))
+}
+
+/// A tensor of numbers that are not round, the same for the same sizes.
+fn tensor(ty: Scalar, dims: &[usize], seed: u64) -> Value {
+    let n: usize = dims.iter().product();
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let data = (0..n).map(|_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Value::Scalar(Lit::of(ty, (state >> 33) as f64 / f64::from(1 << 30) - 1.0))
+    });
+    Value::tensor(dims.to_vec(), data.collect())
+}
+
+/// The interpreter, the nest after each pass, and compiled code on one thread and two agree on all arguments.
+fn check(program: &Program, def: &str, schedule: &Schedule, cases: &[Vec<Value>]) {
+    let def = program.named(def)[0];
+    let machine = Machine::host();
+    let nest = native::scheduled_nest(def, schedule, &machine).unwrap_or_else(|d| panic!("{}", d.render()));
+    let lowered = daedal::schedule::lower(schedule, def).unwrap();
+    let compile =
+        || native::compile_scheduled(program, def, schedule, &tools()).unwrap_or_else(|d| panic!("{}", d.render()));
+    let (one, two) = (compile().with_threads(1), compile().with_threads(2));
+    for args in cases {
+        let want = Interpreter::new(program).run(def, args);
+        for nest in [&lowered, &nest] {
+            let have = interpret(nest, args, &mut String::new());
+            // A nest that gives up says so; what it gives is right.
+            let gave_up = have.as_ref().is_err_and(|d| d.message.contains("the reference nest was to run"));
+            assert!(!gave_up || want.is_err(), "the nest gives up\n{nest}");
+            if let Some(d) = difference(&want, &have).filter(|_| !gave_up) {
+                panic!("{d}\n{nest}");
+            }
+        }
+        for native in [&one, &two] {
+            if let Some(d) = difference(&want, &native.call(args)) {
+                panic!("{d}\n{nest}");
+            }
+        }
+    }
+}
+
+const MATMUL: &str = "
+(def plain (Tensor 2 Float32) ((a : (Tensor 2 Float32) (n m)) (b : (Tensor 2 Float32) (m p)))
+  (build (tuple n p) (lam ((i : Integer) (j : Integer))
+    (sumbuild m (lam (k : Integer) (mul (index (tuple i k) a) (index (tuple k j) b)))))))
+(def contracted (Tensor 2 Float32) ((a : (Tensor 2 Float32) (n m)) (b : (Tensor 2 Float32) (m p)))
+  (build (tuple n p) (lam ((i : Integer) (j : Integer))
+    (iterate m (lam ((acc : Float32) (k : Integer)) (fma (index (tuple i k) a) (index (tuple k j) b) acc)) 0f32))))
+";
+
+/// Protects: what is scheduled by nobody has the interpreter's bits.
+#[test]
+fn the_empty_schedule_is_the_program() {
+    let program = read(MATMUL);
+    for def in ["plain", "contracted"] {
+        let schedule = empty(&program, def);
+        println!("{}", schedule.graph);
+        let case = |n, m, p| vec![tensor(Scalar::F32, &[n, m], 1), tensor(Scalar::F32, &[m, p], 2)];
+        check(&program, def, &schedule, &[case(3, 4, 5), case(1, 1, 1), case(0, 2, 3), case(2, 0, 3)]);
+    }
+}
+
+const TILED: &str = "
+split sum j 32
+split sum ji 16
+split sum i 4
+reorder sum jo io k ii jio jii
+vectorize sum jii
+unroll sum ii
+unroll sum jio
+cache-read sum b at jo as panel
+split panel panel1 16
+vectorize panel panel1i
+parallel sum jo
+";
+
+/// Protects: tiles, vectors, packed operands and threads, at sizes that no tile divides, smaller than a tile, and empty.
+#[test]
+fn a_tiled_product_is_the_product() {
+    let program = read(MATMUL);
+    for def in ["plain", "contracted"] {
+        let schedule = scheduled(&program, def, TILED);
+        let case = |n, m, p| vec![tensor(Scalar::F32, &[n, m], 1), tensor(Scalar::F32, &[m, p], 2)];
+        let sizes = [(8, 8, 64), (1, 1, 1), (3, 5, 7), (4, 3, 32), (9, 13, 71), (0, 3, 40), (5, 0, 40), (13, 2, 33)];
+        check(&program, def, &schedule, &sizes.map(|(n, m, p)| case(n, m, p)));
+    }
+}
+
+const BLUR: &str = "
+(def blur (Tensor 2 Float32) (x : (Tensor 2 Float32) (h w))
+  (let (across (build (tuple h (sub w 2)) (lam ((y : Integer) (c : Integer))
+      (div (add (add (index (tuple y c) x) (index (tuple y (add c 1)) x)) (index (tuple y (add c 2)) x)) 3f32))))
+    (build (tuple (sub h 2) (sub w 2)) (lam ((y : Integer) (c : Integer))
+      (div (add (add (index (tuple y c) across) (index (tuple (add y 1) c) across)) (index (tuple (add y 2) c) across))
+           3f32)))))
+(def clamped (Tensor 2 Float32) (x : (Tensor 2 Float32) (h w))
+  (let (at (build (tuple h w) (lam ((y : Integer) (c : Integer))
+      (mul 2f32 (index (tuple y c) x)))))
+    (build (tuple h w) (lam ((y : Integer) (c : Integer))
+      (add (index (tuple (max 0 (sub y 1)) c) at) (index (tuple y (min (sub w 1) (add c 1))) at))))))
+(def bordered (Tensor 2 Float32) (x : (Tensor 2 Float32) (h w))
+  (let (at (build (tuple h w) (lam ((y : Integer) (c : Integer)) (mul 2f32 (index (tuple y c) x)))))
+    (build (tuple h w) (lam ((y : Integer) (c : Integer))
+      (if (and (gt y 0) (lt c (sub w 1))) (index (tuple (sub y 1) (add c 1)) at) 0f32)))))
+";
+
+/// Protects: stages computed in tiles of others, over the boxes that those need: fixed, clamped, and in one arm.
+#[test]
+fn stencils_are_computed_in_tiles() {
+    let program = read(BLUR);
+    let inner = ["blur", "clamped", "bordered"].map(|def| {
+        let graph = empty(&program, def).graph;
+        let names: Vec<String> = graph.stages.iter().map(|s| s.name.clone()).collect();
+        (def, names)
+    });
+    for (def, names) in inner {
+        let [first, last] = names.as_slice() else { panic!("{def}: {names:?}") };
+        let text = format!(
+            "split {last} y 4\nsplit {last} c 8\nreorder {last} yo co yi ci\nvectorize {last} ci\n\
+             compute-at {first} {last} co\nsplit {first} c 8\nvectorize {first} ci\nparallel {last} yo"
+        );
+        let case = |h, w| vec![tensor(Scalar::F32, &[h, w], 3)];
+        let sizes = [(4, 10), (6, 18), (3, 3), (2, 2), (1, 1), (0, 5), (13, 29), (11, 8)];
+        for text in [text.as_str(), &format!("inline {first}"), &format!("compute-root {first}"), ""] {
+            check(&program, def, &scheduled(&program, def, text), &sizes.map(|(h, w)| case(h, w)));
+        }
+    }
+}
+
+const DOT: &str = "
+(def lanes Float32 ((x : (Vec Float32) n) (y : (Vec Float32) n))
+  (let (each (build 16 (lam (l : Integer)
+      (iterate (div n 16) (lam ((acc : Float32) (k : Integer))
+        (fma (index (add (mul k 16) l) x) (index (add (mul k 16) l) y) acc)) 0f32))))
+    (add (sum each) (sumbuild (mod n 16) (lam (k : Integer)
+      (mul (index (add (mul (div n 16) 16) k) x) (index (add (mul (div n 16) 16) k) y)))))))
+";
+
+/// Protects: loops over elements inside those over what is reduced: each lane has its own accumulator.
+#[test]
+fn sums_in_lanes_are_the_sums() {
+    let program = read(DOT);
+    let graph = empty(&program, "lanes").graph;
+    let first = &graph.stages[0].name;
+    let schedule =
+        scheduled(&program, "lanes", &format!("split {first} l 16\nreorder {first} lo k li\nvectorize {first} li"));
+    let cases = [0, 1, 15, 16, 17, 100, 161].map(|n| vec![tensor(Scalar::F32, &[n], 5), tensor(Scalar::F32, &[n], 6)]);
+    check(&program, "lanes", &schedule, &cases);
+}

@@ -1,0 +1,260 @@
+//! The corpus and random programs under schedules: the empty one, and random steps. Every nest is run by the interpreter
+//! of nests, which judges each access; many are compiled, too. All have the interpreter's bits.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+mod common;
+
+use common::native::{difference, quick};
+use common::{Case, arguments, corpus};
+use daedal::codegen::Unit;
+use daedal::eval::{Interpreter, Value};
+use daedal::ir::Def;
+use daedal::machine::Machine;
+use daedal::nest::{Nest, interpret};
+use daedal::pipeline::native;
+use daedal::run::Native;
+use daedal::schedule::plan::{Kind, Site};
+use daedal::schedule::{Schedule, Step, lower};
+use daedal::stage::{Graph, Source, extract};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// Numbers for one test, from its seed alone.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % n.max(1)
+    }
+
+    fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+        if from.is_empty() { None } else { from.get(self.roll(from.len())) }
+    }
+}
+
+/// A step that may or may not be legal.
+fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
+    let at = dice.roll(s.plans.len());
+    let stage = s.graph.stages.get(at)?.name.clone();
+    let plan = &s.plans[at];
+    let names: Vec<String> = plan.loops.iter().map(|l| l.name.clone()).collect();
+    Some(match dice.roll(10) {
+        0 | 1 => Step::Split { stage, of: dice.pick(&names)?.clone(), factor: *dice.pick(&[1, 2, 3, 4, 8, 0])? },
+        2 => {
+            let mut order = names.clone();
+            for k in (1..order.len()).rev() {
+                order.swap(k, dice.roll(k + 1));
+            }
+            Step::Reorder { stage, order }
+        }
+        3 => Step::Run { stage, of: names.last()?.clone(), kind: Kind::Vector },
+        4 => Step::Run { stage, of: dice.pick(&names)?.clone(), kind: Kind::Unrolled },
+        5 => Step::Run { stage, of: dice.pick(&names)?.clone(), kind: Kind::Parallel },
+        6 => Step::Inline { stage },
+        7 => Step::ComputeRoot { stage },
+        8 => {
+            let reader = *dice.pick(&s.readers(s.graph.find(&stage)?))?;
+            let at = dice.pick(&s.plan(reader).loops)?.name.clone();
+            Step::ComputeAt { stage, reader: s.graph.stage(reader).name.clone(), at }
+        }
+        _ => {
+            let id = s.graph.find(&stage)?;
+            let reads = s.graph.reads(s.graph.stage(id).bodies());
+            let source = match *dice.pick(&reads)? {
+                Source::Input(k) => s.graph.inputs[k as usize].name.clone(),
+                Source::Stage(p, _) => s.graph.stage(p).name.clone(),
+            };
+            let name = format!("copy{}", s.plans.len());
+            Step::CacheRead { stage, source, at: dice.pick(&names)?.clone(), name }
+        }
+    })
+}
+
+/// A schedule of random steps, and how many were taken and refused.
+fn random(graph: &Graph, seed: u64) -> (Schedule, Vec<Step>, usize) {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed);
+    let mut s = Schedule::new(graph.clone());
+    let (mut taken, mut refused) = (vec![], 0);
+    for _ in 0..dice.roll(24) {
+        let Some(step) = step(&s, &mut dice) else { continue };
+        let before = s.clone();
+        match step.apply(&mut s) {
+            Ok(()) => taken.push(step),
+            Err(why) => {
+                assert!(!why.0.is_empty(), "{step}: refused without a reason");
+                assert_eq!((before.plans, before.graph.to_string()), (s.plans.clone(), s.graph.to_string()), "{step}");
+                refused += 1;
+            }
+        }
+    }
+    (s, taken, refused)
+}
+
+/// The definition that a line of a program runs, and its arguments.
+fn targets(case: &Case) -> Vec<(&Def, Vec<Value>)> {
+    let each = case.runs.iter().filter_map(|run| {
+        let defs = case.program.named(&run.def);
+        let fits = defs.into_iter().filter(|d| d.term().is_some());
+        fits.filter_map(|d| Some((d, arguments(d, &run.args).ok()?))).next()
+    });
+    each.collect()
+}
+
+/// Runs a nest, and says how it differs from the interpreter; nothing where it leaves the case to the reference.
+fn disagreement(case: &Case, def: &Def, args: &[Value], nest: &Nest) -> (bool, Option<String>) {
+    let want = Interpreter::new(&case.program).run(def, args);
+    let have = interpret(nest, args, &mut String::new());
+    if have.as_ref().is_err_and(|d| d.message.contains("the reference nest was to run")) {
+        return (true, None);
+    }
+    (false, difference(&want, &have))
+}
+
+/// Protects: the program as stages has its own bits, under the empty and the default schedule; what is no graph says why.
+#[test]
+fn the_corpus_is_staged() {
+    let all = corpus();
+    let found: Vec<(Vec<String>, BTreeMap<String, usize>, usize, usize)> = all
+        .par_iter()
+        .map(|case| {
+            let (mut wrong, mut reasons, mut staged, mut given_up) = (vec![], BTreeMap::new(), 0, 0);
+            for (def, args) in targets(case) {
+                let graph = match extract(&case.program, def) {
+                    Ok(g) => g,
+                    Err(u) => {
+                        *reasons.entry(u.reason).or_insert(0) += 1;
+                        continue;
+                    }
+                };
+                staged += 1;
+                let made = daedal::schedule::default(graph.clone(), &Machine::host());
+                for schedule in [Schedule::new(graph), made] {
+                    let lowered = lower(&schedule, def).unwrap_or_else(|d| panic!("{}: {d}", case.name));
+                    let last =
+                        native::scheduled_nest(def, &schedule, &Machine::host()).unwrap_or_else(|d| panic!("{d}"));
+                    for nest in [&lowered, &last] {
+                        let (gave_up, d) = disagreement(case, def, &args, nest);
+                        given_up += usize::from(gave_up);
+                        let shown = || format!("{} {}\n{}\n{nest}", case.name, def.name(), schedule.graph);
+                        wrong.extend(d.map(|d| format!("{d}\n{}", shown())));
+                    }
+                }
+            }
+            (wrong, reasons, staged, given_up)
+        })
+        .collect();
+    let (mut wrong, mut reasons, mut staged, mut given_up) = (vec![], BTreeMap::new(), 0, 0);
+    for (w, r, s, g) in found {
+        wrong.extend(w);
+        r.into_iter().for_each(|(why, n)| *reasons.entry(why).or_insert(0) += n);
+        staged += s;
+        given_up += g;
+    }
+    println!("{staged} calls are staged, {given_up} nests leave them to the reference; not staged: {reasons:#?}");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.into_iter().take(3).collect::<Vec<_>>().join("\n"));
+    assert!(staged >= 200, "only {staged} calls were staged");
+}
+
+/// Protects: no step changes a bit, whatever steps come before; a refused one says why and changes nothing.
+#[test]
+fn random_schedules_change_no_bit() {
+    let all = corpus();
+    let seeds: u64 = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
+    let counts: Vec<(usize, usize, usize)> = all
+        .par_iter()
+        .map(|case| {
+            let (mut nests, mut steps, mut refusals) = (0, 0, 0);
+            for (k, (def, args)) in targets(case).into_iter().enumerate() {
+                let Ok(graph) = extract(&case.program, def) else { continue };
+                for seed in 0..seeds {
+                    let (schedule, taken, refused) = random(&graph, seed * 1000 + k as u64);
+                    let shown = || taken.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+                    let nest = native::scheduled_nest(def, &schedule, &Machine::host()).unwrap_or_else(|d| {
+                        panic!("{} {}: {d}\n{}\n{}", case.name, def.name(), schedule.graph, shown())
+                    });
+                    if let (_, Some(d)) = disagreement(case, def, &args, &nest) {
+                        panic!("{} {}: {d}\n{}\n{}\n{nest}", case.name, def.name(), schedule.graph, shown());
+                    }
+                    nests += 1;
+                    steps += taken.len();
+                    refusals += refused;
+                }
+            }
+            (nests, steps, refusals)
+        })
+        .collect();
+    let sum = |f: fn(&(usize, usize, usize)) -> usize| counts.iter().map(f).sum::<usize>();
+    let (nests, steps, refusals) = (sum(|c| c.0), sum(|c| c.1), sum(|c| c.2));
+    println!("{nests} nests, {steps} steps, {refusals} refused");
+    assert!(nests >= 1000 && steps >= 3000 && refusals >= 1000, "{nests} nests, {steps} steps, {refusals} refused");
+}
+
+/// Protects: compiled code of random schedules, on one thread and on two, fifty nests to a unit.
+#[test]
+fn random_schedules_compile_to_the_same_bits() {
+    let all = corpus();
+    let mut made: Vec<(&Case, &Def, Vec<Value>, Nest, Nest)> = vec![];
+    for (k, case) in all.iter().enumerate() {
+        for (def, args) in targets(case).into_iter().take(2) {
+            let Ok(graph) = extract(&case.program, def) else { continue };
+            let (schedule, ..) = random(&graph, 77_000 + k as u64);
+            let nest = native::scheduled_nest(def, &schedule, &Machine::host()).unwrap();
+            let reference = native::reference(&case.program, def).unwrap();
+            made.push((case, def, args, nest, reference));
+        }
+    }
+    assert!(made.len() >= 60, "only {} programs are staged", made.len());
+    let scheduled = made.iter().any(|(.., nest, _)| nest.to_string().contains(" parallel"));
+    assert!(scheduled, "no loop is parallel");
+    let wrong: Vec<String> = made
+        .chunks(50)
+        .collect::<Vec<_>>()
+        .par_iter()
+        .flat_map_iter(|some| {
+            let nests: Vec<&Nest> = some.iter().flat_map(|(.., a, b)| [a, b]).collect();
+            let compiled = Native::load(Unit::new(&nests), &some[0].0.program.source, &quick("schedules"));
+            let mut each = compiled.unwrap_or_else(|d| panic!("{}", d.render())).into_iter();
+            let mut wrong = vec![];
+            for (case, def, args, nest, _) in *some {
+                let mut native = each.next().unwrap().with_reference(each.next().unwrap());
+                let want = Interpreter::new(&case.program).run(def, args);
+                for threads in [1, 2] {
+                    native = native.with_threads(threads);
+                    // Places of failures are of the source of the first program of the unit.
+                    let have = native.call(args);
+                    let (Err(a), Err(b)) = (&want, &have) else {
+                        wrong.extend(
+                            difference(&want, &have).map(|d| format!("{} {}: {d}\n{nest}", case.name, def.name())),
+                        );
+                        continue;
+                    };
+                    if a.message != b.message {
+                        wrong.push(format!("{} {}: {} is not {}", case.name, def.name(), b.message, a.message));
+                    }
+                }
+            }
+            wrong
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Protects: what the test says of a stage that is computed in another, so that it is no test of roots alone.
+#[test]
+fn random_schedules_are_varied() {
+    let all = corpus();
+    let (mut at, mut inline, mut vector) = (0, 0, 0);
+    for case in &all {
+        for (def, _) in targets(case).into_iter().take(1) {
+            let Ok(graph) = extract(&case.program, def) else { continue };
+            for seed in 0..24 {
+                let (s, ..) = random(&graph, seed);
+                at += s.plans.iter().filter(|p| matches!(p.site, Site::At(..))).count();
+                inline += s.plans.iter().filter(|p| p.site == Site::Inline).count();
+                vector += s.plans.iter().filter(|p| p.loops.iter().any(|l| l.kind == Kind::Vector)).count();
+            }
+        }
+    }
+    assert!(at >= 50 && inline >= 20 && vector >= 10, "{at} at loops, {inline} inlined, {vector} vectors");
+}
