@@ -71,7 +71,7 @@ fn driver() -> String {
         text(&mut out, &format!("library_{name}"), "double", "double", &format!("::{name}({args})"));
     }
     let hand = include_str!("baselines/elementary.cpp");
-    let mut all = format!("{}{}\n{hand}", codegen::runtime(|_| true), out);
+    let mut all = format!("{}{}\n{hand}", codegen::runtime(|_| 1), out);
     for name in BY_HAND {
         text(&mut all, &format!("hand_{name}"), "double", "__m512d", &format!("hand::{name}(a)"));
     }

@@ -504,6 +504,24 @@ fn sizes_that_depend_on_each_other_are_found() {
     assert!(code == 1 && parts.iter().all(|p| said.contains(p)), "{said}");
 }
 
+/// Protects: sizes that a call hides are equal in a derivative that shows the call's body; its text reads back.
+#[test]
+fn derivatives_show_no_sizes_of_two_names() {
+    let text = "
+(def inner (Vec Float) ((a : (Vec Float)) (b : (Vec Float))) (mul a (sin b)))
+(def outer Float ((x : (Vec Float) n) (y : (Vec Float) m) (z : (Vec Float) m)) (sum (add (inner x y) z)))
+";
+    let program = common::read("f.ks", text).unwrap();
+    let def = program.named("outer")[0];
+    for mode in [ad::Mode::Forward, ad::Mode::Reverse] {
+        let wanted = ad::Wanted { fun: def.fun, mode, wrt: floats(def), value: false, checkpoint: false };
+        let (derived, fun) = ad::derive(&program, &wanted).unwrap();
+        let printed = print::program(&derived);
+        let again = common::read("again.ks", &printed).unwrap_or_else(|d| panic!("{}\n{printed}", d.render()));
+        assert!(!again.named(&fun.sig().name).is_empty());
+    }
+}
+
 /// Protects: derivatives keep the names of the source, and are named after what they are derivatives of.
 #[test]
 fn derivatives_have_names() {

@@ -4,13 +4,13 @@
 mod common;
 
 use common::generate::{self, Knobs};
+use common::native::quick;
 use common::{agree, agree_from, arguments, corpus};
 use daedal::ad::{self, Mode, Wanted};
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Body, Def, Fun, Lit, Program};
 use daedal::pipeline::native;
 use daedal::pipeline::{Options, optimize};
-use daedal::run::Toolchain;
 use rayon::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -99,7 +99,7 @@ const FOLDS: &str = "
 #[test]
 fn few_states_give_the_same_gradient() {
     let program = common::read("folds", FOLDS).unwrap();
-    let toolchain = Toolchain::discover(None, Some(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("ad")));
+    let toolchain = quick("ad");
     for def in program.defs.values() {
         let [plain, few] = both(&program, def).unwrap();
         let native = native::compile(&few.0, &few.0.defs[&few.1], &toolchain).unwrap_or_else(|d| panic!("{d}"));

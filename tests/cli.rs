@@ -422,6 +422,10 @@ fn colours_are_for_terminals() {
     assert!(!coloured(&good(d, &["optimize", "p.ks"])));
     assert!(coloured(&bad(d, 1, &["check", "missing.ks", "--color", "always"])));
     assert!(!coloured(&bad(d, 1, &["check", "missing.ks"])));
+    // So it is with what is wrong about the words themselves.
+    assert!(coloured(&bad(d, 1, &["--color", "always", "chekc", "p.ks"])));
+    assert!(coloured(&bad(d, 1, &["check", "p.ks", "--unknown", "--color=always"])));
+    assert!(!coloured(&bad(d, 1, &["--color", "never", "chekc", "p.ks"])));
     let line = "optimize p.ks 2> /dev/null";
     assert!(coloured(&on_terminal(d, line)));
     assert!(!coloured(&on_terminal(d, &format!("--color never {line}"))));

@@ -169,6 +169,22 @@ fn derivatives_of_many_lets_are_linear() {
     }
 }
 
+/// Protects: so are those of long chains of conditions, right in each other's arms or with lets between.
+#[test]
+fn derivatives_of_many_conditions_are_linear() {
+    let program = |n: usize, between: &str, after: &str| {
+        let arms: String = (0..n).map(|k| format!("(if (gt x {k}.0) (mul x {k}.5) {between}")).collect();
+        let text = format!("(def main Float (x : Float) {arms}x{})", format!("){after}").repeat(n));
+        read("conditions.ks", &text).unwrap()
+    };
+    for mode in [Mode::Forward, Mode::Reverse] {
+        let [one, two] = [1000, 2000].map(|n| derived(&program(n, "", ""), mode));
+        assert!(two <= 2 * one + 100, "{one} terms, then {two}");
+        derived(&program(10_000, "", ""), mode);
+        derived(&program(200, "(let (y (mul x x)) ", ")"), mode);
+    }
+}
+
 /// Protects: a body that is too large to be rewritten is given back at once, whatever its lets bind.
 #[test]
 fn many_lets_are_optimized_in_linear_space() {

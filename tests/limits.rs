@@ -156,6 +156,15 @@ fn an_interrupt_keeps_what_was_done() {
     let (stdout, stderr) = interrupted(3, &["rules", "check", "--all", "--effort", "10"]);
     assert!(stdout.contains(" rules pass, in "), "{stdout}");
     assert!(stderr.contains("interrupted: ") && stderr.contains(" rules were checked"), "{stderr}");
+    let (stdout, stderr) = interrupted(2, &["rules", "check", "--set", "--programs", "1000000"]);
+    assert!(stdout.contains(" random programs"), "{stdout}");
+    assert!(stderr.contains("interrupted: ") && stderr.contains(" rules are unchecked"), "{stderr}");
+    let (stdout, stderr) = interrupted(2, &["rules", "check", "--mutate", "--effort", "20"]);
+    assert!(stdout.contains(" mutants: ") && stdout.contains("score "), "{stdout}");
+    assert!(stderr.contains(" changed rules were checked"), "{stderr}");
+    let (stdout, stderr) = interrupted(2, &["rules", "test", "--max-nodes", "20000"]);
+    assert!(stdout.contains(" of which fire nowhere"), "{stdout}");
+    assert!(stderr.contains("interrupted: the rules were tried in "), "{stderr}");
     let gmm = root("programs/apps/gmm.ks");
     let (stdout, stderr) =
         interrupted(2, &["grad", gmm.to_str().unwrap(), "logsumexp", "--check", "--samples", "100000000"]);

@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 
 /// Terms of at most so much work are made again rather than kept in a table.
 const CHEAP: usize = 64;
+/// Arms within so many arms give all that they collect as one value: a guard for each arm around a piece would
+/// make long chains of conditions grow with their square.
+const NESTED: usize = 8;
 /// What an operation on floats counts, where one on integers counts 1.
 const FLOAT: usize = 4;
 
@@ -39,6 +42,8 @@ pub struct Reverse<'a, 't> {
     pub over_parts: FxHashSet<Id>,
     /// How many folds and scans are open.
     pub sequences: usize,
+    /// How many arms are open.
+    pub arms: usize,
     /// Whether what the steps of folds and scans make is kept.
     pub keeps: bool,
     /// What is kept of the steps of folds and scans in scope, by the term and the number of variables around it.
@@ -124,14 +129,17 @@ impl Reverse<'_, '_> {
         }
         let mut scope = Scope { outer, indices, plans: vec![], kept: vec![], only };
         scope.plans = vec![Plan::Unknown; self.w.e.depth() - scope.first_let()];
+        let at_once = matches!(how, Leaving::Parts(_)) || self.is_nested(how);
         // First it is decided for all pieces: what is done then opens further lets.
         let (mut pieces, mut stuck) = (vec![], vec![]);
         for (adjoint, list) in frame {
             let mut left = vec![];
             for p in list {
                 let p = p.now(&mut self.w.e);
+                let whole = p.steps.is_empty() && !self.likes[adjoint].0.has_tensor();
                 let terms = all_terms(&p);
-                let fits = terms.iter().all(|(id, loops)| self.plan_term(&mut scope, *id, *loops));
+                let fits = !(whole && self.is_nested(how))
+                    && terms.iter().all(|(id, loops)| self.plan_term(&mut scope, *id, *loops));
                 if fits { pieces.push((adjoint, p)) } else { left.push(p) }
             }
             if !left.is_empty() {
@@ -139,8 +147,8 @@ impl Reverse<'_, '_> {
             }
         }
         let sums = match how {
-            // What happens in a part is done again for each sum, so there is only one.
-            Leaving::Parts(extents) if stuck.len() > 1 => vec![self.tensors_at_once(&scope, extents, stuck)?],
+            // What happens in a part or an arm is done again for each sum, so there is only one.
+            _ if at_once && stuck.len() > 1 => vec![self.tensors_at_once(&scope, how, stuck)?],
             _ => {
                 let each = stuck.into_iter();
                 each.map(|(a, left)| Ok((vec![a], self.tensors(&scope, how, a, left)?))).collect::<Result<_>>()?
@@ -163,6 +171,11 @@ impl Reverse<'_, '_> {
         }
         self.collect_sums(outer, sums);
         Ok(())
+    }
+
+    /// Whether a scope is an arm within many arms.
+    fn is_nested(&self, how: &Leaving) -> bool {
+        matches!(how, Leaving::Arm(_)) && self.arms > NESTED
     }
 
     /// Collects sums, each of one adjoint or a tuple for several, made when `outer` variables were in scope.
@@ -205,7 +218,7 @@ impl Reverse<'_, '_> {
     fn tensors_at_once(
         &mut self,
         scope: &Scope,
-        extents: &[Id],
+        how: &Leaving,
         stuck: Vec<(usize, Vec<Piece>)>,
     ) -> Result<(Vec<usize>, Id)> {
         let (mut adjoints, mut each, mut zeros) = (vec![], vec![], vec![]);
@@ -219,9 +232,16 @@ impl Reverse<'_, '_> {
         let each: Vec<Id> = each.into_iter().map(|v| self.w.e.now(v)).collect();
         let all = self.w.e.put(Head::Tuple, each);
         let body = self.w.e.wrapped(scope.first_let(), all);
-        let sum = self.w.e.put(Head::Reduce(Monoid::Add, extents.len()), extents.iter().copied().chain([body]));
         let zero = self.w.e.put(Head::Tuple, zeros);
-        Ok((adjoints, self.unless_nothing(extents, sum, zero)))
+        let made = match how {
+            Leaving::Loop(extents) | Leaving::Parts(extents) => {
+                let head = Head::Reduce(Monoid::Add, extents.len());
+                let sum = self.w.e.put(head, extents.iter().copied().chain([body]));
+                self.unless_nothing(extents, sum, zero)
+            }
+            Leaving::Arm(c) => self.w.e.put(Head::If, [*c, body, zero]),
+        };
+        Ok((adjoints, made))
     }
 
     /// A sum of tuples of tensors over nothing has no shape of its own.

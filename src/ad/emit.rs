@@ -132,6 +132,9 @@ impl<'t> Emit<'t> {
     /// be no loop variables between. They stay open.
     pub fn wrapped(&mut self, mark: usize, id: Id) -> Id {
         let top = self.depth();
+        if top == mark {
+            return id;
+        }
         let uses = self.uses(mark, id);
         let mut place: Vec<Place> = vec![];
         let mut kept: Vec<Id> = vec![];

@@ -66,7 +66,7 @@ impl Walk<'_, '_> {
             Head::Let => self.let_tangent(kids[0], kids[1]),
             Head::If => {
                 let c = self.value(kids[0]);
-                let arms = [self.scoped(&[], kids[1])?, self.scoped(&[], kids[2])?];
+                let arms = [self.arm(kids[1])?, self.arm(kids[2])?];
                 let c = self.e.now(c);
                 let made = self.e.put(Head::If, [c, arms[0], arms[1]]);
                 self.bound(made)
@@ -200,6 +200,20 @@ impl Walk<'_, '_> {
         let none = self.e.float(s, 0.0);
         let made = self.e.put(Head::If, [some, d, none]);
         self.bound(made)
+    }
+
+    /// The tangent of an arm. Conditions right in it need no scope of their own: in a long chain each would be
+    /// moved out of all those around it.
+    fn arm(&mut self, id: Id) -> Result<Id> {
+        if self.e.terms.head(id) != Head::If {
+            return self.scoped(&[], id);
+        }
+        let kids = self.e.terms.kids(id).to_vec();
+        let c = self.translate(kids[0]);
+        let (first, second) = (deep(|| self.arm(kids[1]))?, deep(|| self.arm(kids[2]))?);
+        let made = self.e.put(Head::If, [c, first, second]);
+        self.e.terms.keep_hints(id, made);
+        Ok(made)
     }
 
     fn scatter_tangent(&mut self, d: usize, kids: &[Id]) -> Result<Option<Val>> {

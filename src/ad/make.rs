@@ -11,7 +11,7 @@ use super::split::split;
 use super::walk::{Active, Entry, Walk, has_floats};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty};
-use crate::types::verify;
+use crate::types::{sizes, verify};
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -392,17 +392,42 @@ impl<'a> Maker<'a> {
                 let frames = vec![Default::default()];
                 let (likes, tables, kept) = Default::default();
                 let keeps = !self.checkpoint;
-                let mut r = Reverse { w, frames, likes, tables, over_parts, sequences: 0, keeps, kept };
+                let mut r = Reverse { w, frames, likes, tables, over_parts, sequences: 0, arms: 0, keeps, kept };
                 gradient(&mut r, (body, n), &key.wrt, dr, value)?
             }
         };
         Ok(out)
     }
 
-    fn finish(self) -> Result<Program> {
+    fn finish(mut self) -> Result<Program> {
+        let made: Vec<Fun> = self.out.keys().filter(|f| !self.program.defs.contains_key(*f)).copied().collect();
+        for fun in made {
+            self.readable(fun);
+        }
         let program = Program { terms: self.terms, defs: self.out, source: self.program.source.clone() };
         verify::verify(&program)?;
         Ok(program)
+    }
+}
+
+/// A derivative shows what calls hide: sizes that its source names as two and that are one wherever it has a
+/// value. A reader of its text would refuse such names, so they go.
+impl Maker<'_> {
+    fn readable(&mut self, fun: Fun) {
+        let Some(def) = self.out.get(&fun).cloned() else { return };
+        let Some(body) = def.term() else { return };
+        let without = |gone: &[usize]| {
+            let mut def = def.clone();
+            gone.iter().for_each(|k| def.params[*k].sizes.clear());
+            def
+        };
+        let named: Vec<usize> = (0..def.params.len()).rev().filter(|k| !def.params[*k].sizes.is_empty()).collect();
+        let one = named.chunks(1);
+        let several = (2..=named.len()).map(|n| &named[..n]);
+        let tries = std::iter::once(&named[..0]).chain(one).chain(several).map(without);
+        if let Some(found) = { tries }.find(|d| sizes::agree(&self.out, d, &self.terms, body)) {
+            self.out.insert(fun, found);
+        }
     }
 }
 

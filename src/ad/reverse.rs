@@ -13,6 +13,9 @@ use super::{Mode, Request};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Fun, Head, Id, Monoid, Op, Ty, deep};
 
+/// Chains of conditions with more arms than this are taken at once.
+const CHAIN: usize = 8;
+
 impl Reverse<'_, '_> {
     /// A whole value as a piece.
     pub fn whole(&mut self, v: Val) -> Piece {
@@ -63,7 +66,7 @@ impl Reverse<'_, '_> {
                     me.back(kids[1], pieces)
                 })
             }
-            Head::If => self.if_back(&kids, &pieces),
+            Head::If => self.if_back(id, &kids, &pieces),
             Head::Assert => {
                 let c = self.w.value(kids[0]);
                 let pieces = pieces.into_iter().map(|p| self.asserted(c, p)).collect();
@@ -172,7 +175,12 @@ impl Reverse<'_, '_> {
         self.back(value, pieces)
     }
 
-    fn if_back(&mut self, kids: &[Id], pieces: &[Piece]) -> Result<()> {
+    fn if_back(&mut self, id: Id, kids: &[Id], pieces: &[Piece]) -> Result<()> {
+        let mut leaves = vec![];
+        let which = self.arm_taken(id, &mut leaves);
+        if leaves.len() > CHAIN {
+            return self.leaves_back(which, &leaves, pieces);
+        }
         let c = self.w.value(kids[0]);
         let holds = self.w.e.now(c);
         let not = self.w.e.op(Op::Not, [holds]);
@@ -185,13 +193,41 @@ impl Reverse<'_, '_> {
         Ok(())
     }
 
+    /// The number of the arm that is taken, of a tree of conditions whose arms follow those in `leaves`.
+    fn arm_taken(&mut self, id: Id, leaves: &mut Vec<Id>) -> Id {
+        if self.w.e.terms.head(id) != Head::If {
+            leaves.push(id);
+            return self.w.e.int(leaves.len() as i64 - 1);
+        }
+        let kids = self.w.e.terms.kids(id).to_vec();
+        let first = deep(|| self.arm_taken(kids[1], leaves));
+        let second = deep(|| self.arm_taken(kids[2], leaves));
+        self.w.e.put(Head::If, [kids[0], first, second])
+    }
+
+    /// A long chain of conditions: each arm has one guard, not one for each condition before it.
+    fn leaves_back(&mut self, which: Id, leaves: &[Id], pieces: &[Piece]) -> Result<()> {
+        let which = self.w.value(which);
+        for (k, leaf) in leaves.iter().enumerate() {
+            if self.w.active(*leaf) {
+                let (taken, k) = (self.w.e.now(which), self.w.e.int(k as i64));
+                let here = self.w.e.op(Op::Eq, [taken, k]);
+                let here = self.w.e.bind(here);
+                self.arm(here, |me| me.back(*leaf, pieces.to_vec()))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Work that is done only where a condition holds.
     pub fn arm(&mut self, c: Val, inside: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let (outer, mark) = (self.w.e.depth(), self.w.mark());
         let holds = self.w.e.now(c);
         self.frames.push(Default::default());
+        self.arms += 1;
         inside(self)?;
         self.leave(outer, &Leaving::Arm(holds))?;
+        self.arms -= 1;
         self.w.forget(mark);
         Ok(())
     }

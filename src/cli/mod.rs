@@ -23,7 +23,7 @@ mod train;
 
 use crate::diag::{Diagnostic, Result};
 use crate::run::{Interrupt, Progress};
-use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use look::{Colour, Look};
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -88,7 +88,21 @@ pub struct World<'a> {
 /// # Errors
 /// They mean none, or ask for help.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Cli, clap::Error> {
-    Cli::from_arg_matches(&negative(Cli::command()).try_get_matches_from(words)?)
+    let words: Vec<OsString> = words.into_iter().collect();
+    let command = negative(Cli::command()).color(asked(&words));
+    Cli::from_arg_matches(&command.try_get_matches_from(words)?)
+}
+
+/// The colours that words ask for, whatever else may be wrong with them.
+fn asked(words: &[OsString]) -> ColorChoice {
+    let options = || words.iter().take_while(|w| *w != "--").map(|w| w.to_str().unwrap_or_default());
+    let next = options().zip(options().skip(1)).filter(|(name, _)| *name == "--color").map(|(_, when)| when);
+    let joined = options().filter_map(|w| w.strip_prefix("--color="));
+    match next.chain(joined).last() {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    }
 }
 
 /// Every option may be followed by a negative number: what is wrong with it is for the option to say.

@@ -67,7 +67,8 @@ impl Replay {
                 "assume": assumed,
                 "cost_model": model,
             });
-            return world.say(&object.to_string());
+            world.say(&object.to_string())?;
+            return whole(verdicts.len(), all);
         }
         for a in &record.header.assume {
             world.say(&format!("assumed `{}`: {}", a.name(), a.says()))?;
@@ -80,9 +81,14 @@ impl Replay {
             ))?;
         }
         world.say(&format!("{} definitions replayed", verdicts.len()))?;
-        match verdicts.len() {
-            done if done < all => Err(Diagnostic::limit(format!("interrupted: {done} of {all} were replayed"))),
-            _ => Ok(()),
-        }
+        whole(verdicts.len(), all)
+    }
+}
+
+/// Whether all derivations were replayed.
+fn whole(done: usize, all: usize) -> Result<()> {
+    match done {
+        done if done < all => Err(Diagnostic::limit(format!("interrupted: {done} of {all} were replayed"))),
+        _ => Ok(()),
     }
 }

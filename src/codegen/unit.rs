@@ -83,12 +83,12 @@ impl Unit {
         if text.contains("ks::parallel(") {
             text.insert_str(0, PARALLEL);
         }
-        let below = runtime(|name| text.contains(&format!("ks::{name}(")));
+        let below = runtime(|name| text.matches(&format!("ks::{name}(")).count());
         Unit { text: below + &text, entries }
     }
 }
 
-/// What generated code stands on, with the elementary functions for whose names `used` holds.
-pub fn runtime(used: impl Fn(&str) -> bool) -> String {
-    format!("{RUNTIME}\n{}#undef KS_INLINE\n", elementary::cpp(used))
+/// What generated code stands on, with the elementary functions that are called; `calls` says how often.
+pub fn runtime(calls: impl Fn(&str) -> usize) -> String {
+    format!("{RUNTIME}\n{}#undef KS_INLINE\n", elementary::cpp(calls))
 }

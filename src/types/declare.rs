@@ -128,8 +128,8 @@ impl Elab<'_> {
         let wrong = sizes::check(&self.terms, &self.defs, &self.fits, (&params, body, first.to(last)));
         self.errors.extend(wrong);
         let span = self.tree.at(kids[1]).span;
-        self.defs.insert(fun, Def { fun, params, body: Body::Term(body), span });
-        Ok(())
+        let declared = self.defs.insert(fun, Def { fun, params, body: Body::Term(body), span }).is_some();
+        if declared { self.in_order(fun, kids[1]) } else { Ok(()) }
     }
 
     /// Name, type and parameters of a definition, which exists from here on.
@@ -146,7 +146,11 @@ impl Elab<'_> {
         };
         self.as_said(at, &named, &params.iter().map(|p| p.ty).collect::<Vec<_>>())?;
         let name = named.name;
-        let fun = self.declare(at, &name, params.iter().map(|p| p.ty).collect(), ret)?;
+        let tys: Vec<Ty> = params.iter().map(|p| p.ty).collect();
+        let fun = match self.declared_before(at, &name, &tys, ret)? {
+            Some(fun) if self.defs.get(&fun).is_some_and(|d| d.body == Body::External) => fun,
+            _ => self.declare(at, &name, tys, ret)?,
+        };
         Ok((name, ret, params, fun))
     }
 
@@ -202,6 +206,9 @@ impl Elab<'_> {
         let name = named.name;
         let known = super::call::is_known(&name, &tys, ret) || super::expr::is_reserved(&name);
         if known && functions.is_empty() {
+            return Ok(());
+        }
+        if functions.is_empty() && self.declared_before(kids[1], &name, &tys, ret)?.is_some() {
             return Ok(());
         }
         let fun = self.declare(kids[1], &name, tys, ret)?;

@@ -1,13 +1,15 @@
-//! Functions from outside that take functions, or are about linear maps.
+//! Functions from outside: those that the same text defines too, those that take functions, and those that are
+//! about linear maps.
 //!
 //! Nothing here can run them, so what is read of a function argument is only whether it fits: a call
 //! fails before it would be used. Linear maps have no values at all; a program may declare functions
 //! of them, but not call any.
 
 use super::Elab;
-use super::named::Named;
+use super::named::{Named, packed};
 use crate::diag::Result;
-use crate::ir::{Fun, Head, Id, Ty};
+use crate::ir::{Body, Def, Fun, Head, Id, Ty};
+use rustc_hash::FxHashMap;
 
 /// Whether types of functions may stand in what is being read, and whether one did.
 #[derive(Default)]
@@ -32,6 +34,55 @@ pub(super) struct Declared {
 }
 
 impl Elab<'_> {
+    /// A function that an `edef` and a `def` of the same text are about, if the first of them has been read.
+    ///
+    /// # Errors
+    /// They do not say the same types.
+    pub(super) fn declared_before(&self, at: usize, name: &str, params: &[Ty], ret: Ty) -> Result<Option<Fun>> {
+        let same = |f: &&Fun| packed(&f.sig().params) == packed(params) && !self.higher.contains_key(f);
+        let Some(fun) = self.by_name.get(name).into_iter().flatten().find(same) else { return Ok(None) };
+        let Some(def) = self.defs.get(fun).filter(|d| d.body != Body::Derivative) else { return Ok(None) };
+        if fun.sig().params == params && fun.sig().ret == ret {
+            return Ok(Some(*fun));
+        }
+        if def.body != Body::External {
+            return Ok(None);
+        }
+        let list = |tys: &[Ty]| tys.iter().map(|t| t.to_string()).collect::<Vec<_>>().join(" ");
+        let label = format!("({}) to {ret} here", list(params));
+        let declared = format!("({}) to {} here", list(&fun.sig().params), fun.sig().ret);
+        let message = format!("`{name}` is declared and defined with other types");
+        Err(self.error(at, &message, &label).at(def.span, declared))
+    }
+
+    /// Puts a definition that was declared before behind what it calls, and before what calls it.
+    ///
+    /// # Errors
+    /// It calls something that calls it.
+    pub(super) fn in_order(&mut self, fun: Fun, at: usize) -> Result<()> {
+        let calls = |def: &Def| -> Vec<Fun> {
+            let all = def.term().map(|body| self.terms.reachable(body)).unwrap_or_default();
+            all.into_iter()
+                .filter_map(|id| if let Head::Call(f) = self.terms.head(id) { Some(f) } else { None })
+                .collect()
+        };
+        let (mut callers, mut rest) = (vec![], vec![]);
+        for (f, def) in self.defs.iter().filter(|(f, _)| **f != fun) {
+            let caller = calls(def).iter().any(|g| *g == fun || callers.contains(g));
+            if caller { callers.push(*f) } else { rest.push(*f) }
+        }
+        let own = self.defs.get(&fun).map(calls).unwrap_or_default();
+        if let Some(other) = own.iter().find(|f| callers.contains(f)) {
+            let (name, other) = (&fun.sig().name, &other.sig().name);
+            let message = format!("`{name}` and `{other}` call each other");
+            return Err(self.error(at, &message, "a function may call itself and what stands above it"));
+        }
+        let order = rest.into_iter().chain([fun]).chain(callers).enumerate();
+        let place: FxHashMap<Fun, usize> = order.map(|(k, f)| (f, k)).collect();
+        self.defs.sort_by_key(|f, _| place.get(f).copied());
+        Ok(())
+    }
+
     /// The types of an `edef`; nothing where it is about linear maps.
     pub(super) fn outside(&mut self, name: &str, kids: &[usize]) -> Result<Option<Declared>> {
         self.foreign = Foreign { allowed: true, met: None };

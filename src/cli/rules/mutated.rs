@@ -40,21 +40,25 @@ pub fn mutated(library: &Library, effort: &Effort, as_json: bool, world: &mut Wo
         line.done();
         fate
     };
-    let fates: Vec<Fate> = all.par_iter().map(judged).collect();
+    let interrupt = world.interrupt;
+    let wanted = |m| (!interrupt.raised()).then_some(m);
+    let done: Vec<(&Mutant, Fate)> =
+        interrupt.during(|| all.par_iter().filter_map(wanted).map(|m| (m, judged(m))).collect());
     line.clear();
+    let fates: Vec<Fate> = done.iter().map(|(_, fate)| *fate).collect();
     let count = |fate: Fate| fates.iter().filter(|f| **f == fate).count();
     let (killed, missed, left) = (count(Fate::Killed), count(Fate::Missed), count(Fate::True));
     let (same, proved) = (count(Fate::Same), count(Fate::Proved));
     let percent = 100 * killed / (killed + missed).max(1);
     let survivors: Vec<(&Mutant, Fate)> =
-        all.iter().zip(fates.iter().copied()).filter(|(_, f)| matches!(f, Fate::Missed | Fate::True)).collect();
+        done.iter().copied().filter(|(_, f)| matches!(f, Fate::Missed | Fate::True)).collect();
     if as_json {
         let each: Vec<_> = survivors
             .iter()
             .map(|(m, f)| json!({ "rule": m.rule.name, "change": m.change, "missed": *f == Fate::Missed }))
             .collect();
         let object = json!({
-            "mutants": all.len(), "killed": killed, "missed": missed, "same": same, "proved": proved,
+            "mutants": done.len(), "killed": killed, "missed": missed, "same": same, "proved": proved,
             "not_found_wrong": left,
             "score": percent, "survivors": each,
         });
@@ -66,11 +70,15 @@ pub fn mutated(library: &Library, effort: &Effort, as_json: bool, world: &mut Wo
         }
         world.say(&format!(
             "{} mutants: {killed} found wrong, {missed} missed, {same} say the same as their rule, {proved} proved true, {left} never found wrong",
-            all.len()
+            done.len()
         ))?;
         world.say(&format!("score {percent}%"))?;
     }
     match percent >= LEAST {
+        _ if done.len() < all.len() => {
+            let message = format!("interrupted: {} of {} changed rules were checked", done.len(), all.len());
+            Err(Diagnostic::limit(message))
+        }
         true => Ok(()),
         false => Err(Diagnostic::user(format!("the check notices {percent}% of the wrong rules, fewer than {LEAST}%"))),
     }

@@ -58,8 +58,12 @@ pub fn proved(library: &Library, as_json: bool, world: &mut World<'_>) -> Result
             false => world.say("z3 is not installed: nothing is proved"),
         };
     }
-    let proofs: Vec<Proof> = library.rules.par_iter().map(proof).collect::<Result<_>>()?;
-    let each = || library.rules.iter().zip(&proofs);
+    let interrupt = world.interrupt;
+    let wanted = |rule| (!interrupt.raised()).then_some(rule);
+    let one = |rule| Ok((rule, proof(rule)?));
+    let each = || library.rules.par_iter().filter_map(wanted).map(one).collect::<Result<_>>();
+    let proofs: Vec<(&Rule, Proof)> = interrupt.during(each)?;
+    let each = || proofs.iter();
     if as_json {
         let rules: Vec<_> = each().map(|(r, p)| json!({ "name": r.name, "proof": p.word() })).collect();
         world.say(&json!({ "solver": "z3", "rules": rules }).to_string())?;
@@ -67,7 +71,7 @@ pub fn proved(library: &Library, as_json: bool, world: &mut World<'_>) -> Result
         for (rule, proof) in each() {
             world.say(&format!("{}: {}", rule.name, proof.word()))?;
         }
-        let count = |p: Proof| proofs.iter().filter(|q| **q == p).count();
+        let count = |p: Proof| proofs.iter().filter(|(_, q)| *q == p).count();
         world.say(&format!(
             "{} rules: {} proved, {} refuted, {} unknown, {} without a formula",
             proofs.len(),
@@ -77,7 +81,9 @@ pub fn proved(library: &Library, as_json: bool, world: &mut World<'_>) -> Result
             count(Proof::Unsaid)
         ))?;
     }
-    match proofs.iter().filter(|p| **p == Proof::Refuted).count() {
+    let (done, all) = (proofs.len(), library.rules.len());
+    match proofs.iter().filter(|(_, p)| *p == Proof::Refuted).count() {
+        0 if done < all => Err(Diagnostic::limit(format!("interrupted: {done} of {all} rules were given to z3"))),
         0 => Ok(()),
         n => Err(Diagnostic::user(format!("{n} rules are refuted"))),
     }

@@ -75,7 +75,9 @@ impl Test {
             line.done();
             outcome
         };
-        let results = programs.par_iter().map(one).collect::<Result<Vec<_>>>();
+        let interrupt = world.interrupt;
+        let wanted = |p| (!interrupt.raised()).then_some(p);
+        let results = interrupt.during(|| programs.par_iter().filter_map(wanted).map(one).collect::<Result<Vec<_>>>());
         line.clear();
         let results = results?;
         let mut fired: BTreeMap<&str, Places> = library.rules.iter().map(|r| (r.name.as_str(), vec![])).collect();
@@ -94,6 +96,10 @@ impl Test {
             world,
         )?;
         match silent {
+            _ if results.len() < programs.len() => {
+                let (done, all) = (results.len(), programs.len());
+                Err(Diagnostic::limit(format!("interrupted: the rules were tried in {done} of {all} programs")))
+            }
             0 => Ok(()),
             n if self.strict => Err(Diagnostic::user(format!("{n} rules fire nowhere"))),
             _ => Ok(()),

@@ -6,6 +6,7 @@ use crate::diag::{Diagnostic, Result};
 use crate::rewrite::audit::{Audited, Disagreement, audit};
 use crate::rewrite::egraph::pattern::compile;
 use crate::rules::{Level, Rule};
+use crate::run::Interrupt;
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ struct Shown {
     programs: u64,
     fired: BTreeSet<String>,
     disagreement: Option<Disagreement>,
+    interrupted: bool,
 }
 
 /// Saturates random programs with all rules, and reports the first two members that disagree, and rules
@@ -29,10 +31,11 @@ pub fn together(chosen: &Chosen, seed: u64, programs: u64, as_json: bool, world:
     // In programs without lets, rules about them have nothing to do.
     let (asked, idle): (Vec<&Rule>, Vec<&Rule>) =
         chosen.asked().partition(|r| compile(r).is_ok_and(|compiled| compiled.is_some()));
-    let (mut count, mut unchecked) = (0, vec![]);
+    let (mut count, mut unchecked, mut interrupted) = (0, vec![], false);
     for level in [Level::Real, Level::Exact] {
         let own: Vec<&Rule> = asked.iter().copied().filter(|r| r.level <= level).collect();
-        let shown = shown(&rules, &own, level, seed, programs)?;
+        let interrupt = world.interrupt;
+        let shown = interrupt.during(|| shown(&rules, &own, level, seed, programs, interrupt))?;
         if let Some(d) = shown.disagreement {
             report(&d, level, as_json, world)?;
             return Err(Diagnostic::user(format!("the rules together contradict each other at level {level}")));
@@ -40,6 +43,7 @@ pub fn together(chosen: &Chosen, seed: u64, programs: u64, as_json: bool, world:
         count += shown.programs;
         let silent = own.iter().filter(|r| r.level == level && !shown.fired.contains(&r.name));
         unchecked.extend(silent.map(|r| r.name.clone()));
+        interrupted |= shown.interrupted;
     }
     let names = |each: &[&Rule]| each.iter().map(|r| r.name.clone()).collect::<Vec<_>>();
     if as_json {
@@ -58,6 +62,7 @@ pub fn together(chosen: &Chosen, seed: u64, programs: u64, as_json: bool, world:
         world.say(&format!("{checked} rules fired and agree {among}, on {count} random programs"))?;
     }
     match unchecked.len() {
+        n if interrupted => Err(Diagnostic::limit(format!("interrupted: {n} rules are unchecked"))),
         0 if asked.is_empty() => Err(Diagnostic::user("no rule is left to check")),
         0 => Ok(()),
         1 => Err(Diagnostic::user("1 rule is unchecked: it fired in no program that could be evaluated")),
@@ -68,8 +73,15 @@ pub fn together(chosen: &Chosen, seed: u64, programs: u64, as_json: bool, world:
 }
 
 /// Programs that begin with the left sides of some rules in turn, and then more of those that did not fire.
-fn shown(rules: &[&Rule], own: &[&Rule], level: Level, seed: u64, programs: u64) -> Result<Shown> {
-    let mut out = Shown { programs: 0, fired: BTreeSet::new(), disagreement: None };
+fn shown(
+    rules: &[&Rule],
+    own: &[&Rule],
+    level: Level,
+    seed: u64,
+    programs: u64,
+    interrupt: &Interrupt,
+) -> Result<Shown> {
+    let mut out = Shown { programs: 0, fired: BTreeSet::new(), disagreement: None, interrupted: false };
     if own.is_empty() {
         return Ok(out);
     }
@@ -79,7 +91,7 @@ fn shown(rules: &[&Rule], own: &[&Rule], level: Level, seed: u64, programs: u64)
     for _ in 0..=TRIES {
         let run = |k: u64| audit(rules, turn[(k % turn.len() as u64) as usize], level, from.wrapping_add(k));
         let mut done = 0;
-        while done < n && out.disagreement.is_none() {
+        while done < n && out.disagreement.is_none() && !interrupt.raised() {
             let next = n.min(done + AT_ONCE);
             let all: Vec<Audited> = (done..next).into_par_iter().map(run).collect::<Result<_>>()?;
             done = next;
@@ -91,7 +103,8 @@ fn shown(rules: &[&Rule], own: &[&Rule], level: Level, seed: u64, programs: u64)
         (out.programs, from) = (out.programs + done, from.wrapping_add(done));
         turn.retain(|r| r.level == level && !out.fired.contains(&r.name));
         n = turn.len() as u64;
-        if n == 0 || out.disagreement.is_some() {
+        out.interrupted = n > 0 && interrupt.raised();
+        if n == 0 || out.interrupted || out.disagreement.is_some() {
             break;
         }
     }

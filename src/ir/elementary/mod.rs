@@ -99,15 +99,20 @@ fn template(name: &str, arguments: usize, wide: &str, narrow: &str) -> String {
     format!(
         "template <class F> KS_INLINE F {name}_of({params}) {{\n  if constexpr (is_wide<F>) {{\n{wide}  }} else {{\n{narrow}  }}\n}}\n\
          template <class F> static F {name}_alone({params}) {{ return {name}_of({args}); }}\n\
-         template <class F> KS_INLINE F {name}({params}) {{\n  if constexpr (is_vector<F>) return {name}_of({args});\n  else return {name}_alone({args});\n}}\n\n"
+         template <class F> KS_INLINE F {name}({params}) {{\n  if constexpr (is_vector<F> && !many_calls) return {name}_of({args});\n  else return {name}_alone({args});\n}}\n\n"
     )
 }
 
-/// The C++ text of the functions for whose names `used` holds, each a template over numbers and vectors. It stands on
-/// the operations in `codegen/runtime/elementary.hpp`.
-pub fn cpp(used: impl Fn(&str) -> bool) -> String {
-    let mut out = "namespace ks {\n\n".to_string();
-    for entry in ENTRIES.iter().filter(|e| used(e.name)) {
+/// In texts with more calls than this functions of vectors are called: the time that compilers take grows with the
+/// square of what they inline into one function.
+const INLINED: usize = 48;
+
+/// The C++ text of the functions that are called, each a template over numbers and vectors; `calls` says how often.
+/// It stands on the operations in `codegen/runtime/elementary.hpp`.
+pub fn cpp(calls: impl Fn(&str) -> usize) -> String {
+    let many = names().map(&calls).sum::<usize>() > INLINED;
+    let mut out = format!("namespace ks {{\n\nconstexpr bool many_calls = {many};\n\n");
+    for entry in ENTRIES.iter().filter(|e| calls(e.name) > 0) {
         out.push_str(&(entry.text)());
         if entry.name == "power" {
             out.push_str(POWER);
