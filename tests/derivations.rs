@@ -38,6 +38,9 @@ const UNPROVED: [(Level, &[&str]); 2] = [
             "programs/grad/ba.ks rotate",
             "programs/grad/chain.ks [rev energy]",
             "programs/grad/chain.ks gradient",
+            "programs/grad/conditions.ks [fwd steps]",
+            "programs/grad/conditions.ks fwd$steps",
+            "programs/grad/conditions.ks steps_fwd",
             "programs/grad/conv1d.ks back",
             "programs/grad/hand.ks by_angles",
             "programs/grad/logsumexp.ks gradient",
@@ -46,7 +49,18 @@ const UNPROVED: [(Level, &[&str]); 2] = [
             "programs/grad/ode.ks rev$swing",
         ],
     ),
-    (Level::Exact, &["programs/apps/convnet.ks main", "programs/grad/chain.ks gradient"]),
+    (
+        Level::Exact,
+        &[
+            "programs/apps/convnet.ks main",
+            "programs/grad/chain.ks gradient",
+            "programs/grad/conditions.ks [fwd steps]",
+            "programs/grad/conditions.ks fwd$steps",
+            "programs/grad/conditions.ks steps_fwd",
+            "programs/grad/unreached.ks guarded",
+            "programs/grad/unreached.ks rev$inside",
+        ],
+    ),
 ];
 
 /// Protects: every result for the corpus is derived, at both levels, and its derivation replays. A result costs

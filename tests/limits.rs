@@ -134,12 +134,12 @@ fn the_limit_of_time_holds_whatever_is_asked_for() {
     }
 }
 
-/// A command that is interrupted after a while: what it prints, and its message.
+/// A command that is interrupted after so many milliseconds: what it prints, and its message.
 #[cfg(unix)]
 fn interrupted(after: u64, args: &[&str]) -> (String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_daedal"));
     let mut child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(after));
+    std::thread::sleep(Duration::from_millis(after));
     assert!(child.try_wait().unwrap().is_none(), "{args:?} ended by itself");
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
@@ -153,24 +153,24 @@ fn interrupted(after: u64, args: &[&str]) -> (String, String) {
 #[cfg(unix)]
 #[test]
 fn an_interrupt_keeps_what_was_done() {
-    let (stdout, stderr) = interrupted(3, &["rules", "check", "--all", "--effort", "10"]);
+    let (stdout, stderr) = interrupted(3000, &["rules", "check", "--all", "--effort", "10"]);
     assert!(stdout.contains(" rules pass, in "), "{stdout}");
     assert!(stderr.contains("interrupted: ") && stderr.contains(" rules were checked"), "{stderr}");
-    let (stdout, stderr) = interrupted(2, &["rules", "check", "--set", "--programs", "1000000"]);
+    let (stdout, stderr) = interrupted(2000, &["rules", "check", "--set", "--programs", "1000000"]);
     assert!(stdout.contains(" random programs"), "{stdout}");
     assert!(stderr.contains("interrupted: ") && stderr.contains(" rules are unchecked"), "{stderr}");
-    let (stdout, stderr) = interrupted(2, &["rules", "check", "--mutate", "--effort", "20"]);
+    let (stdout, stderr) = interrupted(2000, &["rules", "check", "--mutate", "--effort", "20"]);
     assert!(stdout.contains(" mutants: ") && stdout.contains("score "), "{stdout}");
     assert!(stderr.contains(" changed rules were checked"), "{stderr}");
-    let (stdout, stderr) = interrupted(2, &["rules", "test", "--max-nodes", "20000"]);
+    let (stdout, stderr) = interrupted(2000, &["rules", "test", "--max-nodes", "20000"]);
     assert!(stdout.contains(" of which fire nowhere"), "{stdout}");
     assert!(stderr.contains("interrupted: the rules were tried in "), "{stderr}");
     let gmm = root("programs/apps/gmm.ks");
     let (stdout, stderr) =
-        interrupted(2, &["grad", gmm.to_str().unwrap(), "logsumexp", "--check", "--samples", "100000000"]);
+        interrupted(2000, &["grad", gmm.to_str().unwrap(), "logsumexp", "--check", "--samples", "100000000"]);
     assert!(stdout.lines().count() > 10, "{stdout}");
     assert!(stderr.contains("interrupted after "), "{stderr}");
-    let (stdout, stderr) = interrupted(1, &["bench", "mb2fbs"]);
+    let (stdout, stderr) = interrupted(200, &["bench", "mb2fbs"]);
     assert!(stdout.contains("| β2, β1 |") && stdout.contains(" rows in "), "{stdout}");
     assert!(stderr.contains("these are the rows that were finished"), "{stderr}");
 }

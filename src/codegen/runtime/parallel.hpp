@@ -1,4 +1,5 @@
 // Parallel loops: each thread runs iterations that follow each other, over memory of its own.
+#include <atomic>
 #include <exception>
 #ifdef KS_THREADS
 // Tools that look for races know threads, and nothing of OpenMP.
@@ -28,6 +29,7 @@ template <class F> static void parallel(Arena& whole, int64_t from, int64_t to, 
   }
   const uint64_t share = ((uint64_t)(whole.limit - whole.top) / (uint64_t)threads) & ~(uint64_t)4095;
   std::exception_ptr failed;
+  std::atomic<int64_t> used{0};
   auto part = [&](int64_t t) {
     char* const base = whole.top + t * share;
     Arena own{base, base + share, base, whole.stack, whole.call};
@@ -42,6 +44,7 @@ template <class F> static void parallel(Arena& whole, int64_t from, int64_t to, 
     } catch (...) {
       mine = std::current_exception();
     }
+    used += own.peak - base;
     return mine;
   };
 #ifdef KS_THREADS
@@ -71,6 +74,7 @@ template <class F> static void parallel(Arena& whole, int64_t from, int64_t to, 
     }
   }
 #endif
+  if (whole.top + used > whole.peak) whole.peak = whole.top + used;
   if (failed) std::rethrow_exception(failed);
 }
 

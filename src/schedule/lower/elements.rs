@@ -92,8 +92,10 @@ impl Lower<'_> {
                     let at = self.offset(&at, &room);
                     Expr::Load(bufs[k as usize], Box::new(self.expr(at, uses)))
                 }
-                // The order of stages and the sites let this not happen; the verifier would say so.
-                None => Expr::Load(crate::nest::Buf(u32::MAX), Box::new(Expr::int(0))),
+                None => {
+                    self.missing = Some(self.g.stage(s).name.clone());
+                    Expr::Lit(zero(self.g.stage(s).tys[k as usize]))
+                }
             },
         }
     }

@@ -68,6 +68,8 @@ struct Lower<'a> {
     accs: Vec<Expr>,
     /// Bodies of the element in the making that have a variable, innermost arm last.
     known: Vec<FxHashMap<Body, Expr>>,
+    /// A stage that was read before it was computed: an error of this program.
+    missing: Option<String>,
 }
 
 type Lowered<T> = std::result::Result<T, Refusal>;
@@ -85,6 +87,7 @@ fn function(s: &Schedule) -> Lowered<Func> {
         blocks: vec![Block::default()],
         accs: vec![],
         known: vec![FxHashMap::default()],
+        missing: None,
     };
     l.incoming();
     for c in l.g.entry.clone() {
@@ -97,6 +100,9 @@ fn function(s: &Schedule) -> Lowered<Func> {
         }
     }
     l.outgoing()?;
+    if let Some(name) = l.missing {
+        return Err(Refusal(format!("`{name}` is read where it is not computed")));
+    }
     l.f.body = l.blocks.pop().map(|b| b.stmts).unwrap_or_default();
     Ok(l.f)
 }
@@ -169,7 +175,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The number of lanes, of threads and so on stays below what counts them.
+    /// An operation on 64-bit integers.
     fn ints(&mut self, op: Op, a: Body, b: Body) -> Body {
         self.g.bodies.ints(op, a, b)
     }
