@@ -115,10 +115,10 @@ fn disagreement(case: &Case, def: &Def, args: &[Value], nest: &Nest) -> (bool, O
 #[test]
 fn the_corpus_is_staged() {
     let all = corpus();
-    let found: Vec<(Vec<String>, BTreeMap<String, usize>, usize, usize)> = all
+    let found: Vec<_> = all
         .par_iter()
         .map(|case| {
-            let (mut wrong, mut reasons, mut staged, mut given_up) = (vec![], BTreeMap::new(), 0, 0);
+            let (mut wrong, mut reasons, mut staged, mut given_up) = (vec![], BTreeMap::<String, usize>::new(), 0, 0);
             for (def, args) in targets(case) {
                 let graph = match extract(&case.program, def) {
                     Ok(g) => g,

@@ -78,7 +78,7 @@ impl<A: Ord + Copy> Linear<A> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+#[allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
 mod tests {
     use super::Linear;
 

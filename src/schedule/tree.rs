@@ -11,8 +11,8 @@ impl fmt::Display for Schedule {
                 self.stage_text(f, s, 0)?;
             }
         }
-        let inlined = self.graph.order().into_iter().filter(|s| self.plan(*s).site == Site::Inline);
-        inlined.map(|s| writeln!(f, "{} where it is read", self.graph.stage(s).name)).collect()
+        let mut inlined = self.graph.order().into_iter().filter(|s| self.plan(*s).site == Site::Inline);
+        inlined.try_for_each(|s| writeln!(f, "{} where it is read", self.graph.stage(s).name))
     }
 }
 

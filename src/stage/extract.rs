@@ -284,7 +284,8 @@ impl<'a> Extract<'a> {
             Definition::Reduce { init, .. } => init.iter().map(|b| self.g.bodies.ty(*b)).collect(),
         };
         let at: Vec<Body> = dims.iter().map(|d| self.g.bodies.index(*d)).collect();
-        if !self.path.is_empty() && !(dims.is_empty() && over.is_empty()) {
+        let looped = !dims.is_empty() || !over.is_empty();
+        if looped && !self.path.is_empty() {
             return self.refuse(id, "a loop in an arm of `if`");
         }
         let stage = self.add_stage(name, dims, tys.clone(), def, checks)?;

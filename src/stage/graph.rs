@@ -3,6 +3,9 @@
 use super::body::{Bodies, Body, DimId, Node, Source, SymbolId};
 use crate::ir::Scalar;
 
+/// What stands for a load of a source of a type at indices; nothing where the load stays.
+pub type Reading<'a> = dyn FnMut(&mut Graph, Source, Scalar, &[Body]) -> Option<Body> + 'a;
+
 /// A stage of a graph. Stages read each other without a circle ([`Graph::order`]).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct StageId(pub u32);
@@ -246,11 +249,7 @@ impl Graph {
     }
 
     /// Lets a stage read other bodies in place of loads.
-    pub fn redirect(
-        &mut self,
-        stage: StageId,
-        by: &mut dyn FnMut(&mut Graph, Source, Scalar, &[Body]) -> Option<Body>,
-    ) {
+    pub fn redirect(&mut self, stage: StageId, by: &mut Reading<'_>) {
         let mut s = self.stage(stage).clone();
         let each = match &mut s.def {
             Definition::Pure(each) => s.checks.iter_mut().chain(each.iter_mut()).collect::<Vec<_>>(),
@@ -265,11 +264,7 @@ impl Graph {
     }
 
     /// A body that reads other bodies in place of loads.
-    pub fn reading(
-        &mut self,
-        b: Body,
-        by: &mut dyn FnMut(&mut Graph, Source, Scalar, &[Body]) -> Option<Body>,
-    ) -> Body {
+    pub fn reading(&mut self, b: Body, by: &mut Reading<'_>) -> Body {
         let mut of = rustc_hash::FxHashMap::default();
         for at in self.bodies.reachable([b]) {
             let new = self.bodies.rebuilt(at, &of);

@@ -25,7 +25,6 @@ impl Extract<'_> {
         ids.iter().map(|k| self.scalar(*k)).collect()
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm a head")]
     fn node(&mut self, id: Id) -> Staged<Val> {
         let terms = self.terms;
         let kids = terms.kids(id);

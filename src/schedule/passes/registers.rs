@@ -43,11 +43,7 @@ fn places(func: &Func) -> BTreeMap<Buf, Vec<Place>> {
     };
     walk::visit(&func.body, &mut |s| {
         match s {
-            Stmt::Alloc(b, _) => {
-                if !taken.insert(*b) {
-                    bad.insert(*b);
-                }
-            }
+            Stmt::Alloc(b, _) => bad.extend((!taken.insert(*b)).then_some(*b)),
             Stmt::Store(b, at, _) => access(*b, at, &mut bad),
             Stmt::MaskedStore(b, ..) | Stmt::StoreLane(b, ..) => drop(bad.insert(*b)),
             Stmt::Call(_, args, _) | Stmt::Print(_, args, _) => {
