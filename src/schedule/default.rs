@@ -12,9 +12,14 @@ use crate::stage::{Body, Definition, DimId, Graph, Node, Source, StageId};
 
 /// Bodies of more nodes are computed once and read, where they are read more than once.
 const CHEAP: usize = 12;
-/// Rows of a tile of accumulators, and vectors in a row: 16 accumulators leave registers for operands.
-const ROWS: i64 = 4;
+/// Vectors in a row of a tile of accumulators.
 const VECTORS: i64 = 4;
+
+/// Rows of a tile of accumulators: with four vectors each they leave a row of operands its registers, of 32 where vectors
+/// have 512 bits, and of 16 otherwise.
+fn rows(machine: &Machine) -> i64 {
+    if machine.vector_bytes >= 64 { 6 } else { 2 }
+}
 
 /// The default schedule of a graph.
 pub fn default(graph: Graph, machine: &Machine) -> Schedule {
@@ -67,7 +72,9 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
     let lanes = known.tys.iter().map(|ty| machine.lanes(*ty)).min().unwrap_or(2).clamp(2, 64);
     let near = strides(&s.graph, &known.bodies(), last);
     match &known.def {
-        Definition::Reduce { .. } if near && s.plan(stage).site == Site::Root => tile(s, stage, i64::from(lanes)),
+        Definition::Reduce { .. } if near && s.plan(stage).site == Site::Root => {
+            tile(s, stage, i64::from(lanes), rows(machine))
+        }
         Definition::Pure(_) if near => {
             let plan = s.plan(stage);
             let Some(of) = plan.loops.last().map(|l| l.name.clone()) else { return };
@@ -114,7 +121,7 @@ fn split(s: &mut Schedule, stage: StageId, of: &str, factor: i64) -> Option<(Str
 }
 
 /// A reduction with a tile of accumulators: rows of the dimension before the last, vectors of the last one.
-fn tile(s: &mut Schedule, stage: StageId, lanes: i64) {
+fn tile(s: &mut Schedule, stage: StageId, lanes: i64, height: i64) {
     let plan = s.plan(stage).clone();
     let pure = plan.dims.len() - plan.over;
     let over: Vec<String> = plan.dims[pure..].iter().map(|(n, _)| n.clone()).collect();
@@ -122,7 +129,7 @@ fn tile(s: &mut Schedule, stage: StageId, lanes: i64) {
     let row = (pure >= 2).then(|| plan.dims[pure - 2].0.clone());
     let Some((jo, ji)) = split(s, stage, &last, VECTORS * lanes) else { return };
     let Some((vectors, inner)) = split(s, stage, &ji, lanes) else { return };
-    let rows = row.and_then(|i| split(s, stage, &i, ROWS));
+    let rows = row.and_then(|i| split(s, stage, &i, height));
     let mut order: Vec<String> = plan.dims[..pure.saturating_sub(2)].iter().map(|(n, _)| n.clone()).collect();
     order.push(jo.clone());
     order.extend(rows.iter().map(|(io, _)| io.clone()));
