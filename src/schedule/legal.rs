@@ -1,7 +1,7 @@
 //! What holds of a schedule after every step: each stage is computed before, and around, all that reads it.
 
-use super::plan::{Kind, Refusal, Schedule, Site, refuse};
-use crate::stage::StageId;
+use super::plan::{Kind, Loop, Refusal, Schedule, Site, refuse};
+use crate::stage::{Body, Node, Source, StageId};
 
 impl Schedule {
     /// Checks the sites of all stages.
@@ -23,6 +23,11 @@ impl Schedule {
             if self.plan(*to).site == Site::Inline {
                 return refuse(format!("`{stage}` is computed in a loop of `{host}`, which would have no loops"));
             }
+            if !self.graph.stage(s).checks.is_empty() && !self.whole(s) {
+                return refuse(format!(
+                    "`{stage}` may fail, and in `{name}` of `{host}` not all of it would be computed"
+                ));
+            }
             let readers = self.readers(s);
             if readers.is_empty() {
                 return refuse(format!("nothing reads `{stage}` in `{host}`"));
@@ -35,6 +40,27 @@ impl Schedule {
             }
         }
         Ok(())
+    }
+
+    /// Whether all elements of a stage are computed: at the start; or in loops over dimensions of its own, of a stage that
+    /// reads it at its own indices, and of which all elements are computed.
+    pub(super) fn whole(&self, s: StageId) -> bool {
+        let (host, name) = match &self.plan(s).site {
+            Site::Root => return true,
+            Site::Inline => return false,
+            Site::At(host, name) => (*host, name),
+        };
+        let (g, plan) = (&self.graph, self.plan(host));
+        let dims = &g.stage(s).dims;
+        let own = |l: &Loop| plan.root(&l.name).is_some_and(|k| dims.contains(&plan.dims[k].1));
+        let around = plan.find(name).is_ok_and(|at| plan.loops[..=at].iter().all(own));
+        let at_own = |b: Body| match g.bodies.node(b) {
+            Node::Load(Source::Stage(p, _), _, at) => {
+                *p == s && at.iter().zip(dims).all(|(i, d)| *g.bodies.node(*i) == Node::Index(*d))
+            }
+            _ => false,
+        };
+        around && g.bodies.reachable(g.stage(host).bodies()).into_iter().any(at_own) && self.whole(host)
     }
 
     /// Whether a stage runs inside of a loop of another, which has this place.

@@ -103,8 +103,12 @@ impl Schedule {
     pub fn new(graph: Graph) -> Schedule {
         let plans = graph.ids().map(|s| Plan::new(&graph, s)).collect();
         let mut out = Schedule { graph, plans, steps: vec![] };
-        for s in out.graph.ids() {
-            out.plans[s.0 as usize].site = out.natural_site(s);
+        // Readers come after what they read, and first here.
+        for s in out.graph.ids().rev() {
+            out.plan_mut(s).site = out.natural_site(s);
+            if !out.graph.stage(s).checks.is_empty() && !out.whole(s) {
+                out.plan_mut(s).site = Site::Root;
+            }
         }
         out
     }

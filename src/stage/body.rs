@@ -345,6 +345,35 @@ impl Bodies {
         }
     }
 
+    /// Where a body has a value: no integer is divided by zero in it. What it loads is taken to be there.
+    pub fn has_value(&mut self, b: Body) -> Body {
+        let (yes, no) = (self.bool(true), self.bool(false));
+        let mut of: FxHashMap<Body, Body> = FxHashMap::default();
+        for at in self.reachable([b]) {
+            let node = self.node(at).clone();
+            let both = |s: &mut Self, a: Body, b: Body| if a == yes { b } else { s.cond(a, b, no) };
+            let own = if let Node::If([c, x, y]) = node {
+                let arms = self.cond(c, of[&x], of[&y]);
+                both(self, of[&c], arms)
+            } else {
+                let mut own = yes;
+                for k in node.kids() {
+                    own = both(self, own, of[k]);
+                }
+                match node {
+                    Node::Op(op, ty, args) if op.divides() && ty.is_int() => {
+                        let zero = self.lit(Lit::zero(ty));
+                        let some = self.test(Op::Ne, args[1], zero);
+                        both(self, own, some)
+                    }
+                    _ => own,
+                }
+            };
+            of.insert(at, own);
+        }
+        of[&b]
+    }
+
     /// All bodies below and including some, children before parents, each once.
     pub fn reachable(&self, roots: impl IntoIterator<Item = Body>) -> Vec<Body> {
         let (mut seen, mut todo) = (FxHashSet::default(), roots.into_iter().collect::<Vec<_>>());

@@ -53,7 +53,7 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
         loops: vec![],
         ranges: Ranges::default(),
         path: vec![],
-        checks: vec![],
+        pending: vec![],
         accs: ACC_BASE,
         names: FxHashSet::default(),
         calls: vec![],
@@ -66,6 +66,23 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
 /// Accumulators are numbered from here while their step is read, and from 0 in their stage.
 const ACC_BASE: u32 = 1 << 16;
 
+/// What may be evaluated only where a check holds.
+#[derive(Clone, Debug)]
+pub(super) enum Guards {
+    /// What reads one of these.
+    Reads(Vec<Source>),
+    /// What is made of this body.
+    Body(Body),
+    /// All that comes after it.
+    All,
+}
+
+/// A check that no stage has yet.
+pub(super) struct Pending {
+    check: Body,
+    guards: Guards,
+}
+
 pub(super) struct Extract<'a> {
     pub(super) program: &'a Program,
     pub(super) terms: &'a Terms,
@@ -77,8 +94,8 @@ pub(super) struct Extract<'a> {
     ranges: Ranges,
     /// The conditions of the arms around, with what they are there.
     path: Vec<(Body, bool)>,
-    /// Checks of the stage in the making.
-    pub(super) checks: Vec<Body>,
+    /// Checks of the stages in the making, those of the outermost first.
+    pub(super) pending: Vec<Pending>,
     pub(super) accs: u32,
     names: FxHashSet<String>,
     pub(super) calls: Vec<Fun>,
@@ -109,11 +126,11 @@ impl<'a> Extract<'a> {
         self.calls.push(def.fun);
         let value = self.value(body)?;
         self.outputs(body, &value, &[])?;
-        let rest = std::mem::take(&mut self.checks);
+        let rest = self.taken(0);
         if rest.iter().any(|c| !self.g.reads([*c]).is_empty()) {
             self.add_stage("check", vec![], vec![], Definition::Pure(vec![]), rest)?;
         } else {
-            self.g.entry.extend(rest);
+            rest.into_iter().for_each(|c| self.at_entry(c));
         }
         Ok(())
     }
@@ -130,9 +147,13 @@ impl<'a> Extract<'a> {
         }
     }
 
+    /// A condition of the start, after the one that says that it has a value.
     fn at_entry(&mut self, c: Body) {
-        if self.g.bodies.as_bool(c) != Some(true) && !self.g.entry.contains(&c) {
-            self.g.entry.push(c);
+        let has_value = self.g.bodies.has_value(c);
+        for c in [has_value, c] {
+            if self.g.bodies.as_bool(c) != Some(true) && !self.g.entry.contains(&c) {
+                self.g.entry.push(c);
+            }
         }
     }
 
@@ -145,7 +166,7 @@ impl<'a> Extract<'a> {
                 continue;
             }
             let same = self.g.bodies.test(Op::Eq, n, m);
-            self.check(same);
+            self.check(same, Guards::All);
             // From here on they are one size: the start has compared them, or a check does before all else.
             let of = FxHashMap::from_iter([(m, n)]);
             let one =
@@ -220,9 +241,10 @@ impl<'a> Extract<'a> {
             of.insert(*d, self.g.bodies.index(new));
             own.push(new);
         }
+        let checks = self.guarding(&[b]).into_iter().map(|c| self.g.bodies.substitute(c, &of)).collect();
         let b = self.g.bodies.substitute(b, &of);
         let ty = self.g.bodies.ty(b);
-        let stage = self.add_stage("result", own, vec![ty], Definition::Pure(vec![b]), vec![])?;
+        let stage = self.add_stage("result", own, vec![ty], Definition::Pure(vec![b]), checks)?;
         Ok(Source::Stage(stage, 0))
     }
 
@@ -256,15 +278,17 @@ impl<'a> Extract<'a> {
         Ok(StageId(self.g.stages.len() as u32 - 1))
     }
 
-    /// A stage over those of the loops around that it depends on; its components, read at their indices.
-    pub(super) fn stage(&mut self, id: Id, name: &str, def: Definition, checks: Vec<Body>) -> Staged<Vec<Body>> {
+    /// A stage over those of the loops around that it depends on; its components, read at their indices. It has checks of
+    /// its own, and those of the loops around that guard what it evaluates.
+    pub(super) fn stage(&mut self, id: Id, name: &str, def: Definition, own: Vec<Body>) -> Staged<Vec<Body>> {
         let (each, over): (Vec<Body>, Vec<DimId>) = match &def {
             Definition::Pure(each) => (each.clone(), vec![]),
             Definition::Reduce { over, init, next } => (init.iter().chain(next).copied().collect(), over.clone()),
         };
-        let own = if over.is_empty() { 0 } else { ACC_BASE };
+        let mut checks = self.guarding(&[&each[..], &own].concat());
+        checks.extend(own);
         for b in self.g.bodies.reachable(each.iter().chain(&checks).copied()) {
-            if matches!(self.g.bodies.node(b), Node::Acc(k, _) if *k >= ACC_BASE || own == 0) {
+            if matches!(self.g.bodies.node(b), Node::Acc(k, _) if *k >= ACC_BASE || over.is_empty()) {
                 return self.refuse(id, "a loop inside of a step that reads the state");
             }
         }
@@ -284,8 +308,7 @@ impl<'a> Extract<'a> {
             Definition::Reduce { init, .. } => init.iter().map(|b| self.g.bodies.ty(*b)).collect(),
         };
         let at: Vec<Body> = dims.iter().map(|d| self.g.bodies.index(*d)).collect();
-        let looped = !dims.is_empty() || !over.is_empty();
-        if looped && !self.path.is_empty() {
+        if !self.path.is_empty() {
             return self.refuse(id, "a loop in an arm of `if`");
         }
         let stage = self.add_stage(name, dims, tys.clone(), def, checks)?;
@@ -346,8 +369,8 @@ impl<'a> Extract<'a> {
 
     // Checks.
 
-    /// What must hold here, where the path leads here.
-    pub(super) fn check(&mut self, c: Body) {
+    /// What must hold here, where the path leads here, before what it guards is evaluated.
+    pub(super) fn check(&mut self, c: Body, guards: Guards) {
         let mut c = c;
         if self.g.bodies.as_bool(c) == Some(true) {
             return;
@@ -360,52 +383,82 @@ impl<'a> Extract<'a> {
         for (p, holds) in path.into_iter().rev() {
             c = if holds { self.g.bodies.cond(p, c, yes) } else { self.g.bodies.cond(p, yes, c) };
         }
-        if !self.checks.contains(&c) {
-            self.checks.push(c);
-        }
+        self.pending.push(Pending { check: c, guards });
     }
 
-    /// That an index is in range: proved, or asked of the sizes at the start, or of each index.
-    pub(super) fn in_range(&mut self, i: Body, n: Body) {
+    /// The checks that were left pending since there were so many of them, each once.
+    pub(super) fn taken(&mut self, from: usize) -> Vec<Body> {
+        let all: indexmap::IndexSet<Body> = self.pending.drain(from..).map(|p| p.check).collect();
+        all.into_iter().collect()
+    }
+
+    /// The pending checks that guard something in some bodies, or in each other, in their order.
+    fn guarding(&self, bodies: &[Body]) -> Vec<Body> {
+        if self.pending.is_empty() {
+            return vec![];
+        }
+        let mut read: FxHashSet<Source> = self.g.reads(bodies.iter().copied()).into_iter().collect();
+        let mut made: FxHashSet<Body> = self.g.bodies.reachable(bodies.iter().copied()).into_iter().collect();
+        let mut out = vec![];
+        // What a check is made of is guarded by those before it.
+        for p in self.pending.iter().rev() {
+            let guards = match &p.guards {
+                Guards::Reads(of) => of.iter().any(|from| read.contains(from)),
+                Guards::Body(b) => made.contains(b),
+                Guards::All => true,
+            };
+            if guards && !out.contains(&p.check) {
+                out.push(p.check);
+                read.extend(self.g.reads([p.check]));
+                made.extend(self.g.bodies.reachable([p.check]));
+            }
+        }
+        out.reverse();
+        out
+    }
+
+    /// That an index is in range where an element is read: proved, or asked of the sizes at the start, or of each index.
+    pub(super) fn in_range(&mut self, i: Body, n: Body, elem: &[Body]) {
         let (zero, one) = (self.g.bodies.int(0), self.g.bodies.int(1));
         let known = self.ranges.bounds(&mut self.g.bodies, i);
         let bodies = &mut self.g.bodies;
         let small = bodies.is_small(n);
-        let (mut low, mut high) =
-            (bodies.op(Op::Gte, Scalar::Bool, &[i, zero]), bodies.op(Op::Lt, Scalar::Bool, &[i, n]));
+        let mut low = bodies.op(Op::Gte, Scalar::Bool, &[i, zero]);
+        let mut high = bodies.op(Op::Lt, Scalar::Bool, &[i, n]);
         if let Some(known) = known.filter(|_| small) {
             let end = self.g.bodies.ints(Op::Add, known.hi, one);
-            let at_start = |bodies: &super::Bodies, b: Body| bodies.dims(b).is_empty() && bodies.as_bool(b).is_none();
-            if at_most(&self.g.bodies, zero, known.lo) {
-                low = self.g.bodies.bool(true);
-            } else {
-                let bodies = &mut self.g.bodies;
-                let c = bodies.test(Op::Gte, known.lo, zero);
-                if self.path.is_empty() && at_start(bodies, c) {
-                    low = self.where_run(c);
-                }
-            }
-            if at_most(&self.g.bodies, end, n) {
-                high = self.g.bodies.bool(true);
-            } else {
-                let bodies = &mut self.g.bodies;
-                let c = bodies.test(Op::Lte, end, n);
-                if self.path.is_empty() && at_start(bodies, c) {
-                    high = self.where_run(c);
-                }
-            }
+            low = self.in_all(low, zero, known.lo, i, elem);
+            high = self.in_all(high, end, n, i, elem);
         }
-        self.check(low);
-        self.check(high);
+        let guards = Guards::Reads(self.g.reads(elem.iter().copied()));
+        self.check(low, guards.clone());
+        self.check(high, guards);
     }
 
-    /// What sizes say of all iterations around need not hold where there are none.
-    fn where_run(&mut self, c: Body) -> Body {
+    /// What says that a check of an index holds in all iterations around: nothing where that is proved, sizes where they
+    /// decide it, else the check itself.
+    fn in_all(&mut self, check: Body, low: Body, high: Body, i: Body, elem: &[Body]) -> Body {
+        if at_most(&self.g.bodies, low, high) {
+            return self.g.bodies.bool(true);
+        }
+        let all = self.g.bodies.test(Op::Lte, low, high);
+        if !self.path.is_empty() || !self.g.bodies.dims(all).is_empty() || self.g.bodies.as_bool(all).is_some() {
+            return check;
+        }
+        self.where_run(all, i, elem)
+    }
+
+    /// What sizes say of an index need not hold where there are no iterations: of those loops that all that is read names,
+    /// since what does not name a loop may be evaluated outside of it.
+    fn where_run(&mut self, c: Body, i: Body, elem: &[Body]) -> Body {
         let (zero, yes) = (self.g.bodies.int(0), self.g.bodies.bool(true));
+        let loads: Vec<Body> = self.g.bodies.reachable(elem.iter().copied());
+        let loads = loads.into_iter().filter(|b| matches!(self.g.bodies.node(*b), Node::Load(..)));
+        let named: Vec<Vec<DimId>> = loads.map(|b| self.g.bodies.dims(b)).collect();
         let mut c = c;
-        for d in self.loops.clone() {
+        for d in self.g.bodies.dims(i) {
             let n = self.g.dim(d).extent;
-            if self.g.bodies.dims(n).is_empty() {
+            if self.g.bodies.dims(n).is_empty() && named.iter().all(|all| all.contains(&d)) {
                 let some = self.g.bodies.op(Op::Gt, Scalar::Bool, &[n, zero]);
                 c = self.g.bodies.cond(some, c, yes);
             }

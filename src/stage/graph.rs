@@ -79,7 +79,8 @@ pub struct Stage {
     /// What it computes.
     pub def: Definition,
     /// What must hold at every point of its dimensions, and those it reduces over, else the graph is of no use there.
-    /// Each is evaluated after those before it, and before the elements.
+    /// Each is evaluated after those before it, and before the elements; of a reduction, those that come before the
+    /// first values ([`Graph::checks`]) before these.
     pub checks: Vec<Body>,
 }
 
@@ -175,6 +176,22 @@ impl Graph {
             }
         }
         out
+    }
+
+    /// The checks of a stage: those at each point of its dimensions, and those at each point that it reduces over, which
+    /// name an index of that, an accumulator, or come after one that does.
+    pub fn checks(&self, of: StageId) -> (Vec<Body>, Vec<Body>) {
+        let s = self.stage(of);
+        let inner = |c: &Body| {
+            self.bodies.reachable([*c]).into_iter().any(|b| match self.bodies.node(b) {
+                Node::Index(d) => s.over().contains(d),
+                Node::Acc(..) => true,
+                _ => false,
+            })
+        };
+        let first = s.checks.iter().position(inner).unwrap_or(s.checks.len());
+        let (before, at_each) = s.checks.split_at(first);
+        (before.to_vec(), at_each.to_vec())
     }
 
     /// The stages that read a stage.

@@ -1,7 +1,7 @@
 //! Terms become values over bodies: one function for each kind of term.
 
 use super::body::{Body, DimId, Node};
-use super::extract::{Extract, Staged};
+use super::extract::{Extract, Guards, Staged};
 use super::graph::Definition;
 use super::value::Val;
 use crate::ir::{Fun, Head, Id, Lit, Monoid, Op, Scalar, deep};
@@ -39,7 +39,7 @@ impl Extract<'_> {
             Head::If => self.choice(id, kids),
             Head::Assert => {
                 let c = self.scalar(kids[0])?;
-                self.check(c);
+                self.check(c, Guards::Reads(vec![]));
                 self.value(kids[1])
             }
             Head::Tuple => Ok(Val::Tuple(kids.iter().map(|k| self.value(*k)).collect::<Staged<_>>()?)),
@@ -73,10 +73,12 @@ impl Extract<'_> {
             Head::Index(d) => {
                 let at = self.scalars(&kids[..d])?;
                 let v = self.value(kids[d])?;
+                let elem = self.element(id, &v, &at)?;
                 if let Val::Tensor { sizes, .. } = &v {
-                    at.iter().zip(sizes).for_each(|(i, n)| self.in_range(*i, *n));
+                    let each = elem.scalars();
+                    at.iter().zip(sizes).for_each(|(i, n)| self.in_range(*i, *n, &each));
                 }
-                self.element(id, &v, &at)
+                Ok(elem)
             }
             Head::Size(k) => {
                 let v = self.value(kids[0])?;
@@ -241,10 +243,10 @@ impl Extract<'_> {
     fn build(&mut self, id: Id, sizes: &[Body], elem: impl FnOnce(&mut Self, &[Body]) -> Staged<Val>) -> Staged<Val> {
         let names = self.terms.names(id).map_or(vec![], <[String]>::to_vec);
         let dims = self.open(sizes, &names);
-        let outer = std::mem::take(&mut self.checks);
+        let around = self.pending.len();
         let at: Vec<Body> = dims.iter().map(|d| self.g.bodies.index(*d)).collect();
         let v = elem(self, &at);
-        let checks = std::mem::replace(&mut self.checks, outer);
+        let checks = self.taken(around);
         let v = v.and_then(|v| self.stored(id, v, checks, &dims));
         self.close(&dims);
         Ok(Val::Tensor { dims, sizes: sizes.to_vec(), elem: Box::new(v?) })
@@ -308,14 +310,14 @@ impl Extract<'_> {
         let skip = if self.terms.head(id) == Head::Fold { 1 } else { 0 };
         let names = self.terms.names(id).map_or(vec![], |all| all.iter().skip(skip).cloned().collect::<Vec<_>>());
         let over = self.open(sizes, &names);
-        let outer = std::mem::take(&mut self.checks);
+        let around = self.pending.len();
         let at: Vec<Body> = over.iter().map(|d| self.g.bodies.index(*d)).collect();
         let made = next(self, &at, &acc);
-        let checks = std::mem::replace(&mut self.checks, outer);
+        let mut checks = self.taken(around);
         self.close(&over);
         let mut made = made?;
         let mut memo = FxHashMap::default();
-        for b in &mut made {
+        for b in made.iter_mut().chain(&mut checks) {
             *b = self.g.bodies.map(*b, &mut memo, &mut |s, b| match *s.node(b) {
                 Node::Acc(k, ty) if k >= base => Some(s.acc(k - base, ty)),
                 _ => None,
@@ -358,7 +360,7 @@ impl Extract<'_> {
         let sizes = self.sizes(id, &kids[..1], false)?;
         let zero = self.g.bodies.int(0);
         let some = self.g.bodies.op(Op::Gt, Scalar::Bool, &[sizes[0], zero]);
-        self.check(some);
+        self.check(some, Guards::Reads(vec![]));
         let Some(ty) = self.terms.ty(kids[1]).as_scalar() else { return self.refuse(id, "a number was expected") };
         let first = self.g.bodies.lit(Lit::zero(ty));
         let op = if m == Monoid::Min { Op::Lt } else { Op::Gt };
@@ -410,7 +412,7 @@ impl Extract<'_> {
                 if let Val::Tensor { sizes: own, .. } = v {
                     for (n, m) in sizes.iter().zip(own) {
                         let same = self.g.bodies.test(Op::Eq, *n, *m);
-                        self.check(same);
+                        self.check(same, Guards::All);
                     }
                 }
             }
@@ -433,16 +435,17 @@ impl Extract<'_> {
     fn apply(&mut self, id: Id, op: Op, args: &[Body]) -> Staged<Body> {
         let tys: Vec<Scalar> = args.iter().map(|b| self.g.bodies.ty(*b)).collect();
         let Some(ty) = op.result(&tys) else { return self.refuse(id, "an operation on text") };
-        if op.divides() && ty.is_int() {
-            let zero = self.g.bodies.lit(Lit::zero(ty));
-            let some = self.g.bodies.test(Op::Ne, args[1], zero);
-            self.check(some);
-        }
         let comparison = matches!(op, Op::Lt | Op::Lte | Op::Gt | Op::Gte | Op::Eq | Op::Ne);
         if comparison && tys[0] == Scalar::I64 {
             return Ok(self.g.bodies.test(op, args[0], args[1]));
         }
-        Ok(self.g.bodies.op(op, ty, args))
+        let out = self.g.bodies.op(op, ty, args);
+        if op.divides() && ty.is_int() {
+            let zero = self.g.bodies.lit(Lit::zero(ty));
+            let some = self.g.bodies.test(Op::Ne, args[1], zero);
+            self.check(some, Guards::Body(out));
+        }
+        Ok(out)
     }
 }
 

@@ -51,6 +51,15 @@ impl Val {
         }
     }
 
+    /// All scalars, those of elements included.
+    pub fn scalars(&self) -> Vec<Body> {
+        match self {
+            Val::Scalar(b) => vec![*b],
+            Val::Tuple(parts) => parts.iter().flat_map(Val::scalars).collect(),
+            Val::Tensor { elem, .. } => elem.scalars(),
+        }
+    }
+
     /// The size of an axis, counted through nested tensors: 0 inside an empty one.
     pub fn size(&self, bodies: &mut Bodies, axis: usize) -> Option<Body> {
         let Val::Tensor { dims, sizes, elem } = self else { return None };

@@ -80,10 +80,7 @@ impl Lower<'_> {
             self.declare(stage);
         }
         self.nested(run, &loops, &mut |l, run| {
-            let of = l.dim_values(run);
-            let checks: Vec<Body> = checks.iter().map(|c| l.g.bodies.substitute(*c, &of)).collect();
-            let each: Vec<Body> = each.iter().map(|b| l.g.bodies.substitute(*b, &of)).collect();
-            let values = l.checked(&checks, &each);
+            let values = l.at_here(run, &checks, each);
             l.store(run, values);
             Ok(())
         })
@@ -128,10 +125,9 @@ impl Lower<'_> {
         })
     }
 
-    /// The value of each body at the indices of the loops, after the checks of the stage where they are wanted.
-    fn at_here(&mut self, run: &Run, each: &[Body], with_checks: bool) -> Vec<Expr> {
+    /// The value of each body at the indices of the loops, after checks.
+    fn at_here(&mut self, run: &Run, checks: &[Body], each: &[Body]) -> Vec<Expr> {
         let of = self.dim_values(run);
-        let checks = if with_checks { self.g.stage(run.stage).checks.clone() } else { vec![] };
         let checks: Vec<Body> = checks.iter().map(|c| self.g.bodies.substitute(*c, &of)).collect();
         let each: Vec<Body> = each.iter().map(|b| self.g.bodies.substitute(*b, &of)).collect();
         self.checked(&checks, &each)
@@ -140,7 +136,8 @@ impl Lower<'_> {
     /// A reduction whose accumulators are variables.
     fn accumulate(&mut self, run: &mut Run, over: &[Loop], init: &[Body], next: &[Body], single: bool) -> Lowered<()> {
         let vars = self.variables(run.stage);
-        let first = self.at_here(run, init, false);
+        let (before, at_each) = self.g.checks(run.stage);
+        let first = self.at_here(run, &before, init);
         for (v, e) in vars.iter().zip(first) {
             self.push(Stmt::Mut(*v, e));
         }
@@ -148,7 +145,7 @@ impl Lower<'_> {
         let accs = self.accs.clone();
         let done = self.nested(run, over, &mut |l, run| {
             l.accs = accs.clone();
-            let values = l.at_here(run, next, true);
+            let values = l.at_here(run, &at_each, next);
             l.set_all(&vars, values);
             Ok(())
         });
@@ -205,11 +202,12 @@ impl Lower<'_> {
             let at = l.offset(&at, &room);
             l.element(&[at])[0].clone()
         };
+        let (before, at_each) = self.g.checks(run.stage);
         let load = |at: &Expr| bufs.iter().map(|b| Expr::Load(*b, Box::new(at.clone()))).collect::<Vec<_>>();
         let hosts = std::mem::replace(&mut run.hosts, false);
         self.nested(run, tile, &mut |l, run| {
             let at = position(l, run);
-            for (b, e) in bufs.iter().zip(l.at_here(run, init, false)) {
+            for (b, e) in bufs.iter().zip(l.at_here(run, &before, init)) {
                 l.push(Stmt::Store(*b, at.clone(), e));
             }
             Ok(())
@@ -219,7 +217,7 @@ impl Lower<'_> {
         let done = self.nested(run, inner, &mut |l, run| {
             let at = position(l, run);
             l.accs = load(&at);
-            let values = l.at_here(run, next, true);
+            let values = l.at_here(run, &at_each, next);
             let values: Vec<Expr> = if values.len() == 1 { values } else { l.held(values) };
             for (b, e) in bufs.iter().zip(values) {
                 l.push(Stmt::Store(*b, at.clone(), e));
