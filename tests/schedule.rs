@@ -255,3 +255,30 @@ fn a_size_in_an_arm_divides_by_no_zero() {
     let cases = cases.map(|(n, m)| [n, m].map(|v| Value::Scalar(Lit::int(v))).to_vec());
     compare(&program, "guarded", &schedule, &cases, true);
 }
+
+const TRIANGLE: &str = "
+(def triangle Float ((x : (Vec Float)))
+  (sumbuild (size x) (lam (j : Integer)
+    (let (t (build j (lam (i : Integer) (mul 2.0 (index i x)))))
+      (mul (sum t) (sumbuild j (lam (k : Integer) (mul (index k t) (index (sub j (add k 1)) t)))))))))
+";
+
+/// Protects: stages of which one dimension says how long another is: memory for the longest row, loops of each row's length.
+#[test]
+fn triangles_are_computed_whole_and_in_parts() {
+    let program = read(TRIANGLE);
+    let cases = [0, 1, 2, 3, 9, 20].map(|n| vec![tensor(Scalar::F64, &[n], 4)]);
+    let texts = [
+        "",
+        "compute-root t",
+        "compute-at t sum_3 j",
+        "compute-root t\nparallel t j",
+        "compute-root t\nsplit t i 4\nvectorize t ii",
+        "compute-root t\nsplit t j 3",
+        "compute-root t\nsplit t j 2\nsplit t i 2\nreorder t jo ji io ii\nunroll t ii",
+        "compute-root t\ncompute-root sum_2\ncache-read sum_2 t at j as copy",
+    ];
+    for text in texts {
+        check(&program, "triangle", &scheduled(&program, "triangle", text), &cases);
+    }
+}

@@ -4,11 +4,12 @@
 
 mod common;
 
+use common::generate::{self, Knobs};
 use common::native::{difference, quick};
 use common::{Case, arguments, corpus};
 use daedal::codegen::Unit;
 use daedal::eval::{Interpreter, Value};
-use daedal::ir::Def;
+use daedal::ir::{Def, Program};
 use daedal::machine::Machine;
 use daedal::nest::{Nest, interpret};
 use daedal::pipeline::native;
@@ -102,8 +103,8 @@ fn targets(case: &Case) -> Vec<(&Def, Vec<Value>)> {
 }
 
 /// Runs a nest, and says how it differs from the interpreter; nothing where it leaves the case to the reference.
-fn disagreement(case: &Case, def: &Def, args: &[Value], nest: &Nest) -> (bool, Option<String>) {
-    let want = Interpreter::new(&case.program).run(def, args);
+fn disagreement(program: &Program, def: &Def, args: &[Value], nest: &Nest) -> (bool, Option<String>) {
+    let want = Interpreter::new(program).run(def, args);
     let have = interpret(nest, args, &mut String::new());
     if have.as_ref().is_err_and(|d| d.message.contains("the reference nest was to run")) {
         return (true, None);
@@ -134,7 +135,7 @@ fn the_corpus_is_staged() {
                     let last =
                         native::scheduled_nest(def, &schedule, &Machine::host()).unwrap_or_else(|d| panic!("{d}"));
                     for nest in [&lowered, &last] {
-                        let (gave_up, d) = disagreement(case, def, &args, nest);
+                        let (gave_up, d) = disagreement(&case.program, def, &args, nest);
                         given_up += usize::from(gave_up);
                         let shown = || format!("{} {}\n{}\n{nest}", case.name, def.name(), schedule.graph);
                         wrong.extend(d.map(|d| format!("{d}\n{}", shown())));
@@ -173,7 +174,7 @@ fn random_schedules_change_no_bit() {
                     let nest = native::scheduled_nest(def, &schedule, &Machine::host()).unwrap_or_else(|d| {
                         panic!("{} {}: {d}\n{}\n{}", case.name, def.name(), schedule.graph, shown())
                     });
-                    if let (_, Some(d)) = disagreement(case, def, &args, &nest) {
+                    if let (_, Some(d)) = disagreement(&case.program, def, &args, &nest) {
                         panic!("{} {}: {d}\n{}\n{}\n{nest}", case.name, def.name(), schedule.graph, shown());
                     }
                     nests += 1;
@@ -257,4 +258,49 @@ fn random_schedules_are_varied() {
         }
     }
     assert!(at >= 50 && inline >= 20 && vector >= 10, "{at} at loops, {inline} inlined, {vector} vectors");
+}
+
+/// A random program under three schedules: whether it is staged, whether a nest leaves its call to the reference, and what is
+/// wrong.
+fn staged_at_random(seed: u64) -> (bool, bool, Option<String>) {
+    let (dyadic, failing) = (false, seed % 2 == 0);
+    let knobs = Knobs { budget: 12, dyadic, failing, renamed: false, casts: true, corners: true };
+    let made = generate::program(seed, &knobs);
+    let program = daedal::types::program(&daedal::diag::Source::new("main", &made.text)).unwrap();
+    let def = program.named("main")[0];
+    let args = arguments(def, &made.args).unwrap();
+    let Ok(graph) = extract(&program, def) else { return (false, false, None) };
+    let default = daedal::schedule::default(graph.clone(), &Machine::host());
+    let mut given_up = false;
+    for schedule in [Schedule::new(graph.clone()), default, random(&graph, seed).0] {
+        let steps = schedule.steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let shown = format!("{}\n{:?}\n{graph}\n{steps}", made.text, made.args);
+        let last = native::scheduled_nest(def, &schedule, &Machine::host());
+        for nest in [lower(&schedule, def), last] {
+            let nest = match nest {
+                Ok(nest) => nest,
+                Err(d) => return (true, false, Some(format!("seed {seed}: {d}\n{shown}"))),
+            };
+            let (gave_up, d) = disagreement(&program, def, &args, &nest);
+            given_up |= gave_up;
+            if let Some(d) = d {
+                return (true, given_up, Some(format!("seed {seed}: {d}\n{shown}\n{nest}")));
+            }
+        }
+    }
+    (true, given_up, None)
+}
+
+/// Protects: random programs, with indices out of range, divisions by zero and arms that fail, have the interpreter's
+/// bits or failures as stages: under the empty, the default and a random schedule.
+#[test]
+fn random_programs_are_staged() {
+    let cases: u64 = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(4000);
+    let all: Vec<_> = (0..cases).into_par_iter().map(staged_at_random).collect();
+    let staged = all.iter().filter(|c| c.0).count();
+    let given_up = all.iter().filter(|c| c.1).count();
+    let wrong: Vec<String> = all.into_iter().filter_map(|c| c.2).collect();
+    println!("{staged} of {cases} are staged, {given_up} leave a call to the reference");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.into_iter().take(3).collect::<Vec<_>>().join("\n\n"));
+    assert!(staged as u64 * 4 >= cases, "only {staged} of {cases} are staged");
 }

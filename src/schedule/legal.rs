@@ -1,7 +1,7 @@
 //! What holds of a schedule after every step: each stage is computed before, and around, all that reads it.
 
 use super::plan::{Kind, Loop, Refusal, Schedule, Site, refuse};
-use crate::stage::{Body, Node, Source, StageId};
+use crate::stage::{Body, Definition, Node, Source, StageId};
 
 impl Schedule {
     /// Checks the sites of all stages.
@@ -28,6 +28,10 @@ impl Schedule {
                     "`{stage}` may fail, and in `{name}` of `{host}` not all of it would be computed"
                 ));
             }
+            let plan = self.plan(*to);
+            if plan.loops[..=place].iter().any(|l| plan.reduces(&l.name)) && self.reads_first(*to, s) {
+                return refuse(format!("`{host}` reads `{stage}` before it reduces, and not in `{name}`"));
+            }
             let readers = self.readers(s);
             if readers.is_empty() {
                 return refuse(format!("nothing reads `{stage}` in `{host}`"));
@@ -40,6 +44,28 @@ impl Schedule {
             }
         }
         Ok(())
+    }
+
+    /// Whether a reduction reads a stage before its first step: in first values, or in checks before them.
+    fn reads_first(&self, reader: StageId, s: StageId) -> bool {
+        let mut todo = self.graph.checks(reader).0;
+        if let Definition::Reduce { init, .. } = &self.graph.stage(reader).def {
+            todo.extend(init);
+        }
+        while !todo.is_empty() {
+            let mut next = vec![];
+            for from in self.graph.reads(todo) {
+                let Source::Stage(p, _) = from else { continue };
+                if p == s {
+                    return true;
+                }
+                if self.plan(p).site == Site::Inline {
+                    next.extend(self.graph.stage(p).bodies());
+                }
+            }
+            todo = next;
+        }
+        false
     }
 
     /// Whether all elements of a stage are computed: at the start; or in loops over dimensions of its own, of a stage that

@@ -388,6 +388,16 @@ impl Bodies {
         all
     }
 
+    /// Whether a body depends on elements, or on the state of a reduction.
+    pub fn is_data(&self, b: Body) -> bool {
+        self.reachable([b]).into_iter().any(|b| matches!(self.node(b), Node::Load(..) | Node::Acc(..)))
+    }
+
+    /// Whether symbols alone decide a body.
+    pub fn is_fixed(&self, b: Body) -> bool {
+        !self.is_data(b) && self.dims(b).is_empty()
+    }
+
     /// The dimensions whose indices a body names.
     pub fn dims(&self, b: Body) -> Vec<DimId> {
         let all = self.reachable([b]).into_iter();

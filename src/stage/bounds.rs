@@ -139,11 +139,31 @@ impl Ranges {
             for (form, up) in [(&mut lo, false), (&mut hi, true)] {
                 let end = if (form.coefficient(index) > 0) == up { range.hi } else { range.lo };
                 if form.coefficient(index) != 0 {
-                    *form = form.replace(index, &bodies.linear(end)?)?;
+                    let end = form.replace(index, &bodies.linear(end)?)?;
+                    *form = self.without_atoms(bodies, end, up, from)?;
                 }
             }
         }
         Some(Interval { lo: bodies.of_linear(&lo), hi: bodies.of_linear(&hi) })
+    }
+
+    /// A form with bounds for what is no linear form and names an index: an end of a range may be so.
+    fn without_atoms(
+        &self,
+        bodies: &mut Bodies,
+        mut form: Linear<Body>,
+        up: bool,
+        from: usize,
+    ) -> Option<Linear<Body>> {
+        let atoms: Vec<(Body, i64)> = form.terms().filter(|(a, _)| !bodies.is_atom(*a)).collect();
+        for (a, c) in atoms {
+            let own = self.of_atom(bodies, a, from)?;
+            let end = if (c > 0) == up { own.hi } else { own.lo };
+            if end != a {
+                form = form.replace(a, &bodies.linear(end)?)?;
+            }
+        }
+        Some(form)
     }
 
     /// Bounds of what is no linear form, over the indices that it names.

@@ -127,7 +127,7 @@ impl<'a> Extract<'a> {
         let value = self.value(body)?;
         self.outputs(body, &value, &[])?;
         let rest = self.taken(0);
-        if rest.iter().any(|c| !self.g.reads([*c]).is_empty()) {
+        if rest.iter().any(|c| self.g.bodies.is_data(*c)) {
             self.add_stage("check", vec![], vec![], Definition::Pure(vec![]), rest)?;
         } else {
             rest.into_iter().for_each(|c| self.at_entry(c));
@@ -375,7 +375,7 @@ impl<'a> Extract<'a> {
         if self.g.bodies.as_bool(c) == Some(true) {
             return;
         }
-        let decided = self.path.is_empty() && self.g.bodies.dims(c).is_empty() && self.g.reads([c]).is_empty();
+        let decided = self.path.is_empty() && self.g.bodies.is_fixed(c);
         if decided && self.g.bodies.as_bool(c).is_none() {
             return self.at_entry(c);
         }
@@ -442,7 +442,7 @@ impl<'a> Extract<'a> {
             return self.g.bodies.bool(true);
         }
         let all = self.g.bodies.test(Op::Lte, low, high);
-        if !self.path.is_empty() || !self.g.bodies.dims(all).is_empty() || self.g.bodies.as_bool(all).is_some() {
+        if !self.path.is_empty() || !self.g.bodies.is_fixed(all) || self.g.bodies.as_bool(all).is_some() {
             return check;
         }
         self.where_run(all, i, elem)
@@ -468,7 +468,7 @@ impl<'a> Extract<'a> {
 
     /// A size: not negative and small, which the start checks; what a loop's index says of it must be proved.
     pub(super) fn size(&mut self, id: Id, n: Body, tensor: bool) -> Staged<()> {
-        if !self.g.reads([n]).is_empty() {
+        if self.g.bodies.is_data(n) {
             return self.refuse(id, "a size that depends on data");
         }
         let bound = if tensor { MAX_ELEMENTS } else { SMALL };

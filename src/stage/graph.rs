@@ -242,7 +242,7 @@ impl Graph {
 
     /// A stage that is a copy of a source, and is read by a stage in place of it.
     pub fn copy_for(&mut self, from: Source, reader: StageId, name: &str) -> StageId {
-        let (ty, dims): (Scalar, Vec<(String, Body)>) = match from {
+        let (ty, dims_of): (Scalar, Vec<(String, Body)>) = match from {
             Source::Input(k) => {
                 let i = &self.inputs[k as usize];
                 (i.ty, i.sizes.iter().enumerate().map(|(k, n)| (format!("{name}{k}"), *n)).collect())
@@ -253,8 +253,14 @@ impl Graph {
                 (s.tys[k as usize], each.collect())
             }
         };
-        let dims: Vec<DimId> = dims.into_iter().map(|(name, n)| self.add_dim(name, n)).collect();
-        let at: Vec<Body> = dims.iter().map(|d| self.bodies.index(*d)).collect();
+        let old = if let Source::Stage(s, _) = from { self.stage(s).dims.clone() } else { vec![] };
+        let (mut dims, mut at): (Vec<DimId>, Vec<Body>) = (vec![], vec![]);
+        for (name, n) in dims_of {
+            let of = old.iter().copied().zip(at.iter().copied()).collect();
+            let n = self.bodies.substitute(n, &of);
+            dims.push(self.add_dim(name, n));
+            at.push(self.bodies.index(dims[dims.len() - 1]));
+        }
         let body = self.bodies.load(from, ty, at);
         let copy = StageId(self.stages.len() as u32);
         let def = Definition::Pure(vec![body]);

@@ -66,7 +66,13 @@ impl Lower<'_> {
         match self.g.bodies.node(b).clone() {
             Node::Lit(l) => Expr::Lit(l),
             Node::Symbol(s) => Expr::Var(self.symbols[&s.0]),
-            Node::Index(d) => self.index.get(&d).cloned().unwrap_or(Expr::int(0)),
+            Node::Index(d) => match self.index.get(&d) {
+                Some(e) => e.clone(),
+                None => {
+                    self.missing = Some(self.g.dim(d).name.clone());
+                    Expr::int(0)
+                }
+            },
             Node::Acc(k, _) => self.accs[k as usize].clone(),
             Node::Load(from, _, at) => self.load(from, &at, uses),
             Node::Op(op, ty, args) => {

@@ -60,13 +60,7 @@ impl Lower<'_> {
             return *n;
         }
         if let Some(k) = run.plan.dims.iter().position(|(n, _)| n == name) {
-            if let Some(n) = run.extent.get(k) {
-                return *n;
-            }
-            // A dimension that is reduced: its extent may name the dimensions around.
-            let n = self.g.dim(run.plan.dims[k].1).extent;
-            let of = self.dim_values(run);
-            return self.g.bodies.substitute(n, &of);
+            return self.dim_extent(run, k);
         }
         if let Some(split) = run.plan.splits.iter().find(|s| s.outer == name).cloned() {
             let n = self.extent(run, &split.of);
@@ -88,6 +82,31 @@ impl Lower<'_> {
                 least(&mut self.g.bodies, factor, left)
             }
             None => factor,
+        }
+    }
+
+    /// How many indices a dimension has: in the box, and, where other dimensions decide it, at their indices.
+    fn dim_extent(&mut self, run: &Run, k: usize) -> Body {
+        let n = self.g.dim(run.plan.dims[k].1).extent;
+        let Some(inside) = run.extent.get(k).copied() else {
+            let of = self.dim_values(run);
+            return self.g.bodies.substitute(n, &of);
+        };
+        let own = self.g.stage(run.stage).dims.clone();
+        if !self.g.bodies.dims(n).iter().any(|d| own.contains(d)) {
+            return inside;
+        }
+        let of = self.dim_values(run);
+        let end = self.g.bodies.substitute(n, &of);
+        let left = self.ints(Op::Sub, end, run.least[k]);
+        if self.never_more(left, inside) { left } else { least(&mut self.g.bodies, inside, left) }
+    }
+
+    /// How many iterations a loop has at most, whatever the loops around it.
+    pub(super) fn most(&mut self, run: &Run, name: &str) -> Body {
+        match run.plan.dims.iter().position(|(n, _)| n == name) {
+            Some(k) if k < run.extent.len() => run.extent[k],
+            _ => self.extent(run, name),
         }
     }
 

@@ -24,9 +24,56 @@ impl Lower<'_> {
         Ok((each.iter().map(|i| i.lo).collect(), sizes))
     }
 
+    /// The sizes of the least box around all elements of a stage.
+    pub(super) fn sizes(&mut self, p: StageId) -> Lowered<Vec<Body>> {
+        let (from, dims) = (self.ranges.len(), self.g.stage(p).dims.clone());
+        let mut out = vec![];
+        for d in dims {
+            let n = self.g.dim(d).extent;
+            out.push(self.longest(n, from)?);
+            self.ranges.push(&mut self.g.bodies, d, n);
+        }
+        self.ranges.truncate(from);
+        Ok(out)
+    }
+
+    /// The greatest that an extent is over the indices from the k-th range inwards.
+    fn longest(&mut self, n: Body, from: usize) -> Lowered<Body> {
+        if self.g.bodies.dims(n).is_empty() {
+            return Ok(n);
+        }
+        match self.ranges.bounds_from(&mut self.g.bodies, n, from) {
+            Some(known) => Ok(known.hi),
+            None => Err(Refusal("an extent has no bound".into())),
+        }
+    }
+
     fn needed(&mut self, p: StageId, run: &Run) -> Lowered<Vec<Interval>> {
-        let extents: Vec<Body> = self.g.stage(p).dims.iter().map(|d| self.g.dim(*d).extent).collect();
-        let mut out: Vec<Option<Interval>> = vec![None; extents.len()];
+        let each = self.read(p, run)?;
+        let (from, dims) = (self.ranges.len(), self.g.stage(p).dims.clone());
+        let (mut out, mut of) = (vec![], FxHashMap::default());
+        for (d, known) in dims.into_iter().zip(each) {
+            // The dimensions before it decide how long it is: each at its only index in the box, or at any of them.
+            let n = self.g.bodies.substitute(self.g.dim(d).extent, &of);
+            let n = self.longest(n, from)?;
+            let known = self.cut(known, n);
+            let index = if known.lo == known.hi {
+                known.lo
+            } else {
+                let any = self.g.add_dim(self.g.dim(d).name.clone(), known.hi);
+                self.ranges.push_interval(any, known);
+                self.g.bodies.index(any)
+            };
+            of.insert(d, index);
+            out.push(known);
+        }
+        self.ranges.truncate(from);
+        Ok(out)
+    }
+
+    /// The indices at which a stage is read, of each dimension; nothing where they may be any.
+    fn read(&mut self, p: StageId, run: &Run) -> Lowered<Vec<Option<Interval>>> {
+        let mut out: Vec<Option<Option<Interval>>> = vec![None; self.g.stage(p).dims.len()];
         // What is inlined is part of its readers by now.
         let there = |r: &StageId| self.s.plan(*r).site != Site::Inline;
         let readers: Vec<StageId> = self.g.consumers(p).into_iter().filter(there).collect();
@@ -36,23 +83,20 @@ impl Lower<'_> {
             for at in &loads {
                 for (k, i) in at.iter().enumerate() {
                     let i = self.g.bodies.substitute(*i, &of);
-                    let known = match self.ranges.bounds_from(&mut self.g.bodies, i, from) {
-                        Some(known) => known,
-                        None => self.whole(extents[k]),
-                    };
-                    out[k] = Some(match out[k] {
-                        Some(o) => Interval {
+                    let known = self.ranges.bounds_from(&mut self.g.bodies, i, from);
+                    out[k] = Some(match (out[k], known) {
+                        (None, known) => known,
+                        (Some(Some(o)), Some(known)) => Some(Interval {
                             lo: least(&mut self.g.bodies, o.lo, known.lo),
                             hi: greatest(&mut self.g.bodies, o.hi, known.hi),
-                        },
-                        None => known,
+                        }),
+                        (Some(_), _) => None,
                     });
                 }
             }
             self.ranges.truncate(from);
         }
-        let each = out.into_iter().zip(extents).map(|(o, n)| self.cut(o, n));
-        Ok(each.collect())
+        Ok(out.into_iter().map(Option::flatten).collect())
     }
 
     fn whole(&mut self, n: Body) -> Interval {
@@ -74,7 +118,7 @@ impl Lower<'_> {
     }
 
     /// Whether one integer is at most another in all iterations of the loops around.
-    fn never_more(&mut self, a: Body, b: Body) -> bool {
+    pub(super) fn never_more(&mut self, a: Body, b: Body) -> bool {
         if at_most(&self.g.bodies, a, b) {
             return true;
         }

@@ -5,16 +5,15 @@ use super::loops::Run;
 use super::{Lower, Lowered, Storage};
 use crate::nest::{Expr, Info, Stmt, Var};
 use crate::schedule::plan::{Loop, Site};
-use crate::stage::{Body, Definition, StageId};
+use crate::stage::{Body, Definition, Output, Source, StageId};
 use rustc_hash::FxHashMap;
 
 impl Lower<'_> {
     /// A stage that is computed whole.
     pub(super) fn at_root(&mut self, stage: StageId) -> Lowered<()> {
-        let dims = self.g.stage(stage).dims.clone();
         let zero = self.g.bodies.int(0);
-        let extent = dims.iter().map(|d| self.g.dim(*d).extent).collect();
-        self.compute(stage, vec![zero; dims.len()], extent)
+        let extent = self.sizes(stage)?;
+        self.compute(stage, vec![zero; extent.len()], extent)
     }
 
     /// The stages that are computed in a loop of the one that runs.
@@ -31,7 +30,9 @@ impl Lower<'_> {
     /// Computes a box of a stage.
     fn compute(&mut self, stage: StageId, least: Vec<Body>, extent: Vec<Body>) -> Lowered<()> {
         let plan = self.s.plan(stage).clone();
-        let single = extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1));
+        let mut dims = self.g.stage(stage).dims.iter();
+        let fixed = dims.all(|d| self.g.bodies.dims(self.g.dim(*d).extent).is_empty());
+        let single = fixed && extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1)) && !self.is_result(stage);
         let mut run =
             Run { stage, plan, least, extent, values: FxHashMap::default(), parts: FxHashMap::default(), hosts: true };
         if !single {
@@ -42,6 +43,11 @@ impl Lower<'_> {
             Definition::Pure(each) => self.pure(&mut run, &each, single),
             Definition::Reduce { init, next, .. } => self.reduce(&mut run, &init, &next, single),
         }
+    }
+
+    /// Whether the elements of a stage are handed out.
+    fn is_result(&self, stage: StageId) -> bool {
+        self.g.outputs.iter().any(|o| matches!(o, Output::Data(Source::Stage(s, _)) if *s == stage))
     }
 
     /// Memory for a box.
@@ -247,7 +253,7 @@ impl Lower<'_> {
 
     /// Room for the iterations of a loop of a tile.
     fn tile_room(&mut self, run: &Run, name: &str) -> Body {
-        let n = self.extent(run, name);
+        let n = self.most(run, name);
         self.room(n)
     }
 }

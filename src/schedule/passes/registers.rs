@@ -35,8 +35,16 @@ pub fn promote(func: &mut Func) {
 fn places(func: &Func) -> BTreeMap<Buf, Vec<Place>> {
     let mut found: BTreeMap<Buf, BTreeMap<Place, ()>> = BTreeMap::new();
     let mut taken: FxHashSet<Buf> = FxHashSet::default();
-    let mut bad: FxHashSet<Buf> =
-        func.results.iter().filter_map(|r| if let Arg::Data(b, _) = r { Some(*b) } else { None }).collect();
+    let mut bad: FxHashSet<Buf> = FxHashSet::default();
+    // What is handed out is memory, and results are read where the nest's own variables may be gone.
+    for r in &func.results {
+        bad.extend(if let Arg::Data(b, _) = r { Some(*b) } else { None });
+        r.expr().visit(&mut |e| {
+            if let Expr::Load(b, _) | Expr::MaskedLoad(b, _) = e {
+                bad.insert(*b);
+            }
+        });
+    }
     let mut access = |b: Buf, at: &Expr, bad: &mut FxHashSet<Buf>| match place(at) {
         Some(p) => drop(found.entry(b).or_default().insert(p, ())),
         None => drop(bad.insert(b)),
