@@ -12,13 +12,31 @@ use crate::stage::{Body, Definition, DimId, Graph, Node, Source, StageId};
 
 /// Bodies of more nodes are computed once and read, where they are read more than once.
 const CHEAP: usize = 12;
-/// Vectors in a row of a tile of accumulators.
-const VECTORS: i64 = 4;
+/// Reductions of at most so many points are text without loops.
+const FEW: i64 = 25;
 
-/// Rows of a tile of accumulators: with four vectors each they leave a row of operands its registers, of 32 where vectors
-/// have 512 bits, and of 16 otherwise.
-fn rows(machine: &Machine) -> i64 {
-    if machine.vector_bytes >= 64 { 6 } else { 2 }
+/// A tile of accumulators.
+struct Tile {
+    /// Lanes of a vector.
+    lanes: i64,
+    /// Vectors in a row.
+    vectors: i64,
+    /// Rows.
+    rows: i64,
+}
+
+impl Tile {
+    /// Six rows of four vectors leave a row of operands its registers, of 32 where vectors have 512 bits; two do, of 16
+    /// otherwise. Where there are few points, what they read needs registers, too, and a tile of two by two is enough to
+    /// hide how long an addition takes.
+    fn new(machine: &Machine, lanes: u32, few: bool) -> Tile {
+        let (vectors, rows) = match (few, machine.vector_bytes >= 64) {
+            (true, _) => (2, 2),
+            (false, true) => (4, 6),
+            (false, false) => (4, 2),
+        };
+        Tile { lanes: i64::from(lanes), vectors, rows }
+    }
 }
 
 /// The default schedule of a graph.
@@ -72,8 +90,10 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
     let lanes = known.tys.iter().map(|ty| machine.lanes(*ty)).min().unwrap_or(2).clamp(2, 64);
     let near = strides(&s.graph, &known.bodies(), last);
     match &known.def {
-        Definition::Reduce { .. } if near && s.plan(stage).site == Site::Root => {
-            tile(s, stage, i64::from(lanes), rows(machine))
+        Definition::Reduce { over, .. } if near && s.plan(stage).site == Site::Root => {
+            let points = over.iter().map(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));
+            let few = points.product::<Option<i64>>().is_some_and(|n| n <= FEW);
+            tile(s, stage, &Tile::new(machine, lanes, few), few)
         }
         Definition::Pure(_) if near => {
             let plan = s.plan(stage);
@@ -106,10 +126,14 @@ fn strides(graph: &Graph, bodies: &[Body], d: DimId) -> bool {
 
 /// Runs a loop in vectors; gives the names of the loops over them and inside.
 fn vector(s: &mut Schedule, stage: StageId, of: &str, lanes: i64) -> Option<(String, String)> {
+    let before = s.clone();
     let (outer, inner) = split(s, stage, of, lanes)?;
     let step = Step::Run { stage: name(s, stage), of: inner.clone(), kind: Kind::Vector };
-    let made = take(s, step);
-    made.then_some((outer, inner))
+    if !take(s, step) {
+        *s = before;
+        return None;
+    }
+    Some((outer, inner))
 }
 
 fn split(s: &mut Schedule, stage: StageId, of: &str, factor: i64) -> Option<(String, String)> {
@@ -121,19 +145,21 @@ fn split(s: &mut Schedule, stage: StageId, of: &str, factor: i64) -> Option<(Str
 }
 
 /// A reduction with a tile of accumulators: rows of the dimension before the last, vectors of the last one.
-fn tile(s: &mut Schedule, stage: StageId, lanes: i64, height: i64) {
+fn tile(s: &mut Schedule, stage: StageId, tile: &Tile, few: bool) {
     let plan = s.plan(stage).clone();
     let pure = plan.dims.len() - plan.over;
     let over: Vec<String> = plan.dims[pure..].iter().map(|(n, _)| n.clone()).collect();
     let (last, d) = plan.dims[pure - 1].clone();
     let row = (pure >= 2).then(|| plan.dims[pure - 2].0.clone());
-    let Some((jo, ji)) = split(s, stage, &last, VECTORS * lanes) else { return };
-    let Some((vectors, inner)) = split(s, stage, &ji, lanes) else { return };
-    let rows = row.and_then(|i| split(s, stage, &i, height));
+    let Some((jo, ji)) = split(s, stage, &last, tile.vectors * tile.lanes) else { return };
+    let Some((vectors, inner)) = split(s, stage, &ji, tile.lanes) else { return };
+    let rows = row.and_then(|i| split(s, stage, &i, tile.rows));
+    let packed = shared(s, stage, d);
     let mut order: Vec<String> = plan.dims[..pure.saturating_sub(2)].iter().map(|(n, _)| n.clone()).collect();
-    order.push(jo.clone());
     order.extend(rows.iter().map(|(io, _)| io.clone()));
-    order.extend(over);
+    // What is packed serves all rows; else rows are read one after another.
+    order.insert(if packed.is_empty() { order.len() } else { order.len() - rows.iter().len() }, jo.clone());
+    order.extend(over.clone());
     order.extend(rows.iter().map(|(_, ii)| ii.clone()));
     order.extend([vectors.clone(), inner.clone()]);
     let stage_name = name(s, stage);
@@ -146,14 +172,17 @@ fn tile(s: &mut Schedule, stage: StageId, lanes: i64, height: i64) {
     if let Some((_, ii)) = &rows {
         take(s, run(ii, Kind::Unrolled));
     }
-    for source in shared(s, stage, d) {
+    if few {
+        over.iter().for_each(|k| drop(take(s, run(k, Kind::Unrolled))));
+    }
+    for source in packed {
         let copy = super::plan::unique("packed", |n| s.graph.find(n).is_some());
         let step = Step::CacheRead { stage: name(s, stage), source, at: jo.clone(), name: copy.clone() };
         if take(s, step)
             && let Some(id) = s.graph.find(&copy)
             && let Some(of) = s.plan(id).loops.last().map(|l| l.name.clone())
         {
-            vector(s, id, &of, lanes);
+            vector(s, id, &of, tile.lanes);
         }
     }
 }

@@ -145,6 +145,7 @@ impl<'a> Extract<'a> {
         for c in [low, high] {
             self.at_entry(c);
         }
+        self.g.bodies.assume_size(n);
     }
 
     /// A condition of the start, after the one that says that it has a value.

@@ -3,7 +3,7 @@
 use super::{Block, Lower, Lowered};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Loop as NestLoop, LoopKind, Stmt};
-use crate::schedule::plan::{Kind, Loop, Plan};
+use crate::schedule::plan::{Kind, Loop, Plan, Split};
 use crate::stage::{Body, DimId, StageId, least};
 use rustc_hash::FxHashMap;
 
@@ -18,20 +18,29 @@ pub(super) struct Run {
     pub(super) extent: Vec<Body>,
     /// The indices of loops that are open, or unrolled.
     pub(super) values: FxHashMap<String, Body>,
+    /// Where the part of a split loop starts, by its outer loop: not at a multiple where the last part is moved inwards.
+    pub(super) starts: FxHashMap<String, Body>,
     /// How long parts of split loops are.
     pub(super) parts: FxHashMap<String, Body>,
     /// Whether stages are computed in these loops.
     pub(super) hosts: bool,
 }
 
-impl Lower<'_> {
+/// What runs in a loop.
+type Each<'a, 's> = dyn FnMut(&mut Lower<'s>, &mut Run) -> Lowered<()> + 'a;
+
+impl<'s> Lower<'s> {
     /// The index of a loop that is open; of one that was split, from its parts.
     pub(super) fn value(&mut self, run: &Run, name: &str) -> Option<Body> {
         if let Some(b) = run.values.get(name) {
             return Some(*b);
         }
         let split = run.plan.splits.iter().find(|s| s.of == name)?;
-        let (outer, inner) = (self.value(run, &split.outer)?, self.value(run, &split.inner)?);
+        let inner = self.value(run, &split.inner)?;
+        if let Some(start) = run.starts.get(&split.outer) {
+            return Some(self.ints(Op::Add, *start, inner));
+        }
+        let outer = self.value(run, &split.outer)?;
         let factor = self.g.bodies.int(split.factor);
         let start = self.ints(Op::Mul, outer, factor);
         Some(self.ints(Op::Add, start, inner))
@@ -128,34 +137,105 @@ impl Lower<'_> {
             let n = self.extent(run, &first.name);
             return self.one_loop(run, first, n, &mut inner);
         };
-        // Whole parts, and what is left.
         let n = self.extent(run, &split.of);
+        // Iterations of the last part run twice, so not beside each other, and not where each adds.
+        let again = first.kind == Kind::Serial && !run.plan.reduces(&split.of);
+        let done = if again && !self.divides(split.factor, n) {
+            self.moved_inwards(run, first, &split, n, &mut inner)
+        } else {
+            self.with_a_rest(run, first, &split, n, &mut inner)
+        };
+        run.parts.remove(&split.inner);
+        done
+    }
+
+    fn divides(&self, factor: i64, n: Body) -> bool {
+        self.g.bodies.as_int(n).is_some_and(|n| n % factor == 0)
+    }
+
+    /// Whole parts, and a shorter one for what is left.
+    fn with_a_rest(&mut self, run: &mut Run, l: &Loop, split: &Split, n: Body, body: &mut Each<'_, 's>) -> Lowered<()> {
         let factor = self.g.bodies.int(split.factor);
         let whole = self.ints(Op::Div, n, factor);
         run.parts.insert(split.inner.clone(), factor);
         if !self.is_zero(whole) {
-            self.one_loop(run, first, whole, &mut inner)?;
+            self.one_loop(run, l, whole, body)?;
         }
         let done = self.ints(Op::Mul, whole, factor);
         let left = self.ints(Op::Sub, n, done);
-        if !self.is_zero(left) && split.factor > 1 {
-            run.parts.insert(split.inner.clone(), left);
-            run.values.insert(first.name.clone(), whole);
-            if self.g.bodies.as_int(left).is_some_and(|n| n > 0) {
-                inner(self, run)?;
-            } else {
-                self.blocks.push(Block::default());
-                inner(self, run)?;
-                let block = self.blocks.pop().unwrap_or_default();
-                let zero = self.g.bodies.int(0);
-                let some = self.g.bodies.op(Op::Gt, Scalar::Bool, &[left, zero]);
-                let some = self.element(&[some])[0].clone();
-                self.push(Stmt::If(some, block.stmts, vec![]));
-            }
-            run.values.remove(&first.name);
+        if self.is_zero(left) || split.factor == 1 {
+            return Ok(());
         }
-        run.parts.remove(&split.inner);
+        self.shorter(run, split, whole, left, body)
+    }
+
+    /// One part that has fewer iterations, where it has any.
+    fn shorter(&mut self, run: &mut Run, split: &Split, at: Body, left: Body, body: &mut Each<'_, 's>) -> Lowered<()> {
+        run.parts.insert(split.inner.clone(), left);
+        run.values.insert(split.outer.clone(), at);
+        self.blocks.push(Block::default());
+        let made = body(self, run);
+        let block = self.blocks.pop().unwrap_or_default();
+        run.values.remove(&split.outer);
+        made?;
+        if self.g.bodies.as_int(left).is_some_and(|n| n > 0) {
+            block.stmts.into_iter().for_each(|s| self.push(s));
+            return Ok(());
+        }
+        let zero = self.g.bodies.int(0);
+        let some = self.test(Op::Gt, left, zero);
+        self.push(Stmt::If(some, block.stmts, vec![]));
         Ok(())
+    }
+
+    /// Whole parts, of which the last one starts so early that it ends where the loop does: a few elements are computed
+    /// twice, to the same bits, and none in loops of fewer iterations, which would be slow. Where there is no whole part,
+    /// a shorter one. (Halide calls this shifting inwards.)
+    fn moved_inwards(
+        &mut self,
+        run: &mut Run,
+        l: &Loop,
+        split: &Split,
+        n: Body,
+        body: &mut Each<'_, 's>,
+    ) -> Lowered<()> {
+        let factor = self.g.bodies.int(split.factor);
+        let known = self.g.bodies.as_int(n);
+        let (last, up) = (self.ints(Op::Sub, n, factor), self.g.bodies.int(split.factor - 1));
+        let parts = self.ints(Op::Add, n, up);
+        let parts = self.ints(Op::Div, parts, factor);
+        self.blocks.push(Block::default());
+        run.parts.insert(split.inner.clone(), factor);
+        if known.is_none_or(|n| n >= split.factor) {
+            self.one_loop(run, l, parts, &mut |l, run| {
+                let at = run.values.get(&split.outer).copied().unwrap_or(factor);
+                let start = l.ints(Op::Mul, at, factor);
+                let start = least(&mut l.g.bodies, start, last);
+                // There is a whole part here, so it starts at 0 or after.
+                l.g.bodies.assume_size(start);
+                run.starts.insert(split.outer.clone(), start);
+                let made = body(l, run);
+                run.starts.remove(&split.outer);
+                made
+            })?;
+        }
+        let whole = self.blocks.pop().unwrap_or_default();
+        if known.is_some_and(|n| n >= split.factor) {
+            whole.stmts.into_iter().for_each(|s| self.push(s));
+            return Ok(());
+        }
+        let zero = self.g.bodies.int(0);
+        self.blocks.push(Block::default());
+        self.shorter(run, split, zero, n, body)?;
+        let few = self.blocks.pop().unwrap_or_default();
+        let many = self.test(Op::Gte, n, factor);
+        self.push(Stmt::If(many, whole.stmts, few.stmts));
+        Ok(())
+    }
+
+    fn test(&mut self, op: Op, a: Body, b: Body) -> Expr {
+        let c = self.g.bodies.op(op, Scalar::Bool, &[a, b]);
+        self.element(&[c])[0].clone()
     }
 
     fn one_loop(

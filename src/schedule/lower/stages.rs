@@ -33,8 +33,8 @@ impl Lower<'_> {
         let mut dims = self.g.stage(stage).dims.iter();
         let fixed = dims.all(|d| self.g.bodies.dims(self.g.dim(*d).extent).is_empty());
         let single = fixed && extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1)) && !self.is_result(stage);
-        let mut run =
-            Run { stage, plan, least, extent, values: FxHashMap::default(), parts: FxHashMap::default(), hosts: true };
+        let (values, starts, parts) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
+        let mut run = Run { stage, plan, least, extent, values, starts, parts, hosts: true };
         if !single {
             let room: Vec<Body> = run.extent.iter().map(|n| self.room(*n)).collect();
             self.reserve(stage, run.least.clone(), room);
