@@ -282,3 +282,55 @@ fn triangles_are_computed_whole_and_in_parts() {
         check(&program, "triangle", &scheduled(&program, "triangle", text), &cases);
     }
 }
+
+const MOVED: &str = "
+(def scores (Tensor 2 Float32) ((a : (Tensor 2 Float32) (n m)) (b : (Tensor 2 Float32) (p m)))
+  (build (tuple n p) (lam ((i : Integer) (j : Integer))
+    (mul 0.5f32 (sumbuild m (lam (k : Integer) (mul (index (tuple i k) a) (index (tuple j k) b))))))))
+(def turned (Tensor 2 Float32) (a : (Tensor 2 Float32) (n m))
+  (build (tuple m n) (lam ((i : Integer) (j : Integer)) (index (tuple j i) a))))
+(def filtered (Tensor 2 Float32) ((x : (Tensor 2 Float32) (h w)) (f : (Tensor 2 Float32) (a b)))
+  (build (tuple (add 1 (sub h a)) (add 1 (sub w b))) (lam ((y : Integer) (c : Integer))
+    (sumbuild (tuple a b) (lam ((i : Integer) (j : Integer))
+      (mul (index (tuple (add y i) (add c j)) x) (index (tuple i j) f)))))))
+(def smoothed (Tensor 2 Float32) (x : (Tensor 2 Float32) (h w))
+  (build (tuple (sub h 2) (sub w 2)) (lam ((y : Integer) (c : Integer))
+    (sumbuild (tuple 3 3) (lam ((i : Integer) (j : Integer)) (index (tuple (add y i) (add c j)) x))))))
+";
+
+/// Protects: operands that are packed transposed, blocks, and last parts that move inwards: at sizes that no tile divides,
+/// smaller than a tile, and empty.
+#[test]
+fn the_default_schedule_tiles_packs_and_moves() {
+    let program = read(MOVED);
+    let two = |seed, a: &[usize], b: &[usize]| vec![tensor(Scalar::F32, a, seed), tensor(Scalar::F32, b, seed + 1)];
+    let one = |a: &[usize]| vec![tensor(Scalar::F32, a, 5)];
+    let scores = [(13, 7, 131), (6, 1, 64), (5, 3, 2), (0, 3, 70), (7, 0, 70)];
+    let cases = [
+        ("scores", "by 1 0", scores.map(|(n, m, p)| two(1, &[n, m], &[p, m])).to_vec()),
+        (
+            "turned",
+            "reorder result io jo ii ji",
+            [(33, 47), (16, 16), (3, 40), (0, 3)].map(|(n, m)| one(&[n, m])).to_vec(),
+        ),
+        (
+            "filtered",
+            "reorder sum yo co",
+            [(15, 150), (8, 68), (5, 20)].map(|(h, w)| two(3, &[h, w], &[3, 5])).to_vec(),
+        ),
+        ("smoothed", "unroll sum j", [(9, 70), (3, 3), (5, 34), (2, 9)].map(|(h, w)| one(&[h, w])).to_vec()),
+    ];
+    for (def, has, cases) in cases {
+        let schedule = daedal::schedule::default(empty(&program, def).graph, &Machine::host());
+        let steps = schedule.steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        assert!(steps.contains(has), "{def}\n{steps}");
+        check(&program, def, &schedule, &cases);
+        // What is printed is read back.
+        let again = scheduled(&program, def, &steps);
+        assert_eq!(again.steps, schedule.steps);
+    }
+    let lacking = "cache-read sum b at j as packed by 1 1";
+    let start = empty(&program, "scores");
+    let error = text::apply(start, &Source::new("test.sched", lacking)).map(drop).unwrap_err().render();
+    assert!(error.contains("2 axes"), "{error}");
+}

@@ -67,7 +67,10 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
                 Source::Stage(p, _) => s.graph.stage(p).name.clone(),
             };
             let name = format!("copy{}", s.plans.len());
-            Step::CacheRead { stage, source, at: dice.pick(&names)?.clone(), name }
+            let mut axes: Vec<usize> = (0..dice.roll(4)).collect();
+            let k = dice.roll(axes.len());
+            axes.rotate_left(k);
+            Step::CacheRead { stage, source, at: dice.pick(&names)?.clone(), name, axes }
         }
     })
 }

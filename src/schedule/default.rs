@@ -1,19 +1,23 @@
 //! The schedule where nobody writes one: a list of steps, made from the graph and the width of vectors alone.
 //!
-//! Cheap elements are computed where they are read. A reduction whose last dimension lies in memory next to each other is
-//! tiled: rows by vectors of accumulators, and the operand that all rows share is packed. Other stages run their last
-//! dimension in vectors. Each step is tried; one that is refused is left out.
+//! Cheap elements are computed where they are read. A reduction whose last dimension lies in memory next to each other, or
+//! can be packed so, is tiled: rows by vectors of accumulators, and the operand that all rows share is packed. What only
+//! moves elements runs in blocks. Other stages run their last dimension in vectors. Each step is tried; one that is refused
+//! is left out.
 
 use super::plan::{Kind, Schedule, Site};
 use super::steps::Step;
 use crate::ir::op::Class;
 use crate::machine::Machine;
-use crate::stage::{Body, Definition, DimId, Graph, Node, Source, StageId};
+use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
 
 /// Bodies of more nodes are computed once and read, where they are read more than once.
 const CHEAP: usize = 12;
 /// Reductions of at most so many points are text without loops.
 const FEW: i64 = 25;
+
+/// Rows and columns of a block of what is only moved: a row of it is a line of the cache, or two.
+const BLOCK: i64 = 16;
 
 /// A tile of accumulators.
 struct Tile {
@@ -88,13 +92,21 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
     let known = s.graph.stage(stage).clone();
     let Some(last) = known.dims.last().copied() else { return };
     let lanes = known.tys.iter().map(|ty| machine.lanes(*ty)).min().unwrap_or(2).clamp(2, 64);
-    let near = strides(&s.graph, &known.bodies(), last);
+    let near = strides(&s.graph, &known, last);
     match &known.def {
-        Definition::Reduce { over, .. } if near && s.plan(stage).site == Site::Root => {
+        Definition::Reduce { over, .. } if near => {
             let points = over.iter().map(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));
             let few = points.product::<Option<i64>>().is_some_and(|n| n <= FEW);
-            tile(s, stage, &Tile::new(machine, lanes, few), few)
+            if !few {
+                // Tiles are worth more than what its reader makes of it at once.
+                let step = Step::ComputeRoot { stage: name(s, stage) };
+                take(s, step);
+            }
+            if s.plan(stage).site == Site::Root {
+                tile(s, stage, &Tile::new(machine, lanes, few), few);
+            }
         }
+        Definition::Pure(each) if !near && known.dims.len() > 1 && across(&s.graph, &known, each) => blocks(s, stage),
         Definition::Pure(_) if near => {
             let plan = s.plan(stage);
             let Some(of) = plan.loops.last().map(|l| l.name.clone()) else { return };
@@ -104,24 +116,51 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
     }
 }
 
-/// Whether all loads either do not depend on a dimension, or step by one element with it.
-fn strides(graph: &Graph, bodies: &[Body], d: DimId) -> bool {
-    let all = graph.bodies.reachable(bodies.iter().copied());
+/// Whether all loads either do not depend on a dimension, or step by one element with it, as they are or packed.
+fn strides(graph: &Graph, stage: &Stage, d: DimId) -> bool {
+    let all = graph.bodies.reachable(stage.bodies());
     all.iter().all(|b| match graph.bodies.node(*b) {
         Node::Load(_, _, at) => {
+            let axes = packs(graph, stage, at, d).unwrap_or_default();
+            let at: Vec<Body> = if axes.is_empty() { at.to_vec() } else { axes.iter().map(|k| at[*k]).collect() };
             let depends = |i: &Body| graph.bodies.dims(*i).contains(&d);
             let Some((last, outer)) = at.split_last() else { return true };
-            let unit = || {
-                let form = graph.bodies.linear(*last)?;
-                let own = form.terms().find(|(a, _)| matches!(graph.bodies.node(*a), Node::Index(e) if *e == d));
-                let rest = form.terms().filter(|(a, _)| !matches!(graph.bodies.node(*a), Node::Index(e) if *e == d));
-                let free = rest.into_iter().all(|(a, _)| !depends(&a));
-                own.map(|(_, c)| c == 1 && free)
-            };
-            !outer.iter().any(depends) && (!depends(last) || unit() == Some(true))
+            !outer.iter().any(depends) && (!depends(last) || unit(graph, *last, d))
         }
         _ => true,
     })
+}
+
+/// Whether a stage only moves elements, along other dimensions than those in which they lie in memory.
+fn across(graph: &Graph, stage: &Stage, each: &[Body]) -> bool {
+    let moved = |b: &Body| match graph.bodies.node(*b) {
+        Node::Load(_, _, at) => {
+            let [.., last] = at.as_slice() else { return false };
+            stage.dims.iter().rev().skip(1).any(|d| unit(graph, *last, *d))
+        }
+        _ => false,
+    };
+    each.iter().all(moved)
+}
+
+/// Runs the two innermost loops in blocks, so that what one row of a block reads is near for the next.
+fn blocks(s: &mut Schedule, stage: StageId) {
+    let plan = s.plan(stage).clone();
+    let [outer @ .., i, j] = plan.loops.as_slice() else { return };
+    let (Some((jo, ji)), Some((io, ii))) = (split(s, stage, &j.name, BLOCK), split(s, stage, &i.name, BLOCK)) else {
+        return;
+    };
+    let order = outer.iter().map(|l| l.name.clone()).chain([io, jo, ii, ji]).collect();
+    let step = Step::Reorder { stage: name(s, stage), order };
+    take(s, step);
+}
+
+/// Whether an index steps by one with a dimension.
+fn unit(graph: &Graph, index: Body, d: DimId) -> bool {
+    let is_own = |a: Body| matches!(graph.bodies.node(a), Node::Index(e) if *e == d);
+    let Some(form) = graph.bodies.linear(index) else { return false };
+    let own = form.terms().any(|(a, c)| is_own(a) && c == 1);
+    own && form.terms().all(|(a, _)| is_own(a) || !graph.bodies.dims(a).contains(&d))
 }
 
 /// Runs a loop in vectors; gives the names of the loops over them and inside.
@@ -173,39 +212,69 @@ fn tile(s: &mut Schedule, stage: StageId, tile: &Tile, few: bool) {
         take(s, run(ii, Kind::Unrolled));
     }
     if few {
-        over.iter().for_each(|k| drop(take(s, run(k, Kind::Unrolled))));
+        for k in &over {
+            take(s, run(k, Kind::Unrolled));
+        }
     }
-    for source in packed {
+    for (source, axes) in packed {
         let copy = super::plan::unique("packed", |n| s.graph.find(n).is_some());
-        let step = Step::CacheRead { stage: name(s, stage), source, at: jo.clone(), name: copy.clone() };
-        if take(s, step)
-            && let Some(id) = s.graph.find(&copy)
-            && let Some(of) = s.plan(id).loops.last().map(|l| l.name.clone())
-        {
-            vector(s, id, &of, tile.lanes);
+        let (stage, moved) = (name(s, stage), !axes.is_empty());
+        if !take(s, Step::CacheRead { stage, source, at: jo.clone(), name: copy.clone(), axes }) {
+            continue;
+        }
+        let loops = s.graph.find(&copy).map(|id| (id, s.plan(id).loops.clone()));
+        let Some((id, loops)) = loops else { continue };
+        let mut order: Vec<String> = loops.into_iter().map(|l| l.name).collect();
+        match order.pop() {
+            // The source is read in its own order.
+            Some(last) if moved => {
+                order.insert(0, last);
+                take(s, Step::Reorder { stage: copy, order });
+            }
+            Some(last) => drop(vector(s, id, &last, tile.lanes)),
+            None => {}
         }
     }
 }
 
-/// What is read at the last dimension and at what is reduced, and so again for every row.
-fn shared(s: &Schedule, stage: StageId, last: DimId) -> Vec<String> {
+/// What is read at the last dimension and at what is reduced, and so again for every row; and the order of axes in which
+/// the last dimension is the last, where it is not so already.
+fn shared(s: &Schedule, stage: StageId, last: DimId) -> Vec<(String, Vec<usize>)> {
     let known = s.graph.stage(stage);
-    let (over, bodies) = (known.over().to_vec(), &s.graph.bodies);
-    let rows: Vec<DimId> = known.dims.iter().copied().filter(|d| *d != last).collect();
-    let mut out: Vec<String> = vec![];
-    for b in bodies.reachable(known.bodies()) {
-        let Node::Load(from, _, at) = bodies.node(b) else { continue };
-        let dims: Vec<DimId> = at.iter().flat_map(|i| bodies.dims(*i)).collect();
-        let again = dims.contains(&last) && dims.iter().any(|d| over.contains(d));
-        if again && rows.last().is_some_and(|r| !dims.contains(r)) {
-            let name = match from {
-                Source::Input(k) => s.graph.inputs[*k as usize].name.clone(),
-                Source::Stage(p, _) => s.graph.stage(*p).name.clone(),
-            };
-            if !out.contains(&name) {
-                out.push(name);
-            }
+    let mut out: Vec<(Source, Vec<usize>)> = vec![];
+    let all = s.graph.bodies.reachable(known.bodies());
+    for b in all {
+        if let Node::Load(from, _, at) = s.graph.bodies.node(b)
+            && let Some(axes) = packs(&s.graph, known, at, last)
+        {
+            out.push((*from, axes));
         }
     }
-    out
+    out.sort();
+    out.dedup();
+    let once = |from: &Source| out.iter().filter(|(f, _)| f == from).count() == 1;
+    let named = |(from, axes): &(Source, Vec<usize>)| {
+        let name = match from {
+            Source::Input(k) => s.graph.inputs[*k as usize].name.clone(),
+            Source::Stage(p, _) => s.graph.stage(*p).name.clone(),
+        };
+        (name, axes.clone())
+    };
+    out.iter().filter(|(from, _)| once(from)).map(named).collect()
+}
+
+/// Whether a load is worth packing: it is the same for all rows; and the order of its axes, empty where it is as it is.
+fn packs(graph: &Graph, stage: &Stage, at: &[Body], last: DimId) -> Option<Vec<usize>> {
+    let rows: Vec<DimId> = stage.dims.iter().copied().filter(|d| *d != last).collect();
+    let of: Vec<Vec<DimId>> = at.iter().map(|i| graph.bodies.dims(*i)).collect();
+    let (over, row) = (stage.over(), rows.last()?);
+    let again = of.iter().flatten().any(|d| over.contains(d)) && !of.iter().flatten().any(|d| d == row);
+    let mut named = of.iter().enumerate().filter(|(_, dims)| dims.contains(&last)).map(|(k, _)| k);
+    let (Some(axis), None) = (named.next(), named.next()) else { return None };
+    if !again {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..at.len()).filter(|k| *k != axis).collect();
+    order.push(axis);
+    Some(if axis + 1 == at.len() { vec![] } else { order })
 }

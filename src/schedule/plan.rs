@@ -167,9 +167,9 @@ impl Schedule {
         out
     }
 
-    /// Adds a stage that copies a source for one of its readers, and a plan for it.
-    pub fn copy(&mut self, from: Source, reader: StageId, name: &str) -> StageId {
-        let copy = self.graph.copy_for(from, reader, name);
+    /// Adds a stage that copies a source for one of its readers, with its axes in an order, and a plan for it.
+    pub fn copy(&mut self, from: Source, reader: StageId, name: &str, axes: &[usize]) -> StageId {
+        let copy = self.graph.copy_for(from, reader, name, axes);
         self.plans.push(Plan::new(&self.graph, copy));
         copy
     }

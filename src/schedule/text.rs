@@ -27,6 +27,7 @@ const STEPS: &[(&str, &str)] = &[
     ("vectorize", "STAGE LOOP"),
     ("unroll", "STAGE LOOP"),
     ("cache-read", "STAGE SOURCE at LOOP as NAME"),
+    ("cache-read", "STAGE SOURCE at LOOP as NAME by AXIS AXIS…"),
 ];
 
 impl Step {
@@ -53,14 +54,19 @@ impl Step {
             ("parallel", [_, _]) => kind(Kind::Parallel),
             ("vectorize", [_, _]) => kind(Kind::Vector),
             ("unroll", [_, _]) => kind(Kind::Unrolled),
-            ("cache-read", [_, _, "at", _, "as", _]) => {
-                Step::CacheRead { stage: word(0), source: word(1), at: word(3), name: word(5) }
+            ("cache-read", [_, _, "at", _, "as", _, by @ ..]) if matches!(by, [] | ["by", _, ..]) => {
+                let axes =
+                    by.iter().skip(1).map(|a| a.parse().map_err(|_| format!("the number of an axis, not `{a}`")));
+                let axes = axes.collect::<std::result::Result<_, _>>()?;
+                Step::CacheRead { stage: word(0), source: word(1), at: word(3), name: word(5), axes }
             }
             _ => {
-                return Err(match STEPS.iter().find(|(n, _)| n == name) {
+                return Err(match STEPS.iter().rfind(|(n, _)| n == name) {
                     Some((n, words)) => format!("`{n} {words}`"),
                     None => {
-                        let known = STEPS.iter().map(|(n, _)| *n);
+                        let mut known: Vec<&str> = STEPS.iter().map(|(n, _)| *n).collect();
+                        known.dedup();
+                        let known = known.into_iter();
                         let meant = nearest(name, known.clone()).map(|n| format!("; did you mean `{n}`?"));
                         let known: Vec<String> = known.map(|n| format!("`{n}`")).collect();
                         format!("a step, one of {}{}", known.join(", "), meant.unwrap_or_default())
@@ -89,7 +95,11 @@ impl fmt::Display for Step {
                 };
                 write!(f, "{name} {stage} {of}")
             }
-            Step::CacheRead { stage, source, at, name } => write!(f, "cache-read {stage} {source} at {at} as {name}"),
+            Step::CacheRead { stage, source, at, name, axes } => {
+                write!(f, "cache-read {stage} {source} at {at} as {name}")?;
+                f.write_str(if axes.is_empty() { "" } else { " by" })?;
+                axes.iter().try_for_each(|a| write!(f, " {a}"))
+            }
         }
     }
 }

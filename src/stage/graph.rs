@@ -240,33 +240,36 @@ impl Graph {
         out
     }
 
-    /// A stage that is a copy of a source, and is read by a stage in place of it.
-    pub fn copy_for(&mut self, from: Source, reader: StageId, name: &str) -> StageId {
-        let (ty, dims_of): (Scalar, Vec<(String, Body)>) = match from {
+    /// A stage that is a copy of a source, with its axes in an order, and is read by a stage in place of it. Where the
+    /// extent of one axis names the index of another, the order is the source's own.
+    pub fn copy_for(&mut self, from: Source, reader: StageId, name: &str, axes: &[usize]) -> StageId {
+        let (ty, extents, own) = match from {
             Source::Input(k) => {
                 let i = &self.inputs[k as usize];
-                (i.ty, i.sizes.iter().enumerate().map(|(k, n)| (format!("{name}{k}"), *n)).collect())
+                (i.ty, i.sizes.clone(), vec![])
             }
             Source::Stage(s, k) => {
                 let s = self.stage(s);
-                let each = s.dims.iter().map(|d| (self.dim(*d).name.clone(), self.dim(*d).extent));
-                (s.tys[k as usize], each.collect())
+                let extents = s.dims.iter().map(|d| self.dim(*d).extent).collect();
+                (s.tys[k as usize], extents, s.dims.clone())
             }
         };
-        let old = if let Source::Stage(s, _) = from { self.stage(s).dims.clone() } else { vec![] };
-        let (mut dims, mut at): (Vec<DimId>, Vec<Body>) = (vec![], vec![]);
-        for (name, n) in dims_of {
-            let of = old.iter().copied().zip(at.iter().copied()).collect();
-            let n = self.bodies.substitute(n, &of);
-            dims.push(self.add_dim(name, n));
-            at.push(self.bodies.index(dims[dims.len() - 1]));
+        let zero = self.bodies.int(0);
+        let (mut dims, mut at): (Vec<DimId>, Vec<Body>) = (vec![], vec![zero; axes.len()]);
+        for axis in axes {
+            let of = own.iter().copied().zip(at.iter().copied()).collect();
+            let n = self.bodies.substitute(extents[*axis], &of);
+            let label = own.get(*axis).map_or(format!("{name}{axis}"), |d| self.dim(*d).name.clone());
+            dims.push(self.add_dim(label, n));
+            at[*axis] = self.bodies.index(dims[dims.len() - 1]);
         }
         let body = self.bodies.load(from, ty, at);
         let copy = StageId(self.stages.len() as u32);
         let def = Definition::Pure(vec![body]);
         self.stages.push(Stage { name: name.to_string(), dims, tys: vec![ty], def, checks: vec![] });
         self.redirect(reader, &mut |g, source, ty, at| {
-            (source == from).then(|| g.bodies.load(Source::Stage(copy, 0), ty, at.iter().copied()))
+            let at = || axes.iter().map(|axis| at[*axis]);
+            (source == from).then(|| g.bodies.load(Source::Stage(copy, 0), ty, at()))
         });
         copy
     }

@@ -135,7 +135,8 @@ impl<'s> Lower<'s> {
         };
         let Some(split) = run.plan.splits.iter().find(|s| s.outer == first.name).cloned() else {
             let n = self.extent(run, &first.name);
-            return self.one_loop(run, first, n, &mut inner);
+            let independent = !run.plan.reduces(&first.name);
+            return self.one_loop(run, first, n, independent, &mut inner);
         };
         let n = self.extent(run, &split.of);
         // Iterations of the last part run twice, so not beside each other, and not where each adds.
@@ -159,7 +160,8 @@ impl<'s> Lower<'s> {
         let whole = self.ints(Op::Div, n, factor);
         run.parts.insert(split.inner.clone(), factor);
         if !self.is_zero(whole) {
-            self.one_loop(run, l, whole, body)?;
+            let independent = !run.plan.reduces(&l.name);
+            self.one_loop(run, l, whole, independent, body)?;
         }
         let done = self.ints(Op::Mul, whole, factor);
         let left = self.ints(Op::Sub, n, done);
@@ -207,7 +209,8 @@ impl<'s> Lower<'s> {
         self.blocks.push(Block::default());
         run.parts.insert(split.inner.clone(), factor);
         if known.is_none_or(|n| n >= split.factor) {
-            self.one_loop(run, l, parts, &mut |l, run| {
+            // The last two may compute the same elements.
+            self.one_loop(run, l, parts, false, &mut |l, run| {
                 let at = run.values.get(&split.outer).copied().unwrap_or(factor);
                 let start = l.ints(Op::Mul, at, factor);
                 let start = least(&mut l.g.bodies, start, last);
@@ -243,6 +246,7 @@ impl<'s> Lower<'s> {
         run: &mut Run,
         l: &Loop,
         n: Body,
+        independent: bool,
         body: &mut dyn FnMut(&mut Self, &mut Run) -> Lowered<()>,
     ) -> Lowered<()> {
         let known = self.g.bodies.as_int(n);
@@ -277,7 +281,6 @@ impl<'s> Lower<'s> {
             Kind::Vector => LoopKind::Vector(run.lanes(&l.name)),
             Kind::Serial | Kind::Unrolled => LoopKind::Serial,
         };
-        let independent = !run.plan.reduces(&l.name);
         let made = NestLoop { takes: block.takes, independent, kind, ..NestLoop::new(var, to, block.stmts) };
         self.push(Stmt::For(Box::new(made)));
         Ok(())

@@ -4,7 +4,13 @@
 use crate::schedule::plan::{Refusal, Schedule, refuse};
 use crate::stage::{Source, StageId};
 
-pub(super) fn cache_read(s: &mut Schedule, stage: &str, source: &str, at: &str, name: &str) -> Result<(), Refusal> {
+pub(super) fn cache_read(
+    s: &mut Schedule,
+    [stage, source]: [&str; 2],
+    at: &str,
+    name: &str,
+    axes: &[usize],
+) -> Result<(), Refusal> {
     let id = s.stage(stage)?;
     s.plan(id).find(at)?;
     if s.graph.find(name).is_some() {
@@ -23,8 +29,32 @@ pub(super) fn cache_read(s: &mut Schedule, stage: &str, source: &str, at: &str, 
     {
         return refuse(format!("`{source}` has several components"));
     }
-    let copy: StageId = s.copy(from, id, name);
+    let axes = order_of(s, from, axes)?;
+    let copy: StageId = s.copy(from, id, name, &axes);
     super::site::at(s, name, stage, at)?;
     debug_assert!(s.graph.find(name) == Some(copy), "the copy has its name");
     Ok(())
+}
+
+/// The axes of a copy: each of the source's once.
+fn order_of(s: &Schedule, from: Source, axes: &[usize]) -> Result<Vec<usize>, Refusal> {
+    let rank = match from {
+        Source::Input(k) => s.graph.inputs[k as usize].sizes.len(),
+        Source::Stage(p, _) => s.graph.stage(p).dims.len(),
+    };
+    let own: Vec<usize> = (0..rank).collect();
+    let mut sorted = axes.to_vec();
+    sorted.sort_unstable();
+    if axes.is_empty() {
+        return Ok(own);
+    }
+    if sorted != own {
+        return refuse(format!("what is read has {rank} axes, counted from 0, and each is named once"));
+    }
+    if let Source::Stage(p, _) = from
+        && s.graph.stage(p).dims.iter().any(|d| !s.graph.bodies.dims(s.graph.dim(*d).extent).is_empty())
+    {
+        return refuse("its rows have lengths of their own, and are copied as they are");
+    }
+    Ok(axes.to_vec())
 }

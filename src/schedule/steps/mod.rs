@@ -70,6 +70,8 @@ pub enum Step {
         at: String,
         /// The name of the copy.
         name: String,
+        /// The axes of the source in the order in which the copy has them; none where that is the source's.
+        axes: Vec<usize>,
     },
 }
 
@@ -96,7 +98,9 @@ impl Step {
             Step::Split { stage, of, factor } => split::split(s, stage, of, *factor),
             Step::Reorder { stage, order } => reorder::reorder(s, stage, order),
             Step::Run { stage, of, kind } => kind::run(s, stage, of, *kind),
-            Step::CacheRead { stage, source, at, name } => cache_read::cache_read(s, stage, source, at, name),
+            Step::CacheRead { stage, source, at, name, axes } => {
+                cache_read::cache_read(s, [stage, source], at, name, axes)
+            }
         }
     }
 }
