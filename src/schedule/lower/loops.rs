@@ -206,28 +206,29 @@ impl<'s> Lower<'s> {
         let (last, up) = (self.ints(Op::Sub, n, factor), self.g.bodies.int(split.factor - 1));
         let parts = self.ints(Op::Add, n, up);
         let parts = self.ints(Op::Div, parts, factor);
+        let zero = self.g.bodies.int(0);
+        if known.is_some_and(|n| n < split.factor) {
+            return if self.is_zero(n) { Ok(()) } else { self.shorter(run, split, zero, n, body) };
+        }
         self.blocks.push(Block::default());
         run.parts.insert(split.inner.clone(), factor);
-        if known.is_none_or(|n| n >= split.factor) {
-            // The last two may compute the same elements.
-            self.one_loop(run, l, parts, false, &mut |l, run| {
-                let at = run.values.get(&split.outer).copied().unwrap_or(factor);
-                let start = l.ints(Op::Mul, at, factor);
-                let start = least(&mut l.g.bodies, start, last);
-                // There is a whole part here, so it starts at 0 or after.
-                l.g.bodies.assume_size(start);
-                run.starts.insert(split.outer.clone(), start);
-                let made = body(l, run);
-                run.starts.remove(&split.outer);
-                made
-            })?;
-        }
+        // The last two may compute the same elements.
+        self.one_loop(run, l, parts, false, &mut |l, run| {
+            let at = run.values.get(&split.outer).copied().unwrap_or(factor);
+            let start = l.ints(Op::Mul, at, factor);
+            let start = least(&mut l.g.bodies, start, last);
+            // There is a whole part here, so it starts at 0 or after.
+            l.g.bodies.assume_size(start);
+            run.starts.insert(split.outer.clone(), start);
+            let made = body(l, run);
+            run.starts.remove(&split.outer);
+            made
+        })?;
         let whole = self.blocks.pop().unwrap_or_default();
-        if known.is_some_and(|n| n >= split.factor) {
+        if known.is_some() {
             whole.stmts.into_iter().for_each(|s| self.push(s));
             return Ok(());
         }
-        let zero = self.g.bodies.int(0);
         self.blocks.push(Block::default());
         self.shorter(run, split, zero, n, body)?;
         let few = self.blocks.pop().unwrap_or_default();
