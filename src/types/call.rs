@@ -41,9 +41,7 @@ pub fn is_known(name: &str, params: &[Ty], ret: Ty) -> bool {
 
 /// Whether an operation or the prelude takes these, whatever it gives, in any of its spellings.
 pub fn has_operation(name: &str, params: &[Ty]) -> bool {
-    let has = |name: &str| {
-        Op::named(name).any(|op| op.result_ty(params).is_some()) || in_prelude(name, params, None)
-    };
+    let has = |name: &str| Op::named(name).any(|op| op.result_ty(params).is_some()) || in_prelude(name, params, None);
     has(name) || suffixed(name).is_some_and(|(base, said)| said == params && has(base))
 }
 
