@@ -185,6 +185,21 @@ fn derivatives_of_many_conditions_are_linear() {
     }
 }
 
+/// Protects: so are those of wide tuples, whose parts all speak of one variable.
+#[test]
+fn derivatives_of_wide_tuples_are_linear() {
+    let program = |n: usize| {
+        let parts: String = (0..n).map(|k| format!(" (mul x {k}.5)")).collect();
+        let text = format!("(def main (Tuple{}) (x : Float) (tuple{parts}))", " Float".repeat(n));
+        read("wide.ks", &text).unwrap()
+    };
+    for mode in [Mode::Forward, Mode::Reverse] {
+        let [one, two] = [1000, 2000].map(|n| derived(&program(n), mode));
+        assert!(two <= 2 * one + 100, "{one} terms, then {two}");
+        derived(&program(20_000), mode);
+    }
+}
+
 /// Protects: a body that is too large to be rewritten is given back at once, whatever its lets bind.
 #[test]
 fn many_lets_are_optimized_in_linear_space() {

@@ -138,10 +138,19 @@ fn the_limit_of_time_holds_whatever_is_asked_for() {
 #[cfg(unix)]
 fn interrupted(after: u64, args: &[&str]) -> (String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_daedal"));
-    let mut child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    command.args(args);
+    told_to_end(after, command, args)
+}
+
+/// As [`interrupted`]; as from a terminal, what the command started is interrupted with it.
+#[cfg(unix)]
+fn told_to_end(after: u64, mut command: Command, args: &[&str]) -> (String, String) {
+    use std::os::unix::process::CommandExt;
+    command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     std::thread::sleep(Duration::from_millis(after));
     assert!(child.try_wait().unwrap().is_none(), "{args:?} ended by itself");
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let sent = Command::new("kill").args(["-INT", "--", &format!("-{}", child.id())]).status().unwrap();
     assert!(sent.success());
     let o = child.wait_with_output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&o.stdout), String::from_utf8_lossy(&o.stderr));
@@ -173,4 +182,24 @@ fn an_interrupt_keeps_what_was_done() {
     let (stdout, stderr) = interrupted(200, &["bench", "mb2fbs"]);
     assert!(stdout.contains("| β2, β1 |") && stdout.contains(" rows in "), "{stdout}");
     assert!(stderr.contains("these are the rows that were finished"), "{stderr}");
+}
+
+/// Protects: so does the proof of rules; a solver that is interrupted with it has not said that it does not know.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_keeps_what_was_proved() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let solver = dir.path().join("z3");
+    let script = "#!/bin/sh\ncase \"$1\" in --version) exit 0;; esac\ncat > /dev/null\nsleep 0.2\necho unsat\n";
+    std::fs::write(&solver, script).unwrap();
+    std::fs::set_permissions(&solver, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let others = std::env::var_os("PATH").unwrap();
+    let path = std::env::join_paths([dir.path().to_path_buf()].into_iter().chain(std::env::split_paths(&others)));
+    let args = ["rules", "check", "--prove"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_daedal"));
+    command.args(args).env("PATH", path.unwrap());
+    let (stdout, stderr) = told_to_end(2000, command, &args);
+    assert!(stdout.contains(": proved\n") && stdout.contains(" proved, 0 refuted, 0 unknown, "), "{stdout}");
+    assert!(stderr.contains("interrupted: ") && stderr.contains(" rules were given to z3"), "{stderr}");
 }

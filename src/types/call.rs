@@ -39,6 +39,12 @@ pub fn is_known(name: &str, params: &[Ty], ret: Ty) -> bool {
     has(name) || suffixed(name).is_some_and(|(base, said)| said == params && has(base))
 }
 
+/// Whether an operation or the prelude takes these, whatever it gives, in any of its spellings.
+pub fn has_operation(name: &str, params: &[Ty]) -> bool {
+    let has = |name: &str| Op::named(name).any(|op| op.result_ty(params).is_some()) || in_prelude(name, params, None);
+    has(name) || suffixed(name).is_some_and(|(base, said)| said == params && has(base))
+}
+
 /// Whether the prelude has this function, with this result where one is given.
 pub fn in_prelude(name: &str, params: &[Ty], ret: Option<Ty>) -> bool {
     prelude().iter().any(|(n, p, r)| *n == name && p == params && ret.is_none_or(|ret| ret == *r))

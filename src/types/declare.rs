@@ -204,6 +204,7 @@ impl Elab<'_> {
             self.as_said(kids[1], &named, &tys)?;
         }
         let name = named.name;
+        let tys = if functions.is_empty() { self.as_defined(&name, tys) } else { tys };
         let known = super::call::is_known(&name, &tys, ret) || super::expr::is_reserved(&name);
         if known && functions.is_empty() {
             return Ok(());

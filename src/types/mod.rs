@@ -60,6 +60,8 @@ pub struct Elab<'a> {
     foreign: outside::Foreign,
     /// Functions from outside that take functions, by where those stand among the arguments.
     higher: FxHashMap<Fun, outside::Functions>,
+    /// Where the parameters of all definitions of a name stand; found when a declaration first asks.
+    written: Option<FxHashMap<String, Vec<usize>>>,
     /// Names of functions that are never called, and what they are about: linear maps, functions as values.
     linear: FxHashMap<String, &'static str>,
     /// What is wrong so far.
@@ -136,6 +138,7 @@ impl<'a> Elab<'a> {
             generic: false,
             foreign: outside::Foreign::default(),
             higher: FxHashMap::default(),
+            written: None,
             linear: FxHashMap::default(),
             errors: vec![],
             doubtful: FxHashSet::default(),

@@ -55,6 +55,51 @@ impl Elab<'_> {
         Err(self.error(at, &message, &label).at(def.span, declared))
     }
 
+    /// The parameters of an `edef` as the definition of the function writes them, wherever that stands: several
+    /// parameters and one tuple of them take the same argument, and calls need to know which it is.
+    pub(super) fn as_defined(&mut self, name: &str, params: Vec<Ty>) -> Vec<Ty> {
+        let [one] = params.as_slice() else { return self.as_written(name, params) };
+        match one.as_tuple() {
+            Some(parts) if super::call::has_operation(name, parts) => parts.to_vec(),
+            Some(_) => self.as_written(name, params),
+            None => params,
+        }
+    }
+
+    fn as_written(&mut self, name: &str, params: Vec<Ty>) -> Vec<Ty> {
+        let same = |f: &&Fun| packed(&f.sig().params) == packed(&params) && !self.higher.contains_key(f);
+        if let Some(before) = self.by_name.get(name).into_iter().flatten().find(same) {
+            return before.sig().params.clone();
+        }
+        let known = self.errors.len();
+        for at in self.definitions(name) {
+            // What is wrong with that definition is said where it is read.
+            let Ok(written) = self.attempt(|e| e.params(at)) else { continue };
+            let written: Vec<Ty> = written.iter().map(|p| p.ty).collect();
+            if packed(&written) == packed(&params) {
+                self.errors.truncate(known);
+                return written;
+            }
+        }
+        self.errors.truncate(known);
+        params
+    }
+
+    /// The parameter lists of all definitions of a name in the text.
+    fn definitions(&mut self, name: &str) -> Vec<usize> {
+        if self.written.is_none() {
+            let mut all: FxHashMap<String, Vec<usize>> = FxHashMap::default();
+            for at in &self.tree.top {
+                let Some([name, _, params, ..]) = self.tree.headed(*at, "def") else { continue };
+                if let Ok(named) = self.fun_name(*name) {
+                    all.entry(named.name).or_default().push(*params);
+                }
+            }
+            self.written = Some(all);
+        }
+        self.written.as_ref().and_then(|all| all.get(name)).cloned().unwrap_or_default()
+    }
+
     /// Puts a definition that was declared before behind what it calls, and before what calls it.
     ///
     /// # Errors

@@ -60,9 +60,13 @@ pub fn proved(library: &Library, as_json: bool, world: &mut World<'_>) -> Result
     }
     let interrupt = world.interrupt;
     let wanted = |rule| (!interrupt.raised()).then_some(rule);
-    let one = |rule| Ok((rule, proof(rule)?));
-    let each = || library.rules.par_iter().filter_map(wanted).map(one).collect::<Result<_>>();
-    let proofs: Vec<(&Rule, Proof)> = interrupt.during(each)?;
+    // A terminal interrupts the solver, too: what that did not come to say is no answer.
+    let one = |rule| match proof(rule) {
+        Ok(Proof::Unknown) | Err(_) if interrupt.raised() => Ok(None),
+        found => found.map(|proof| Some((rule, proof))),
+    };
+    let each = || library.rules.par_iter().filter_map(wanted).map(one).collect::<Result<Vec<_>>>();
+    let proofs: Vec<(&Rule, Proof)> = interrupt.during(each)?.into_iter().flatten().collect();
     let each = || proofs.iter();
     if as_json {
         let rules: Vec<_> = each().map(|(r, p)| json!({ "name": r.name, "proof": p.word() })).collect();
