@@ -266,7 +266,7 @@ fn random_schedules_are_varied() {
 /// A random program under three schedules: whether it is staged, whether a nest leaves its call to the reference, and what is
 /// wrong.
 fn staged_at_random(seed: u64) -> (bool, bool, Option<String>) {
-    let (dyadic, failing) = (false, seed % 2 == 0);
+    let (dyadic, failing) = (false, seed.is_multiple_of(2));
     let knobs = Knobs { budget: 12, dyadic, failing, renamed: false, casts: true, corners: true };
     let made = generate::program(seed, &knobs);
     let program = daedal::types::program(&daedal::diag::Source::new("main", &made.text)).unwrap();
