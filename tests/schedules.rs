@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::generate::{self, Knobs};
+use common::generate::{self, Generated, Knobs};
 use common::native::{difference, quick};
 use common::{Case, arguments, corpus};
 use daedal::codegen::Unit;
@@ -194,54 +194,98 @@ fn random_schedules_change_no_bit() {
     assert!(nests >= 1000 && steps >= 3000 && refusals >= 1000, "{nests} nests, {steps} steps, {refusals} refused");
 }
 
-/// Protects: compiled code of random schedules, on one thread and on two, fifty nests to a unit.
+/// A call of a scheduled nest, and the reference that runs where a check fails.
+struct Scheduled<'a> {
+    name: String,
+    program: &'a Program,
+    def: &'a Def,
+    args: Vec<Value>,
+    nest: Nest,
+    reference: Nest,
+}
+
+impl<'a> Scheduled<'a> {
+    fn new(name: String, program: &'a Program, def: &'a Def, args: Vec<Value>, schedule: &Schedule) -> Scheduled<'a> {
+        let nest = native::scheduled_nest(def, schedule, &Machine::host()).unwrap();
+        let reference = native::reference(program, def).unwrap();
+        Scheduled { name, program, def, args, nest, reference }
+    }
+
+    /// What compiled code gives otherwise than the interpreter, on one thread and on two.
+    fn wrong(&self, native: Native) -> Vec<String> {
+        let mut wrong = vec![];
+        let want = Interpreter::new(self.program).run(self.def, &self.args);
+        let mut native = native;
+        for threads in [1, 2] {
+            native = native.with_threads(threads);
+            // Places of failures are of the source of the first program of the unit.
+            let have = native.call(&self.args);
+            let (name, nest) = (&self.name, &self.nest);
+            let (Err(a), Err(b)) = (&want, &have) else {
+                wrong.extend(difference(&want, &have).map(|d| format!("{name}: {d}\n{nest}")));
+                continue;
+            };
+            if a.message != b.message {
+                wrong.push(format!("{name}: {} is not {}\n{nest}", b.message, a.message));
+            }
+        }
+        wrong
+    }
+}
+
+/// Compiles calls, fifty to a unit, and says what is wrong.
+fn compiled(made: &[Scheduled<'_>]) -> Vec<String> {
+    let units: Vec<&[Scheduled<'_>]> = made.chunks(50).collect();
+    let each = units.par_iter().flat_map_iter(|some| {
+        let nests: Vec<&Nest> = some.iter().flat_map(|s| [&s.nest, &s.reference]).collect();
+        let compiled = Native::load(Unit::new(&nests), &some[0].program.source, &quick("schedules"));
+        let mut each = compiled.unwrap_or_else(|d| panic!("{}", d.render())).into_iter();
+        let mut wrong = vec![];
+        for s in *some {
+            let (native, reference) = (each.next().unwrap(), each.next().unwrap());
+            wrong.extend(s.wrong(native.with_reference(reference)));
+        }
+        wrong
+    });
+    each.collect()
+}
+
+/// Protects: compiled code of random schedules.
 #[test]
 fn random_schedules_compile_to_the_same_bits() {
     let all = corpus();
-    let mut made: Vec<(&Case, &Def, Vec<Value>, Nest, Nest)> = vec![];
+    let mut made: Vec<Scheduled<'_>> = vec![];
     for (k, case) in all.iter().enumerate() {
         for (def, args) in targets(case).into_iter().take(2) {
             let Ok(graph) = extract(&case.program, def) else { continue };
             let (schedule, ..) = random(&graph, 77_000 + k as u64);
-            let nest = native::scheduled_nest(def, &schedule, &Machine::host()).unwrap();
-            let reference = native::reference(&case.program, def).unwrap();
-            made.push((case, def, args, nest, reference));
+            let name = format!("{} {}", case.name, def.name());
+            made.push(Scheduled::new(name, &case.program, def, args, &schedule));
         }
     }
     assert!(made.len() >= 60, "only {} programs are staged", made.len());
-    let scheduled = made.iter().any(|(.., nest, _)| nest.to_string().contains(" parallel"));
-    assert!(scheduled, "no loop is parallel");
-    let wrong: Vec<String> = made
-        .chunks(50)
-        .collect::<Vec<_>>()
-        .par_iter()
-        .flat_map_iter(|some| {
-            let nests: Vec<&Nest> = some.iter().flat_map(|(.., a, b)| [a, b]).collect();
-            let compiled = Native::load(Unit::new(&nests), &some[0].0.program.source, &quick("schedules"));
-            let mut each = compiled.unwrap_or_else(|d| panic!("{}", d.render())).into_iter();
-            let mut wrong = vec![];
-            for (case, def, args, nest, _) in *some {
-                let mut native = each.next().unwrap().with_reference(each.next().unwrap());
-                let want = Interpreter::new(&case.program).run(def, args);
-                for threads in [1, 2] {
-                    native = native.with_threads(threads);
-                    // Places of failures are of the source of the first program of the unit.
-                    let have = native.call(args);
-                    let (Err(a), Err(b)) = (&want, &have) else {
-                        wrong.extend(
-                            difference(&want, &have).map(|d| format!("{} {}: {d}\n{nest}", case.name, def.name())),
-                        );
-                        continue;
-                    };
-                    if a.message != b.message {
-                        wrong.push(format!("{} {}: {} is not {}", case.name, def.name(), b.message, a.message));
-                    }
-                }
-            }
-            wrong
-        })
-        .collect();
+    assert!(made.iter().any(|s| s.nest.to_string().contains(" parallel")), "no loop is parallel");
+    let wrong = compiled(&made);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Protects: compiled code of random programs under the default schedule: what may be divided by zero or read out of range
+/// would end the process.
+#[test]
+fn random_programs_compile_to_the_same_bits() {
+    let cases: u64 = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+    let all: Vec<_> = (0..cases).map(|seed| (seed, generated(1_000_000 + seed))).collect();
+    let mut made = vec![];
+    for (seed, (program, made_up)) in &all {
+        let def = program.named("main")[0];
+        let Ok(graph) = extract(program, def) else { continue };
+        let schedule = daedal::schedule::default(graph, &Machine::host());
+        let args = arguments(def, &made_up.args).unwrap();
+        made.push(Scheduled::new(format!("seed {seed}\n{}", made_up.text), program, def, args, &schedule));
+    }
+    assert!(made.len() as u64 * 2 >= cases, "only {} of {cases} are staged", made.len());
+    let wrong = compiled(&made);
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[0]);
 }
 
 /// Protects: what the test says of a stage that is computed in another, so that it is no test of roots alone.
@@ -263,13 +307,18 @@ fn random_schedules_are_varied() {
     assert!(at >= 50 && inline >= 20 && vector >= 10, "{at} at loops, {inline} inlined, {vector} vectors");
 }
 
-/// A random program under three schedules: whether it is staged, whether a nest leaves its call to the reference, and what is
-/// wrong.
-fn staged_at_random(seed: u64) -> (bool, bool, Option<String>) {
+/// A random program, and its text and arguments.
+fn generated(seed: u64) -> (Program, Generated) {
     let (dyadic, failing) = (false, seed.is_multiple_of(2));
     let knobs = Knobs { budget: 12, dyadic, failing, renamed: false, casts: true, corners: true };
     let made = generate::program(seed, &knobs);
-    let program = daedal::types::program(&daedal::diag::Source::new("main", &made.text)).unwrap();
+    (daedal::types::program(&daedal::diag::Source::new("main", &made.text)).unwrap(), made)
+}
+
+/// A random program under three schedules: whether it is staged, whether a nest leaves its call to the reference, and what is
+/// wrong.
+fn staged_at_random(seed: u64) -> (bool, bool, Option<String>) {
+    let (program, made) = generated(seed);
     let def = program.named("main")[0];
     let args = arguments(def, &made.args).unwrap();
     let Ok(graph) = extract(&program, def) else { return (false, false, None) };
