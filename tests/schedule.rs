@@ -334,3 +334,26 @@ fn the_default_schedule_tiles_packs_and_moves() {
     let error = text::apply(start, &Source::new("test.sched", lacking)).map(drop).unwrap_err().render();
     assert!(error.contains("2 axes"), "{error}");
 }
+
+/// Protects: no step lets a failure go unseen, or a first value be read before it is there; the reason is said.
+#[test]
+fn what_may_fail_is_computed_whole() {
+    let program = read(FAILING);
+    let refused = |def: &str, steps: &str| {
+        let start = empty(&program, def);
+        text::apply(start, &Source::new("test.sched", steps)).map(drop).unwrap_err().render()
+    };
+    let error = refused("unread", "compute-at t sum i");
+    assert!(error.contains("`t` may fail, and in `i` of `sum` not all of it would be computed"), "{error}");
+    let error = refused("unread", "inline t");
+    assert!(error.contains("`t` may fail, and is computed whole"), "{error}");
+    let text = "(def f Float (x : (Vec Float)) (let (t (sum x)) (fold (lam ((s : Float) (v : Float)) (add s v)) t x)))";
+    let program = read(text);
+    let start = empty(&program, "f");
+    let names: Vec<String> = start.graph.stages.iter().map(|s| s.name.clone()).collect();
+    let [first, last] = names.as_slice() else { panic!("{names:?}") };
+    let of = start.plan(start.graph.find(last).unwrap()).loops[0].name.clone();
+    let steps = format!("compute-at {first} {last} {of}");
+    let error = text::apply(start, &Source::new("test.sched", steps)).map(drop).unwrap_err().render();
+    assert!(error.contains(&format!("`{last}` reads `{first}` before it reduces")), "{error}");
+}

@@ -16,7 +16,7 @@ use daedal::pipeline::native;
 use daedal::run::Native;
 use daedal::schedule::plan::{Kind, Site};
 use daedal::schedule::{Schedule, Step, lower};
-use daedal::stage::{Graph, Source, extract};
+use daedal::stage::{Graph, extract};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -62,10 +62,7 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
         _ => {
             let id = s.graph.find(&stage)?;
             let reads = s.graph.reads(s.graph.stage(id).bodies());
-            let source = match *dice.pick(&reads)? {
-                Source::Input(k) => s.graph.inputs[k as usize].name.clone(),
-                Source::Stage(p, _) => s.graph.stage(p).name.clone(),
-            };
+            let source = s.graph.source_name(*dice.pick(&reads)?).to_string();
             let name = format!("copy{}", s.plans.len());
             let mut axes: Vec<usize> = (0..dice.roll(4)).collect();
             let k = dice.roll(axes.len());

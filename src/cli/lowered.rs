@@ -8,13 +8,11 @@ use crate::ir::{Def, Program};
 use crate::machine::Machine;
 use crate::nest::Nest;
 use crate::pipeline::{self, native};
-use crate::stage::extract;
 use std::path::PathBuf;
 
 /// The stages of a definition.
 pub fn stages(program: &Program, def: &Def) -> Result<String> {
-    let graph = extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))?;
-    Ok(graph.to_string())
+    Ok(super::schedule::staged(program, def)?.to_string())
 }
 
 /// The loop nest of a definition.

@@ -56,7 +56,7 @@ impl Schedule {
 }
 
 /// The graph of a definition.
-fn staged(program: &Program, def: &Def) -> Result<Graph> {
+pub fn staged(program: &Program, def: &Def) -> Result<Graph> {
     extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))
 }
 

@@ -253,13 +253,7 @@ fn shared(s: &Schedule, stage: StageId, last: DimId) -> Vec<(String, Vec<usize>)
     out.sort();
     out.dedup();
     let once = |from: &Source| out.iter().filter(|(f, _)| f == from).count() == 1;
-    let named = |(from, axes): &(Source, Vec<usize>)| {
-        let name = match from {
-            Source::Input(k) => s.graph.inputs[*k as usize].name.clone(),
-            Source::Stage(p, _) => s.graph.stage(*p).name.clone(),
-        };
-        (name, axes.clone())
-    };
+    let named = |(from, axes): &(Source, Vec<usize>)| (s.graph.source_name(*from).to_string(), axes.clone());
     out.iter().filter(|(from, _)| once(from)).map(named).collect()
 }
 

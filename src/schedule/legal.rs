@@ -1,4 +1,5 @@
-//! What holds of a schedule after every step: each stage is computed before, and around, all that reads it.
+//! What holds of a schedule after every step: each stage is computed before, and around, all that reads it; whole, where it
+//! may fail.
 
 use super::plan::{Kind, Loop, Refusal, Schedule, Site, refuse};
 use crate::stage::{Body, Definition, Node, Source, StageId};

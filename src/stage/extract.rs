@@ -226,7 +226,7 @@ impl<'a> Extract<'a> {
         let here: Vec<Body> = dims.iter().map(|(d, _)| self.g.bodies.index(*d)).collect();
         if let Node::Load(from, _, at) = self.g.bodies.node(b)
             && at.as_slice() == here.as_slice()
-            && self.extents(*from).iter().copied().eq(dims.iter().map(|(_, n)| *n))
+            && self.g.extents(*from).iter().copied().eq(dims.iter().map(|(_, n)| *n))
         {
             return Ok(*from);
         }
@@ -247,13 +247,6 @@ impl<'a> Extract<'a> {
         let ty = self.g.bodies.ty(b);
         let stage = self.add_stage("result", own, vec![ty], Definition::Pure(vec![b]), checks)?;
         Ok(Source::Stage(stage, 0))
-    }
-
-    fn extents(&self, from: Source) -> Vec<Body> {
-        match from {
-            Source::Input(k) => self.g.inputs[k as usize].sizes.clone(),
-            Source::Stage(s, _) => self.g.stage(s).dims.iter().map(|d| self.g.dim(*d).extent).collect(),
-        }
     }
 
     // Stages.

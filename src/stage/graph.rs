@@ -154,6 +154,22 @@ impl Graph {
         (0..self.stages.len() as u32).map(StageId)
     }
 
+    /// What a source is called.
+    pub fn source_name(&self, from: Source) -> &str {
+        match from {
+            Source::Input(k) => &self.inputs[k as usize].name,
+            Source::Stage(s, _) => &self.stage(s).name,
+        }
+    }
+
+    /// The extents of a source's axes; of a stage, the inner ones may name its outer dimensions.
+    pub fn extents(&self, from: Source) -> Vec<Body> {
+        match from {
+            Source::Input(k) => self.inputs[k as usize].sizes.clone(),
+            Source::Stage(s, _) => self.stage(s).dims.iter().map(|d| self.dim(*d).extent).collect(),
+        }
+    }
+
     /// The stage of a name.
     pub fn find(&self, name: &str) -> Option<StageId> {
         self.ids().find(|s| self.stage(*s).name == name)
@@ -243,16 +259,10 @@ impl Graph {
     /// A stage that is a copy of a source, with its axes in an order, and is read by a stage in place of it. Where the
     /// extent of one axis names the index of another, the order is the source's own.
     pub fn copy_for(&mut self, from: Source, reader: StageId, name: &str, axes: &[usize]) -> StageId {
-        let (ty, extents, own) = match from {
-            Source::Input(k) => {
-                let i = &self.inputs[k as usize];
-                (i.ty, i.sizes.clone(), vec![])
-            }
-            Source::Stage(s, k) => {
-                let s = self.stage(s);
-                let extents = s.dims.iter().map(|d| self.dim(*d).extent).collect();
-                (s.tys[k as usize], extents, s.dims.clone())
-            }
+        let extents = self.extents(from);
+        let (ty, own) = match from {
+            Source::Input(k) => (self.inputs[k as usize].ty, vec![]),
+            Source::Stage(s, k) => (self.stage(s).tys[k as usize], self.stage(s).dims.clone()),
         };
         let zero = self.bodies.int(0);
         let (mut dims, mut at): (Vec<DimId>, Vec<Body>) = (vec![], vec![zero; axes.len()]);

@@ -6,7 +6,8 @@
 //!
 //! A graph computes what the interpreter does, to the bit, *wherever its checks hold*. Where one fails, what the graph
 //! gives is of no use, and the reference runs instead: it finds the value, or the first failure. So a stage may be
-//! computed earlier, in part, or more often than the source says, and the order of failures is never the graph's matter.
+//! computed earlier or more often than the source says, and one without checks in part; the order of failures is never the
+//! graph's matter.
 //!
 //! This layer must not know of loops, memory or machines.
 

@@ -21,10 +21,10 @@ impl Graph {
     }
 
     fn source(&self, from: Source) -> String {
+        let name = self.source_name(from);
         match from {
-            Source::Input(k) => self.inputs[k as usize].name.clone(),
-            Source::Stage(s, k) if self.stage(s).tys.len() > 1 => format!("{}.{k}", self.stage(s).name),
-            Source::Stage(s, _) => self.stage(s).name.clone(),
+            Source::Stage(s, k) if self.stage(s).tys.len() > 1 => format!("{name}.{k}"),
+            Source::Input(_) | Source::Stage(..) => name.to_string(),
         }
     }
 
@@ -48,17 +48,18 @@ impl fmt::Display for Graph {
         for c in &self.entry {
             writeln!(f, "  where {}", self.show(*c))?;
         }
-        for s in &self.stages {
+        for id in self.ids() {
+            let (s, (before, at_each)) = (self.stage(id), self.checks(id));
             writeln!(f, "  {}[{}]", s.name, self.dims_text(&s.dims))?;
+            before.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
             match &s.def {
                 Definition::Pure(each) => {
-                    s.checks.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
                     each.iter().try_for_each(|b| writeln!(f, "    = {}", self.show(*b)))?;
                 }
                 Definition::Reduce { over, init, next } => {
                     init.iter().try_for_each(|b| writeln!(f, "    from {}", self.show(*b)))?;
                     writeln!(f, "    over {}", self.dims_text(over))?;
-                    s.checks.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
+                    at_each.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
                     next.iter().try_for_each(|b| writeln!(f, "    = {}", self.show(*b)))?;
                 }
             }

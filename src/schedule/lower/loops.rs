@@ -1,4 +1,5 @@
-//! The loops of a stage: parts of split dimensions, whole parts apart from the last one, unrolled ones as text.
+//! The loops of a stage: parts of split dimensions, of which the last one moves inwards or is shorter, and unrolled ones as
+//! text.
 
 use super::{Block, Lower, Lowered};
 use crate::ir::{Op, Scalar};
@@ -18,7 +19,7 @@ pub(super) struct Run {
     pub(super) extent: Vec<Body>,
     /// The indices of loops that are open, or unrolled.
     pub(super) values: FxHashMap<String, Body>,
-    /// Where the part of a split loop starts, by its outer loop: not at a multiple where the last part is moved inwards.
+    /// Where the present part of a split loop starts, by its outer loop, where its last part moves inwards.
     pub(super) starts: FxHashMap<String, Body>,
     /// How long parts of split loops are.
     pub(super) parts: FxHashMap<String, Body>,
@@ -120,12 +121,7 @@ impl<'s> Lower<'s> {
     }
 
     /// Runs a body in loops, outermost first.
-    pub(super) fn nested(
-        &mut self,
-        run: &mut Run,
-        loops: &[Loop],
-        body: &mut dyn FnMut(&mut Self, &mut Run) -> Lowered<()>,
-    ) -> Lowered<()> {
+    pub(super) fn nested(&mut self, run: &mut Run, loops: &[Loop], body: &mut Each<'_, 's>) -> Lowered<()> {
         let Some((first, rest)) = loops.split_first() else { return body(self, run) };
         let mut inner = |l: &mut Self, run: &mut Run| {
             if run.hosts {
@@ -248,7 +244,7 @@ impl<'s> Lower<'s> {
         l: &Loop,
         n: Body,
         independent: bool,
-        body: &mut dyn FnMut(&mut Self, &mut Run) -> Lowered<()>,
+        body: &mut Each<'_, 's>,
     ) -> Lowered<()> {
         let known = self.g.bodies.as_int(n);
         if known.is_some_and(|n| n <= 0) {

@@ -1,8 +1,8 @@
 //! A scheduled graph becomes a nest.
 //!
 //! Each stage becomes loops where its site says, over the box that its readers need there. What is computed in a loop is
-//! computed at the start of each iteration. Loops of which the last part is shorter become two, so that the parts that
-//! are whole have known lengths. Accumulators of a reduction are variables, or, where loops over elements stand in those
+//! computed at the start of each iteration. The last part of a loop starts so early that it is whole, or has a text of its
+//! own, so that whole parts have known lengths. Accumulators of a reduction are variables, or, where loops over elements stand in those
 //! over what is reduced, a tile of them.
 //!
 //! Where a check fails the nest ends, and the reference runs in its place; see `stage`.

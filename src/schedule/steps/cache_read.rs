@@ -17,11 +17,7 @@ pub(super) fn cache_read(
         return refuse(format!("there is a stage `{name}` already"));
     }
     let reads = s.graph.reads(s.graph.stage(id).bodies());
-    let named = |from: &Source| match from {
-        Source::Input(k) => s.graph.inputs[*k as usize].name == source,
-        Source::Stage(p, _) => s.graph.stage(*p).name == source,
-    };
-    let Some(from) = reads.into_iter().find(|f| named(f)) else {
+    let Some(from) = reads.into_iter().find(|f| s.graph.source_name(*f) == source) else {
         return refuse(format!("`{stage}` does not read `{source}`"));
     };
     if let Source::Stage(p, _) = from
@@ -38,10 +34,8 @@ pub(super) fn cache_read(
 
 /// The axes of a copy: each of the source's once.
 fn order_of(s: &Schedule, from: Source, axes: &[usize]) -> Result<Vec<usize>, Refusal> {
-    let rank = match from {
-        Source::Input(k) => s.graph.inputs[k as usize].sizes.len(),
-        Source::Stage(p, _) => s.graph.stage(p).dims.len(),
-    };
+    let extents = s.graph.extents(from);
+    let rank = extents.len();
     let own: Vec<usize> = (0..rank).collect();
     let mut sorted = axes.to_vec();
     sorted.sort_unstable();
@@ -51,9 +45,7 @@ fn order_of(s: &Schedule, from: Source, axes: &[usize]) -> Result<Vec<usize>, Re
     if sorted != own {
         return refuse(format!("what is read has {rank} axes, counted from 0, and each is named once"));
     }
-    if let Source::Stage(p, _) = from
-        && s.graph.stage(p).dims.iter().any(|d| !s.graph.bodies.dims(s.graph.dim(*d).extent).is_empty())
-    {
+    if extents.iter().any(|n| !s.graph.bodies.dims(*n).is_empty()) {
         return refuse("its rows have lengths of their own, and are copied as they are");
     }
     Ok(axes.to_vec())
