@@ -357,3 +357,16 @@ fn what_may_fail_is_computed_whole() {
     let error = text::apply(start, &Source::new("test.sched", steps)).map(drop).unwrap_err().render();
     assert!(error.contains(&format!("`{last}` reads `{first}` before it reduces")), "{error}");
 }
+
+/// Protects: a line that is no step says what is one, once.
+#[test]
+fn steps_that_are_mistyped_are_explained() {
+    let program = read(MATMUL);
+    let refused = |steps: &str| {
+        text::apply(empty(&program, "plain"), &Source::new("test.sched", steps)).map(drop).unwrap_err().render()
+    };
+    let error = refused("split sum j 64\nvectorise sum ji");
+    assert!(error.contains("`cache-read`; did you mean `vectorize`?\n") && error.contains("test.sched:2:1"), "{error}");
+    assert!(refused("cache-read sum b at j as p by 0 x").contains("expected the number of an axis, not `x`"));
+    assert!(refused("split sum j").contains("expected `split STAGE LOOP FACTOR`"));
+}

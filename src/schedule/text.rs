@@ -67,7 +67,7 @@ impl Step {
                         let mut known: Vec<&str> = STEPS.iter().map(|(n, _)| *n).collect();
                         known.dedup();
                         let known = known.into_iter();
-                        let meant = nearest(name, known.clone()).map(|n| format!("; did you mean `{n}`?"));
+                        let meant = nearest(name, known.clone()).map(|hint| format!("; {hint}"));
                         let known: Vec<String> = known.map(|n| format!("`{n}`")).collect();
                         format!("a step, one of {}{}", known.join(", "), meant.unwrap_or_default())
                     }
