@@ -13,6 +13,7 @@ use crate::ir::op::Class;
 use crate::ir::{Def, Fun, Head, Id, Lit, Op, Program, Terms, Ty, TyKind, deep};
 use named::Named;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// The size that is assumed where none is known (Knossos, `costs.py`: 16 for every dimension).
 pub const ASSUMED: f64 = 16.0;
@@ -45,6 +46,17 @@ impl Model {
         match self {
             Model::Knossos => 0.1,
             Model::Analytic => 0.01,
+        }
+    }
+
+    /// The cost of a definition that a program has, once however often it is called: the published model
+    /// binds each function around the expression that calls it (`rlo/sparser.py`), and a let costs.
+    /// There a let unpacks each of several parameters: calls count them, but not the definition that is
+    /// rewritten, where the first rewrites delete them and the language has none.
+    pub fn definition(self) -> f64 {
+        match self {
+            Model::Knossos => self.binding(),
+            Model::Analytic => 0.0,
         }
     }
 
@@ -91,9 +103,11 @@ fn knossos(head: Head, s: &Shape<'_>) -> f64 {
     };
     match head {
         Head::Const(_) | Head::Var(..) | Head::Get(..) => 0.0,
-        Head::Let => 0.1,
+        Head::Let => Model::Knossos.binding(),
         Head::If | Head::Assert | Head::Index(_) | Head::Size(_) | Head::Cast(_) | Head::Print => 1.0,
         Head::Tuple => 0.1 * s.kids.len() as f64,
+        // Several arguments are one tuple there.
+        Head::Call(_) if s.kids.len() > 1 => 2.0 + 0.1 * s.kids.len() as f64,
         Head::Call(_) => 2.0,
         Head::Op(op) if s.ty.has_tensor() => class(op) * s.elements + 2.0,
         Head::Op(op) => class(op) * s.elements.max(1.0),
@@ -147,6 +161,8 @@ pub struct Costing<'a> {
     /// Estimated sizes by name.
     sizes: &'a [(String, u64)],
     calls: FxHashMap<Fun, f64>,
+    /// Which functions the bodies of functions call.
+    callees: FxHashMap<Fun, Vec<Fun>>,
     open: Vec<Fun>,
     /// The named sizes of the body that is being walked.
     named: Named,
@@ -155,7 +171,8 @@ pub struct Costing<'a> {
 impl<'a> Costing<'a> {
     /// Prepares a program; `sizes` are estimates by the names that parameters give their sizes.
     pub fn new(program: &'a Program, model: Model, sizes: &'a [(String, u64)]) -> Costing<'a> {
-        Costing { program, model, sizes, calls: FxHashMap::default(), open: vec![], named: Named::default() }
+        let (calls, callees) = Default::default();
+        Costing { program, model, sizes, calls, callees, open: vec![], named: Named::default() }
     }
 
     /// The cost of one definition's body.
@@ -169,8 +186,32 @@ impl<'a> Costing<'a> {
         Ok(self.term(body, def, &self.program.terms))
     }
 
-    /// The cost of a term over the parameters of a definition.
+    /// The cost of a term over the parameters of a definition, with that of the definitions it needs: its
+    /// own and those that it calls.
     pub fn term(&mut self, id: Id, def: &Def, terms: &Terms) -> f64 {
+        let calls = match self.model.definition() {
+            0.0 => vec![],
+            _ => called(terms, id),
+        };
+        self.body(id, def, terms) + self.definitions(def, &calls)
+    }
+
+    /// What the definitions cost that a body needs whose calls are these: its own, and each with a body
+    /// that is called by it or by one of them, once ([`Model::definition`]).
+    pub fn definitions(&mut self, def: &Def, calls: &[Fun]) -> f64 {
+        let mut needed = BTreeSet::from([def.fun]);
+        let mut open = calls.to_vec();
+        while let Some(fun) = open.pop() {
+            let Some(body) = self.program.defs.get(&fun).and_then(Def::term) else { continue };
+            if needed.insert(fun) {
+                let calls = self.callees.entry(fun).or_insert_with(|| called(&self.program.terms, body));
+                open.extend(calls.iter().copied());
+            }
+        }
+        self.model.definition() * needed.len() as f64
+    }
+
+    fn body(&mut self, id: Id, def: &Def, terms: &Terms) -> f64 {
         let mut env: Vec<Est> = self.params(def);
         self.open.push(def.fun);
         let outer = std::mem::replace(&mut self.named, Named::of(def));
@@ -202,17 +243,21 @@ impl<'a> Costing<'a> {
         let Some(def) = body.filter(|_| self.open.iter().filter(|f| **f == fun).count() < MAX_DEPTH) else {
             return self.external(fun);
         };
-        let cost = deep(|| self.def(def)).unwrap_or(EXTERNAL);
+        let body = def.term().map(|id| deep(|| self.body(id, def, &self.program.terms)));
+        // Several parameters are unpacked from one tuple.
+        let unpacked = if def.params.len() > 1 { def.params.len() as f64 * self.model.definition() } else { 0.0 };
+        let cost = body.map_or(EXTERNAL, |body| body + unpacked);
         if self.open.is_empty() || !self.open.contains(&fun) {
             self.calls.insert(fun, cost);
         }
         cost
     }
 
-    /// The value of the constant `cost$f` of a function `f` without a body, where the program has one.
+    /// The value of `cost$f` of a function `f` without a body, where the program has one that is a constant,
+    /// whatever its parameters.
     fn external(&self, fun: Fun) -> f64 {
         let name = format!("cost${}", fun.sig().name);
-        let stated = self.program.defs.values().find(|d| d.params.is_empty() && d.fun.sig().name == name);
+        let stated = self.program.defs.values().find(|d| d.fun.sig().name == name);
         let value = stated.and_then(Def::term).and_then(|body| self.program.terms.as_lit(body)).and_then(Lit::as_f64);
         value.filter(|v| v.is_finite() && *v >= 0.0).unwrap_or(EXTERNAL)
     }
@@ -268,6 +313,15 @@ impl<'a> Costing<'a> {
             Model::Analytic => est.elements(),
         }
     }
+}
+
+/// The functions that a term calls.
+fn called(terms: &Terms, id: Id) -> Vec<Fun> {
+    let calls = terms.reachable(id).into_iter().filter_map(|id| match terms.head(id) {
+        Head::Call(fun) => Some(fun),
+        _ => None,
+    });
+    calls.collect::<BTreeSet<Fun>>().into_iter().collect()
 }
 
 /// The children's part of a node's cost.

@@ -139,7 +139,7 @@ impl Search<'_> {
             sizes: &options.sizes,
             limits,
             flatten: &flatten,
-            restarts: 8,
+            restarts: 24,
             trials: 300,
             journal: options.derive,
             effort: if options.exact { EXACT } else { SMALL },

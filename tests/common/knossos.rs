@@ -4,7 +4,7 @@
 //! must not use any part of the crate: that is what it checks.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A form: an atom, or forms in brackets.
 #[derive(Clone, PartialEq, Debug)]
@@ -120,6 +120,8 @@ struct Function {
     params: Vec<Shape>,
     ret: Shape,
     cost: f64,
+    /// Its name and parameters, and those of the functions that it needs.
+    needs: BTreeSet<String>,
 }
 
 /// The cost of each definition of a printed program, by name, in order.
@@ -127,7 +129,12 @@ struct Function {
 /// # Panics
 /// If the text is none that daedal prints.
 pub fn costs(text: &str) -> Vec<(String, f64)> {
-    let mut costing = Costing { functions: BTreeMap::new(), sizes: RefCell::default(), loops: Cell::new(0) };
+    let mut costing = Costing {
+        functions: BTreeMap::new(),
+        sizes: RefCell::default(),
+        loops: Cell::new(0),
+        needs: RefCell::default(),
+    };
     let mut out = vec![];
     for form in read(text) {
         let List(parts) = &form else { panic!("no declaration: {form:?}") };
@@ -143,9 +150,13 @@ pub fn costs(text: &str) -> Vec<(String, f64)> {
             // A name of a size is one value of the definition, wherever it is used.
             let sizes = costing.sizes.take();
             let cost = cost + sizes.values().map(|uses| if *uses == 1 { 1.0 } else { 1.1 }).sum::<f64>();
-            let function = Function { params: shapes, ret: Shape::of(ret), cost };
+            // It is bound around what uses it, and so are those that it calls.
+            let mut needs = costing.needs.take();
+            needs.insert(format!("{name} {shapes:?}"));
+            let whole = cost + 0.1 * needs.len() as f64;
+            let function = Function { params: shapes, ret: Shape::of(ret), cost, needs };
             costing.functions.entry(name.clone()).or_default().push(function);
-            out.push((name, cost));
+            out.push((name, whole));
         }
     }
     out
@@ -173,6 +184,8 @@ struct Costing {
     /// How often names of sizes are used, twice in a loop.
     sizes: RefCell<BTreeMap<String, usize>>,
     loops: Cell<usize>,
+    /// The functions that the body needs.
+    needs: RefCell<BTreeSet<String>>,
 }
 
 impl Costing {
@@ -239,7 +252,12 @@ impl Costing {
                 (sum, parts[at - 1].clone())
             }
             _ => match self.functions.get(name).and_then(|f| f.iter().find(|f| f.params == shapes)) {
-                Some(f) => (2.0 + f.cost + sum, f.ret.clone()),
+                Some(f) => {
+                    self.needs.borrow_mut().extend(f.needs.iter().cloned());
+                    // A tuple of the arguments, and a let for each that unpacks it.
+                    let tuple = if shapes.len() > 1 { 0.2 * shapes.len() as f64 } else { 0.0 };
+                    (2.0 + tuple + f.cost + sum, f.ret.clone())
+                }
                 None => {
                     let shape = result(name, shapes);
                     let tensor = if shape.has_tensor() { 2.0 } else { 0.0 };

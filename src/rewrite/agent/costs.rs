@@ -7,7 +7,7 @@ use super::placed::placed;
 use super::space::{State, TermSpace};
 use super::value::Valuing;
 use crate::cost::{Costing, Model, Shape, assumed_trips, combine, elements, named};
-use crate::ir::{Def, Head, Id, Terms, Ty, deep};
+use crate::ir::{Def, Fun, Head, Id, Terms, Ty, deep};
 use crate::search::Cost;
 use rustc_hash::FxHashMap;
 
@@ -20,6 +20,8 @@ pub struct Known {
     parts: FxHashMap<Id, f64>,
     /// The named sizes that subterms use, and those that they use more than once or in a loop, as bits.
     sizes: FxHashMap<Id, (u64, u64)>,
+    /// The functions that subterms call, in order; parameters are none.
+    calls: FxHashMap<Id, Box<[Fun]>>,
 }
 
 impl Known {
@@ -85,7 +87,10 @@ impl TermCost<'_, '_> {
             false if self.model == Model::Knossos => {
                 let (used, often) = self.sizes(&rewrites.terms, id);
                 let once = f64::from((used & !often).count_ones()) * named(self.model, 1);
-                self.local(&rewrites.terms, id) + once + f64::from(often.count_ones()) * named(self.model, 2)
+                let often = f64::from(often.count_ones()) * named(self.model, 2);
+                let calls = self.calls(&rewrites.terms, id);
+                let definitions = self.costing.definitions(self.def, &calls);
+                self.local(&rewrites.terms, id) + once + often + definitions
             }
             false => {
                 let body = self.params.restored(&mut rewrites.terms, id);
@@ -143,6 +148,24 @@ impl TermCost<'_, '_> {
         }
         self.known.sizes.insert(id, (used, often));
         (used, often)
+    }
+
+    fn calls(&mut self, terms: &Terms, id: Id) -> Box<[Fun]> {
+        if let Some(known) = self.known.calls.get(&id) {
+            return known.clone();
+        }
+        let own = match terms.head(id) {
+            Head::Call(f) if !self.params.is_param(f) => Some(f),
+            _ => None,
+        };
+        let mut all: Vec<Fun> = own.into_iter().collect();
+        for kid in terms.kids(id) {
+            all.extend(deep(|| self.calls(terms, *kid)));
+        }
+        all.sort_unstable();
+        all.dedup();
+        self.known.calls.insert(id, all.clone().into());
+        all.into()
     }
 
     fn trips(&self, terms: &Terms, head: Head, kids: &[Id]) -> f64 {

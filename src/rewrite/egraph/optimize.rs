@@ -45,10 +45,25 @@ pub struct Settings<'a> {
 /// The share of the time after which no more rules are applied: the rest is for extraction.
 pub const SEARCH_SHARE: f64 = 0.7;
 
-/// An e-graph that starts from the best term so far has so many nodes at most, or so many for each at the start.
-const AGAIN: usize = 3_000;
-const AGAIN_EACH: usize = 40;
-/// All e-graphs of a definition look at so many classes and matches at most, and so many for each node.
+/// A way to search: how large e-graphs may become, and what is looked at.
+struct Way {
+    /// The nodes of an e-graph at most, or so many for each at the start, on each step; the next step is taken
+    /// where nothing better is found. On the last one the term so far is as good as it gets.
+    steps: &'static [(usize, usize)],
+    /// The first e-graph may be as large as is allowed at all.
+    large: bool,
+    /// The share of what may be looked at.
+    share: f64,
+    /// The share of that which the first e-graph leaves for the others.
+    left: f64,
+}
+
+/// Many small ones.
+const SMALL_FIRST: Way = Way { steps: &[(300, 5), (1_000, 10), (3_000, 25)], large: false, share: 0.5, left: 0.0 };
+/// A large one, and what lies around its best term.
+const LARGE_FIRST: Way = Way { steps: &[(3_000, 40)], large: true, share: 0.7, left: 0.25 };
+
+/// The e-graphs of a way look at a share of so many classes and matches at most, and so many for each node.
 const LOOK: usize = 500_000;
 const LOOK_EACH: usize = 6_000;
 
@@ -69,54 +84,89 @@ pub struct Found {
 }
 
 /// Searches from a let-free term. The result is at most as costly as `elaborate` makes the start.
+///
+/// Two ways are tried. One takes small e-graphs, each from the best term so far, and larger ones where the small
+/// find no more: within a few hundred nodes each rule gets its turn, while a large e-graph is full of reordered
+/// sums before the factor that they share is found. The other starts with the largest e-graph that may be, where
+/// what needs many steps that gain nothing is found.
 pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Settings<'_>) -> Option<Found> {
     let mut search = Trials::new(def, costing, settings.model, settings.stop);
     search.journal = settings.journal.then(Journal::default);
-    let mut flat = start;
-    let mut reports: Vec<Report> = vec![];
-    let (mut proved, mut room) = (false, true);
-    for _ in 0..settings.restarts.max(1) {
-        let (mut g, root) = imported(def, settings, &flat, search.journal.as_mut());
-        let limits = limits(&settings.limits, g.total_size(), &reports, room);
-        search.first(&mut g, root);
-        let before = search.best.as_ref().map(|b| b.cost);
-        reports.push(saturate(&mut g, settings.rules, &limits, &|| (settings.stop)(SEARCH_SHARE)));
-        if g.analysis.contradiction.is_some() {
-            break;
-        }
-        proved = search.all(&mut g, root, settings.effort, settings.trials);
-        if let Some(journal) = &mut search.journal {
-            journal.trace = g.analysis.trace.take().unwrap_or_default();
-        }
-        let best = search.best.as_ref()?;
-        let settled = before.is_some_and(|b| best.cost > b - 1e-6);
-        let saturated = reports.last().is_some_and(|r| r.saturated) && reports.len() > 1;
-        let whole = limits.nodes >= settings.limits.nodes;
-        if settled && (room || whole) || saturated || (settings.stop)(SEARCH_SHARE) {
-            break;
-        }
-        // Where nothing is found around the best term, a last look has room again.
-        room = settled;
-        flat = (settings.flatten)(&best.terms, best.id)?;
+    let mut walk = Walk { def, settings, search, reports: vec![], proved: false };
+    let whole = walk.run(start.clone(), &SMALL_FIRST)?;
+    if !whole && !(settings.stop)(SEARCH_SHARE) {
+        let small = walk.search.best.take();
+        walk.run(start, &LARGE_FIRST);
+        let large = walk.search.best.take();
+        walk.search.best = [small, large].into_iter().flatten().min_by(|a, b| a.cost.total_cmp(&b.cost));
     }
+    let Walk { mut search, reports, proved, .. } = walk;
     search.tabulate();
-    let (best, journal) = (search.best?, search.journal);
+    let (best, mut journal) = (search.best?, search.journal);
+    if let Some(journal) = &mut journal {
+        journal.bests.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+    }
     Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports, journal, proved })
 }
 
-/// The limits of the next e-graph, which starts with so many nodes. The first one has room; one that starts from a
-/// term that is good already only looks around it. All together look at so much at most that it takes no longer
-/// than the size of the definition is worth, and the first leaves some of that for the others.
-fn limits(all: &Limits, nodes: usize, before: &[Report], room: bool) -> Limits {
-    let mut out = *all;
-    if !room {
-        out.nodes = out.nodes.min(AGAIN.max(AGAIN_EACH * nodes));
+/// One e-graph after the other.
+struct Walk<'a, 's, 'c> {
+    def: &'a Def,
+    settings: &'a Settings<'s>,
+    search: Trials<'a, 'c>,
+    reports: Vec<Report>,
+    proved: bool,
+}
+
+impl Walk<'_, '_, '_> {
+    /// Whether the first e-graph already had all that the rules make of the start.
+    fn run(&mut self, start: Flat, way: &Way) -> Option<bool> {
+        let settings = self.settings;
+        let (mut flat, mut step, first) = (start, 0, self.reports.len());
+        for _ in 0..settings.restarts.max(1) {
+            let (mut g, root) = imported(self.def, settings, &flat, self.search.journal.as_mut());
+            let limits = way.limits(&settings.limits, g.total_size(), &self.reports[first..], step);
+            self.search.first(&mut g, root);
+            let before = self.search.best.as_ref().map(|b| b.cost);
+            let report = saturate(&mut g, settings.rules, &limits, &|| (settings.stop)(SEARCH_SHARE));
+            let saturated = report.saturated;
+            self.reports.push(report);
+            if g.analysis.contradiction.is_some() {
+                break;
+            }
+            self.proved = self.search.all(&mut g, root, settings.effort, settings.trials);
+            if let Some(journal) = &mut self.search.journal {
+                journal.trace = g.analysis.trace.take().unwrap_or_default();
+            }
+            let best = self.search.best.as_ref()?;
+            let settled = before.is_some_and(|b| best.cost > b - 1e-6);
+            let only = self.reports.len() == first + 1;
+            let last = step + 1 == way.steps.len() && !(way.large && only);
+            if saturated && !only || settled && last || (settings.stop)(SEARCH_SHARE) {
+                break;
+            }
+            step = (step + usize::from(settled)).min(way.steps.len() - 1);
+            flat = (settings.flatten)(&best.terms, best.id)?;
+        }
+        Some(self.reports.get(first).is_some_and(|r| r.saturated))
     }
-    let most = LOOK + LOOK_EACH * nodes;
-    let looked: usize = before.iter().map(|r| r.looked).sum();
-    let left = if before.is_empty() { most - most / 4 } else { most.saturating_sub(looked) };
-    out.looked = out.looked.min(left);
-    out
+}
+
+impl Way {
+    /// The limits of the next e-graph, which starts with so many nodes.
+    fn limits(&self, all: &Limits, nodes: usize, before: &[Report], step: usize) -> Limits {
+        let mut out = *all;
+        let first = before.is_empty();
+        if !(first && self.large) {
+            let (least, each) = self.steps[step];
+            out.nodes = out.nodes.min(least.max(each * nodes));
+        }
+        let most = (self.share * (LOOK + LOOK_EACH * nodes) as f64) as usize;
+        let looked: usize = before.iter().map(|r| r.looked).sum();
+        let left = if first { most - (self.left * most as f64) as usize } else { most.saturating_sub(looked) };
+        out.looked = out.looked.min(left);
+        out
+    }
 }
 
 /// An e-graph of a let-free term, and the term's class.

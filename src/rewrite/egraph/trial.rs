@@ -18,6 +18,10 @@ use std::rc::Rc;
 /// The share of the time after which nothing new is tried: what is being tried has to end too.
 const EXTRACT_SHARE: f64 = 0.95;
 
+/// Extraction from one e-graph may try changes for as long as what was tried has so many nodes in all: a trial of
+/// a large term takes longer, and a large e-graph has more of them.
+const MAX_TRIED: usize = 50_000;
+
 /// So many tables are made at most.
 const MAX_TABLES: usize = 16;
 /// So many terms are tried for tables.
@@ -41,6 +45,8 @@ pub struct Trials<'a, 'c> {
     costing: &'a mut Costing<'c>,
     model: Model,
     stop: &'a (dyn Fn(f64) -> bool + Sync),
+    /// How many nodes of terms may still be tried.
+    left: usize,
     /// The cheapest so far.
     pub best: Option<Best>,
     /// What was done, where that was asked for.
@@ -55,7 +61,7 @@ impl<'a, 'c> Trials<'a, 'c> {
         model: Model,
         stop: &'a (dyn Fn(f64) -> bool + Sync),
     ) -> Trials<'a, 'c> {
-        Trials { def, costing, model, stop, best: None, journal: None }
+        Trials { def, costing, model, stop, left: MAX_TRIED, best: None, journal: None }
     }
 
     /// What may be chosen, for as long as there is time.
@@ -93,6 +99,7 @@ impl<'a, 'c> Trials<'a, 'c> {
     /// Tries the extractions of an e-graph; whether no choice of one member a class is cheaper than
     /// the best that was seen.
     pub fn all(&mut self, g: &mut Graph, root: egg::Id, effort: Effort, trials: usize) -> bool {
+        self.left = MAX_TRIED;
         let families = if self.stopped() { vec![] } else { families(g) };
         self.reading(g, |all, g| all.plans(g, root, families, effort, trials))
     }
@@ -147,7 +154,7 @@ impl<'a, 'c> Trials<'a, 'c> {
         for _ in 0..2 {
             let before = cost;
             for family in all.families.iter().take(MAX_FAMILIES) {
-                if self.stopped() {
+                if self.left == 0 || self.stopped() {
                     return (cost, plan);
                 }
                 let with = plan.toggled(all, family);
@@ -180,7 +187,7 @@ impl<'a, 'c> Trials<'a, 'c> {
                     if plan.top.get(&class) == Some(node) || !possible {
                         continue;
                     }
-                    if trials == 0 || self.stopped() {
+                    if trials == 0 || self.left == 0 || self.stopped() {
                         return;
                     }
                     trials -= 1;
@@ -253,6 +260,7 @@ impl<'a, 'c> Trials<'a, 'c> {
     /// The cost of a let-free term after elaboration; the best one is kept.
     fn term(&mut self, flat: Known) -> Option<f64> {
         let mut terms = flat.terms.clone();
+        self.left = self.left.saturating_sub(terms.len());
         let params = self.params();
         let id = elaborate(&mut terms, flat.id, &self.def.params, &flat.total, self.model);
         crate::types::verify::closed(&terms, id, &params).ok()?;
