@@ -114,9 +114,9 @@ impl Elab<'_> {
         Ok(self.close(mark, id))
     }
 
-    pub(super) fn form_shape(&mut self, _at: usize, args: &[usize]) -> Result<Id> {
+    pub(super) fn form_shape(&mut self, at: usize, args: &[usize]) -> Result<Id> {
         let mark = self.opened();
-        let of = self.expr(args[0])?;
+        let of = self.one(at, args)?;
         let of = self.bind(of);
         let id = self.shape_of(of);
         Ok(self.close(mark, id))

@@ -213,10 +213,11 @@ impl Elab<'_> {
             return Ok(());
         }
         let fun = self.declare(kids[1], &name, tys, ret)?;
+        let body = if functions.is_empty() { self.body_outside(fun, kids[1]) } else { Body::External };
         if !functions.is_empty() {
             self.higher.insert(fun, functions);
         }
-        self.insert_unnamed(fun, kids[1], Body::External);
+        self.insert_unnamed(fun, kids[1], body);
         Ok(())
     }
 

@@ -34,11 +34,12 @@ static FORMS: &[Row] = &[
     Row("sum", 1, 1, |e, at, a| e.plain(at, Head::Sum, a)),
     Row("index", 2, 2, |e, at, a| e.form_index(at, a)),
     Row("size", 1, 1, |e, at, a| e.form_size(at, a)),
-    Row("shape", 1, 1, |e, at, a| e.form_shape(at, a)),
+    Row("shape", 1, MANY, |e, at, a| e.form_shape(at, a)),
     Row("map", 2, 2, |e, at, a| e.form_map(at, a)),
     Row("map2", 3, 3, |e, at, a| e.form_map2(at, a)),
     Row("fold", 3, 3, |e, at, a| e.form_fold(at, a)),
     Row("iterate", 3, 3, |e, at, a| e.form_iterate(at, a)),
+    Row("ifold", 3, 3, |e, at, a| e.form_iterate(at, a)),
     Row("scan", 3, 3, |e, at, a| e.form_scan(at, a)),
     Row("constVec", 2, 2, |e, at, a| e.form_const_vec(at, a)),
     Row("deltaVec", 3, 3, |e, at, a| e.form_delta_vec(at, a)),
@@ -50,14 +51,18 @@ static FORMS: &[Row] = &[
     Row("unzip", 1, 1, |e, at, a| e.form_unzip(at, a)),
     Row("ts_add", 2, 2, |e, at, a| e.form_ts_add(at, a)),
     Row("ts_scale", 2, 2, |e, at, a| e.form_ts_scale(at, a)),
-    Row("ts_neg", 1, 1, |e, at, a| e.form_ts_neg(at, a)),
+    Row("ts_neg", 1, MANY, |e, at, a| e.form_ts_neg(at, a)),
     Row("ts_dot", 2, 2, |e, at, a| e.form_ts_dot(at, a)),
     Row("print", 0, MANY, |e, at, a| e.plain(at, Head::Print, a)),
-    Row("$trace", 1, 1, |e, _, a| e.expr(a[0])),
-    Row("$inline", 1, 1, |e, _, a| e.expr(a[0])),
-    Row("$copydown", 1, 1, |e, _, a| e.expr(a[0])),
+    Row("$trace", 1, MANY, |e, at, a| e.one(at, a)),
+    Row("$inline", 1, MANY, |e, at, a| e.one(at, a)),
+    Row("$copydown", 1, MANY, |e, at, a| e.one(at, a)),
+    Row("checkpoint", 1, MANY, |e, at, a| e.one(at, a)),
     Row("$check", 5, 6, |e, at, a| e.form_check(at, a)),
 ];
+
+/// Forms that are no functions: a tuple does not stand for their parts.
+const SYNTAX: [&str; 8] = ["let", "if", "cond", "assert", "tuple", "lam", "cast", "saturate"];
 
 /// Operations on linear maps, refused by name.
 const LINEAR_MAPS: &str = "lm";
@@ -67,7 +72,7 @@ fn row(name: &str) -> Option<&'static Row> {
 }
 
 /// Forms that a program may hide by a definition: older programs may use the names.
-const HIDDEN: [&str; 3] = ["cond", "iterate", "saturate"];
+const HIDDEN: [&str; 5] = ["checkpoint", "cond", "ifold", "iterate", "saturate"];
 
 /// Whether a name is taken by a form for good.
 pub fn is_reserved(name: &str) -> bool {
@@ -118,10 +123,15 @@ impl Elab<'_> {
 
     fn list(&mut self, at: usize, head: usize, args: &[usize]) -> Result<Id> {
         let Some(name) = self.tree.name(head) else {
-            return self.call(at, head, args);
+            // Brackets around a form are nothing but that: `((f x))` is `(f x)`.
+            let bracketed = args.is_empty() && self.tree.list(head).is_some_and(|kids| !kids.is_empty());
+            return if bracketed { self.expr(head) } else { self.call(at, head, args) };
         };
         let shadowed = (self.generic || HIDDEN.contains(&name)) && self.by_name.contains_key(name);
         if let Some(row) = row(name).filter(|_| !shadowed) {
+            if let Some(parts) = self.unpacked(row, args) {
+                return row.3(self, at, &parts);
+            }
             if args.len() < row.1 || args.len() > row.2 {
                 let wanted = match row.2 {
                     MANY => format!("at least {}", row.1),
@@ -143,6 +153,21 @@ impl Elab<'_> {
             return Err(self.error(head, &format!("operations on linear maps (`{name}`) are not supported"), "here"));
         }
         self.call(at, head, args)
+    }
+
+    /// The parts of a tuple that stands in the place of several arguments: `(f (tuple a b))` is `(f a b)`.
+    fn unpacked(&self, row: &Row, args: &[usize]) -> Option<Vec<usize>> {
+        let [one] = args else { return None };
+        let parts = self.tree.headed(*one, "tuple").filter(|_| row.1 > 1 && !SYNTAX.contains(&row.0))?;
+        (row.1..=row.2).contains(&parts.len()).then(|| parts.to_vec())
+    }
+
+    /// The one argument of a function: several are a tuple.
+    pub(super) fn one(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+        match args {
+            [one] => self.expr(*one),
+            many => self.plain(at, Head::Tuple, many),
+        }
     }
 
     /// A node whose arguments are plain expressions.

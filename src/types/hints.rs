@@ -128,9 +128,16 @@ impl Elab<'_> {
             names.push(form);
         }
         names.extend(call::prelude().iter().map(|p| p.0));
-        self.punctuated(name).or_else(|| nearest(name, names)).or_else(|| {
+        self.punctuated(name).or_else(|| self.older_derivative(name)).or_else(|| nearest(name, names)).or_else(|| {
             name.starts_with('[').then(|| "derivatives exist where a `gdef` or a `def` makes them".to_string())
         })
+    }
+
+    /// `rev$f` in older programs, where derivatives need not be asked for.
+    fn older_derivative(&self, name: &str) -> Option<String> {
+        let (kind, of) = name.split_once('$').filter(|(kind, _)| matches!(*kind, "fwd" | "rev"))?;
+        let asked = format!("`(gdef {kind} [{of} …])` makes the derivative, `([{kind} {of}] …)` calls it");
+        self.by_name.contains_key(of).then_some(asked)
     }
 
     /// A call as it would be written, arguments that are long left out.

@@ -37,6 +37,7 @@ impl Lambda {
 }
 
 /// The names of a binder's variables, to be remembered when its node is made.
+#[derive(Default)]
 pub struct Remembered(Option<(Vec<String>, bool)>);
 
 impl Elab<'_> {

@@ -66,7 +66,7 @@ impl Elab<'_> {
     }
 
     pub(super) fn form_ts_neg(&mut self, at: usize, args: &[usize]) -> Result<Id> {
-        let a = self.expr(args[0])?;
+        let a = self.one(at, args)?;
         self.linear_only(args[0], self.terms.ty(a))?;
         self.node(at, Head::Op(Op::Neg), &[a], args)
     }

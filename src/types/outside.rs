@@ -71,18 +71,42 @@ impl Elab<'_> {
         if let Some(before) = self.by_name.get(name).into_iter().flatten().find(same) {
             return before.sig().params.clone();
         }
+        self.defined_as(name, &params).unwrap_or(params)
+    }
+
+    /// The parameters of the definition in the text that takes the same argument.
+    fn defined_as(&mut self, name: &str, params: &[Ty]) -> Option<Vec<Ty>> {
         let known = self.errors.len();
+        let mut found = None;
         for at in self.definitions(name) {
             // What is wrong with that definition is said where it is read.
             let Ok(written) = self.attempt(|e| e.params(at)) else { continue };
             let written: Vec<Ty> = written.iter().map(|p| p.ty).collect();
-            if packed(&written) == packed(&params) {
-                self.errors.truncate(known);
-                return written;
+            if packed(&written) == packed(params) {
+                found = Some(written);
+                break;
             }
         }
         self.errors.truncate(known);
-        params
+        found
+    }
+
+    /// What a function from outside is: the runtime of the reference has the inner product, which its programs
+    /// declare as `dot`. A definition in the text goes before it.
+    pub(super) fn body_outside(&mut self, fun: Fun, at: usize) -> Body {
+        let (sig, vector) = (fun.sig(), Ty::tensor(1, Ty::float()));
+        let inner_product = sig.name == "dot" && sig.params == [vector, vector] && sig.ret == Ty::float();
+        if !inner_product || self.defined_as(&sig.name, &sig.params).is_some() {
+            return Body::External;
+        }
+        let from = self.depth();
+        self.scope.extend_from_slice(&sig.params);
+        let (a, b) = (self.level(from), self.level(from + 1));
+        let (a, b) = (self.val(a), self.val(b));
+        let body = self.dot(a, b);
+        self.terms.mark(body, self.tree.at(at).span);
+        self.scope.truncate(from);
+        Body::Term(body)
     }
 
     /// The parameter lists of all definitions of a name in the text.
@@ -144,6 +168,10 @@ impl Elab<'_> {
     fn outside_types(&mut self, kids: &[usize]) -> Result<Declared> {
         let ret = self.ty(kids[2])?;
         let (mut params, mut functions, mut any) = (vec![], vec![], false);
+        if self.has_names(kids[3]) {
+            let params = self.params(kids[3])?.into_iter().map(|p| p.ty).collect();
+            return Ok(Declared { params, functions, ret });
+        }
         let parts = match self.is_one_type(kids[3]) {
             true => vec![kids[3]],
             false => self.tree.list(kids[3]).unwrap_or_default().to_vec(),
@@ -168,6 +196,15 @@ impl Elab<'_> {
             params = each.to_vec();
         }
         Ok(Declared { params, functions: if any { functions } else { vec![] }, ret })
+    }
+
+    /// Whether the parameters have names, as those of a `def`.
+    fn has_names(&self, at: usize) -> bool {
+        let named = |at: usize| {
+            let colon = self.tree.list(at).and_then(|kids| kids.get(1));
+            colon.and_then(|k| self.tree.name(*k)) == Some(":")
+        };
+        named(at) || self.tree.list(at).is_some_and(|kids| kids.first().is_some_and(|k| named(*k)))
     }
 
     /// A call of a function from outside that takes functions; refuses those about linear maps.

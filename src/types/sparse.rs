@@ -2,7 +2,7 @@
 //! spelled out, as scattered scalars for each place in an element, put together again at the end.
 
 use super::Elab;
-use super::lambda::Remembered;
+use super::lambda::{Lambda, Remembered};
 use super::scope::Val;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Op, Ty, TyKind};
@@ -14,6 +14,15 @@ enum Step {
     Part(u32, u32),
     /// Through a tensor of this rank, whose sizes begin at this one.
     Axes(usize, usize),
+}
+
+/// The loop that makes what is scattered.
+#[derive(Clone, Copy)]
+enum Steps {
+    /// So many steps of the lambda.
+    Counted(Val),
+    /// One step for each element of a tensor of this rank, the last axis fastest.
+    Over(Val, usize),
 }
 
 /// What is scattered: a table of pairs of index and element.
@@ -43,11 +52,8 @@ impl Elab<'_> {
     pub(super) fn form_sparse(&mut self, at: usize, args: &[usize]) -> Result<Id> {
         let mark = self.opened();
         let sizes = self.sparse_size(args[0])?;
-        let count = self.expr(args[1])?;
-        let count = self.val(count);
-        let lam = self.lambda(args[2])?;
-        let names = self.remembered(Head::Scatter(sizes.len()), &lam, 1);
-        let body = self.binder(&lam, &[Ty::int()])?;
+        let (lam, steps) = self.steps(at, args)?;
+        let (count, body, names) = self.step(at, &lam, steps, sizes.len())?;
         let id = self.scattered((at, lam.body), &sizes, count, body, names)?;
         Ok(self.close(mark, id))
     }
@@ -58,13 +64,14 @@ impl Elab<'_> {
             return Err(self.error(args[0], "expected a tuple of shapes", "such as `(tuple n m)`"));
         };
         let sizes = shapes.iter().map(|s| self.sparse_size(*s)).collect::<Result<Vec<_>>>()?;
-        let count = self.expr(args[1])?;
-        let count = self.bind(count);
-        let lam = self.lambda(args[2])?;
+        let (lam, mut steps) = self.steps(at, args)?;
+        if let Steps::Counted(count) = steps {
+            let count = self.now(count);
+            steps = Steps::Counted(self.bind(count));
+        }
         let mut out = vec![];
         for (k, size) in sizes.iter().enumerate() {
-            let names = self.remembered(Head::Scatter(size.len()), &lam, 1);
-            let body = self.binder(&lam, &[Ty::int()])?;
+            let (count, body, names) = self.step(at, &lam, steps, size.len())?;
             let Some(parts) = self.terms.ty(body).as_tuple().filter(|p| p.len() == sizes.len()) else {
                 let label = format!("expected a tuple of {} pairs of index and value", sizes.len());
                 return Err(self.error(lam.body, "type mismatch", &label));
@@ -77,6 +84,48 @@ impl Elab<'_> {
         let parts: Vec<Id> = out.into_iter().map(|v| self.now(v)).collect();
         let id = self.terms.put(Head::Tuple, parts);
         Ok(self.close(mark, id))
+    }
+
+    /// The loop of the last two arguments. One over indices of several parts becomes a tensor first, so that its
+    /// sizes are checked as those of any tensor.
+    fn steps(&mut self, at: usize, args: &[usize]) -> Result<(Lambda, Steps)> {
+        let counts = self.components(args[1])?;
+        let lam = self.lambda(args[2])?;
+        if let [count] = counts.as_slice() {
+            return Ok((lam, Steps::Counted(*count)));
+        }
+        let kids: Vec<Id> = counts.iter().map(|n| self.now(*n)).collect();
+        let table = self.looped(at, Head::Build(counts.len()), kids, &lam)?;
+        let table = self.bind(table);
+        Ok((lam, Steps::Over(table, counts.len())))
+    }
+
+    /// How many steps a loop has, and what one of them makes under one binder.
+    fn step(&mut self, at: usize, lam: &Lambda, steps: Steps, rank: usize) -> Result<(Val, Id, Remembered)> {
+        let (table, axes) = match steps {
+            Steps::Counted(count) => {
+                let names = self.remembered(Head::Scatter(rank), lam, 1);
+                return Ok((count, self.binder(lam, &[Ty::int()])?, names));
+            }
+            Steps::Over(table, axes) => (table, axes),
+        };
+        let count = self.sizes(table, axes).into_iter().reduce(|a, b| self.op(Op::Mul, &[a, b]));
+        let count = count.ok_or_else(|| Diagnostic::bug("a loop over no axes"))?;
+        let count = self.bind(count);
+        let from = self.depth();
+        self.scope.push(Ty::int());
+        let sizes = self.sizes(table, axes);
+        let mut rest = self.level(from);
+        let mut kids = vec![self.now(table)];
+        for size in sizes[1..].iter().rev() {
+            kids.push(self.op(Op::Mod, &[rest, *size]));
+            rest = self.op(Op::Div, &[rest, *size]);
+        }
+        kids.push(rest);
+        kids.reverse();
+        let element = self.node(at, Head::Index(axes), &kids, &[])?;
+        self.scope.truncate(from);
+        Ok((count, element, Remembered::default()))
     }
 
     /// Zeros of these sizes with the elements of a body, a pair of index and element under one

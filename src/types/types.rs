@@ -90,7 +90,9 @@ impl Elab<'_> {
             },
             _ => {
                 let known = Scalar::NAMES.iter().map(|(_, n)| *n).chain(CONSTRUCTORS).chain(["String"]);
-                let hint = super::foreign::ty(name).or_else(|| crate::diag::nearest(name, known));
+                let sized = words.get(1).and_then(|w| self.tree.name(*w)).filter(|n| known.clone().any(|k| k == *n));
+                let sized = sized.map(|of| format!("sizes have names behind the type: `(x : (Vec {of}) {name})`"));
+                let hint = super::foreign::ty(name).or(sized).or_else(|| crate::diag::nearest(name, known));
                 Err(self.error(first, &format!("unknown type `{name}`"), "here").hint(hint))
             }
         }
