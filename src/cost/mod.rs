@@ -49,10 +49,10 @@ impl Model {
         }
     }
 
-    /// The cost of a definition that a program has, once however often it is called: the published model
-    /// binds each function around the expression that calls it (`rlo/sparser.py`), and a let costs.
-    /// There a let unpacks each of several parameters: calls count them, but not the definition that is
-    /// rewritten, where the first rewrites delete them and the language has none.
+    /// The cost of a definition that is called, once however often: the published model binds each function
+    /// around the expression that calls it (`rlo/sparser.py`), and a let costs. So does a let for each of
+    /// several parameters, which unpacks them, in every call. The definition that is rewritten is bound there
+    /// too, which adds the same to all that it may become: it is not counted, and neither are its parameters.
     pub fn definition(self) -> f64 {
         match self {
             Model::Knossos => self.binding(),
@@ -186,8 +186,7 @@ impl<'a> Costing<'a> {
         Ok(self.term(body, def, &self.program.terms))
     }
 
-    /// The cost of a term over the parameters of a definition, with that of the definitions it needs: its
-    /// own and those that it calls.
+    /// The cost of a term over the parameters of a definition, with that of the definitions that it calls.
     pub fn term(&mut self, id: Id, def: &Def, terms: &Terms) -> f64 {
         let calls = match self.model.definition() {
             0.0 => vec![],
@@ -196,9 +195,10 @@ impl<'a> Costing<'a> {
         self.body(id, def, terms) + self.definitions(def, &calls)
     }
 
-    /// What the definitions cost that a body needs whose calls are these: its own, and each with a body
-    /// that is called by it or by one of them, once ([`Model::definition`]).
+    /// What the definitions cost that a body needs whose calls are these: each that it calls, or that one of
+    /// them calls, once ([`Model::definition`]).
     pub fn definitions(&mut self, def: &Def, calls: &[Fun]) -> f64 {
+        // It is there anyway, also where it calls itself.
         let mut needed = BTreeSet::from([def.fun]);
         let mut open = calls.to_vec();
         while let Some(fun) = open.pop() {
@@ -208,7 +208,7 @@ impl<'a> Costing<'a> {
                 open.extend(calls.iter().copied());
             }
         }
-        self.model.definition() * needed.len() as f64
+        self.model.definition() * (needed.len() - 1) as f64
     }
 
     fn body(&mut self, id: Id, def: &Def, terms: &Terms) -> f64 {

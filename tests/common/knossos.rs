@@ -150,10 +150,10 @@ pub fn costs(text: &str) -> Vec<(String, f64)> {
             // A name of a size is one value of the definition, wherever it is used.
             let sizes = costing.sizes.take();
             let cost = cost + sizes.values().map(|uses| if *uses == 1 { 1.0 } else { 1.1 }).sum::<f64>();
-            // It is bound around what uses it, and so are those that it calls.
+            // What it calls is bound around it, and so is it around what calls it.
             let mut needs = costing.needs.take();
-            needs.insert(format!("{name} {shapes:?}"));
             let whole = cost + 0.1 * needs.len() as f64;
+            needs.insert(format!("{name} {shapes:?}"));
             let function = Function { params: shapes, ret: Shape::of(ret), cost, needs };
             costing.functions.entry(name.clone()).or_default().push(function);
             out.push((name, whole));
