@@ -235,7 +235,7 @@ fn seen(rules: &[Compiled<'_>], level: Level, start: &Start, seed: u64) -> Optio
     let params: Vec<Ty> = start.slots.iter().map(|s| s.ty).collect();
     let root = import(&mut g, &start.terms, start.id, &params);
     g.rebuild();
-    let report = saturate(&mut g, rules, &LIMITS, &|| false);
+    let report = saturate(&mut g, rules, &LIMITS, None, &|| false);
     let fired = report.fired.keys().cloned().collect();
     let mut out = Seen { fired, joined: false, compared: false, disagreement: None };
     let none = |what: String, program: String, words| Some(Disagreement { rules: vec![], program, words, what });

@@ -36,7 +36,7 @@ pub fn saturated(program: &Program, def: &Def, rules: &[Compiled<'_>], nodes: us
     let start = flat(&program.terms, def.term()?).filter(|_| !calls.contains(&def.fun))?;
     let limits = Limits { nodes, rounds: 30, looked: usize::MAX, matches: 500, forget: true };
     let (mut g, root) = imported(def, &settings(rules, limits, &flat), &start, None);
-    saturate(&mut g, rules, &limits, &|| false);
+    saturate(&mut g, rules, &limits, None, &|| false);
     let root = g.find(root);
     g.analysis.contradiction.is_none().then_some((g, root))
 }

@@ -6,16 +6,46 @@ use super::language::ENode;
 use super::pattern::Compiled;
 use super::types::fits;
 use egg::{Id, Language, SearchMatches, Searcher};
+use rustc_hash::FxHashSet;
 
 /// When the classes of an e-graph changed.
 pub struct Fresh {
     /// For each class, by how many levels below it are counted.
     changed: Vec<Vec<u32>>,
+    /// The classes at which rules are looked for, where it is not all.
+    region: Option<FxHashSet<Id>>,
+}
+
+/// A part of an e-graph: what stood below a class at the start, and all that was made since.
+pub struct Region {
+    below: Vec<Id>,
+    made: usize,
+}
+
+impl Region {
+    /// The region of a class.
+    pub fn below(g: &Graph, root: Id) -> Region {
+        let made = g.classes().map(|c| usize::from(c.id) + 1).max().unwrap_or(0);
+        Region { below: below(g, root), made }
+    }
+}
+
+/// A class and those below it.
+pub fn below(g: &Graph, root: Id) -> Vec<Id> {
+    let (mut seen, mut open) = (FxHashSet::default(), vec![g.find(root)]);
+    while let Some(id) = open.pop() {
+        if seen.insert(id) {
+            open.extend(g[id].nodes.iter().flat_map(|n| &n.kids).map(|k| g.find(*k)));
+        }
+    }
+    let mut all: Vec<Id> = seen.into_iter().collect();
+    all.sort_unstable();
+    all
 }
 
 impl Fresh {
-    /// Looks at so many levels below each class.
-    pub fn new(g: &Graph, levels: usize) -> Fresh {
+    /// Looks at so many levels below each class, of a region only where there is one.
+    pub fn new(g: &Graph, levels: usize, region: Option<&Region>) -> Fresh {
         let most = g.classes().map(|c| usize::from(c.id) + 1).max().unwrap_or(0);
         let mut first = vec![0; most];
         g.classes().for_each(|c| first[usize::from(c.id)] = c.data.changed);
@@ -31,7 +61,11 @@ impl Fresh {
             }
             changed.push(next);
         }
-        Fresh { changed }
+        let region = region.map(|r| {
+            let made = g.classes().map(|c| c.id).filter(|id| usize::from(*id) >= r.made);
+            r.below.iter().map(|id| g.find(*id)).chain(made).collect()
+        });
+        Fresh { changed, region }
     }
 
     /// The matches of a rule that may be new since it was looked for last, `most` at most, and at how many
@@ -60,6 +94,9 @@ impl Fresh {
     }
 
     fn is_new(&self, rule: &Compiled<'_>, id: Id, since: u32) -> bool {
+        if self.region.as_ref().is_some_and(|r| !r.contains(&id)) {
+            return false;
+        }
         !rule.local || self.changed[rule.reach][usize::from(id)] >= since
     }
 }

@@ -3,6 +3,7 @@
 use super::Graph;
 use super::exact::Effort;
 use super::fire::extents;
+use super::fresh::{Region, below};
 use super::journal::Journal;
 use super::language::ENode;
 use super::names::called_like;
@@ -63,6 +64,13 @@ const SMALL_FIRST: Way = Way { steps: &[(300, 5), (1_000, 10), (3_000, 25)], lar
 /// A large one, and what lies around its best term.
 const LARGE_FIRST: Way = Way { steps: &[(3_000, 40)], large: true, share: 0.7, left: 0.25 };
 
+/// The parts of the best term.
+const REGION: Way = Way { steps: &[(600, 0)], large: false, share: 0.3, left: 0.0 };
+/// So many parts are rewritten at most.
+const REGIONS: usize = 24;
+/// A part has so many nodes at least.
+const LEAST_PART: usize = 6;
+
 /// The e-graphs of a way look at a share of so many classes and matches at most, and so many for each node.
 const LOOK: usize = 500_000;
 const LOOK_EACH: usize = 6_000;
@@ -100,6 +108,7 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
         let large = walk.search.best.take();
         walk.search.best = [small, large].into_iter().flatten().min_by(|a, b| a.cost.total_cmp(&b.cost));
     }
+    walk.regions();
     let Walk { mut search, reports, proved, .. } = walk;
     search.tabulate();
     let (best, mut journal) = (search.best?, search.journal);
@@ -128,16 +137,11 @@ impl Walk<'_, '_, '_> {
             let limits = way.limits(&settings.limits, g.total_size(), &self.reports[first..], step);
             self.search.first(&mut g, root);
             let before = self.search.best.as_ref().map(|b| b.cost);
-            let report = saturate(&mut g, settings.rules, &limits, &|| (settings.stop)(SEARCH_SHARE));
+            let report = saturate(&mut g, settings.rules, &limits, None, &|| (settings.stop)(SEARCH_SHARE));
             let saturated = report.saturated;
             self.reports.push(report);
-            if g.analysis.contradiction.is_some() {
-                break;
-            }
-            self.proved = self.search.all(&mut g, root, settings.effort, settings.trials);
-            if let Some(journal) = &mut self.search.journal {
-                journal.trace = g.analysis.trace.take().unwrap_or_default();
-            }
+            let Some(proved) = self.extract(g, root) else { break };
+            self.proved = proved;
             let best = self.search.best.as_ref()?;
             let settled = before.is_some_and(|b| best.cost > b - 1e-6);
             let only = self.reports.len() == first + 1;
@@ -150,6 +154,61 @@ impl Walk<'_, '_, '_> {
         }
         Some(self.reports.get(first).is_some_and(|r| r.saturated))
     }
+
+    /// Tries what an e-graph has; whether nothing in it is cheaper. None where it contradicts itself.
+    fn extract(&mut self, mut g: Graph, root: egg::Id) -> Option<bool> {
+        let sound = g.analysis.contradiction.is_none();
+        let proved = sound.then(|| self.search.all(&mut g, root, self.settings.effort, self.settings.trials));
+        self.traced(g);
+        proved
+    }
+
+    /// The trace goes from one e-graph to the next.
+    fn traced(&mut self, mut g: Graph) {
+        if let Some(journal) = &mut self.search.journal {
+            journal.trace = g.analysis.trace.take().unwrap_or_default();
+        }
+    }
+
+    /// Rewrites parts of the best term alone, the greatest first: within a part there is room for what a large
+    /// e-graph has no room for.
+    fn regions(&mut self) -> Option<()> {
+        let (settings, first) = (self.settings, self.reports.len());
+        let (mut flat, mut next) =
+            ((settings.flatten)(&self.search.best.as_ref()?.terms, self.search.best.as_ref()?.id)?, 0);
+        for _ in 0..REGIONS {
+            let (mut g, root) = imported(self.def, settings, &flat, self.search.journal.as_mut());
+            let Some(part) = parts(&g, root).get(next).copied() else {
+                self.traced(g);
+                break;
+            };
+            let region = Region::below(&g, part);
+            let mut limits = REGION.limits(&settings.limits, g.total_size(), &self.reports[first..], 0);
+            limits.nodes += g.total_size();
+            let before = self.search.best.as_ref().map(|b| b.cost);
+            let halt = || (settings.stop)(SEARCH_SHARE);
+            self.reports.push(saturate(&mut g, settings.rules, &limits, Some(&region), &halt));
+            if self.extract(g, root).is_none() || halt() {
+                break;
+            }
+            let best = self.search.best.as_ref()?;
+            match before.is_some_and(|b| best.cost > b - 1e-6) {
+                true => next += 1,
+                false => (flat, next) = ((settings.flatten)(&best.terms, best.id)?, 0),
+            }
+        }
+        Some(())
+    }
+}
+
+/// The classes of a term that are rewritten alone, the greatest first: no small ones, none that is nearly the
+/// whole, and none that is nearly the one before.
+fn parts(g: &Graph, root: egg::Id) -> Vec<egg::Id> {
+    let whole = g.number_of_classes();
+    let mut all: Vec<(usize, egg::Id)> = below(g, root).into_iter().map(|id| (below(g, id).len(), id)).collect();
+    all.retain(|(size, _)| *size >= LEAST_PART && size * 3 <= whole * 2);
+    all.sort_by_key(|(size, id)| (std::cmp::Reverse(*size), *id));
+    all.into_iter().map(|(_, id)| id).collect()
 }
 
 impl Way {
