@@ -6,7 +6,7 @@ mod common;
 use common::generate::{self, Knobs};
 use common::random::{Trial, compare, recosted};
 use common::{Case, Run, agree, arguments, corpus};
-use daedal::cost::Model;
+use daedal::cost::{Costing, Model};
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Def, Head, Program};
 use daedal::pipeline::native;
@@ -114,6 +114,30 @@ fn promised_costs_and_fusions_are_reached() {
         }
     }
     assert!(checked >= 4 && failed.is_empty(), "{checked} checked\n{}", failed.join("\n"));
+}
+
+/// Protects: costs before any rewrite are those of the reference implementation: functions from outside with
+/// stated costs whatever their parameters, tuples of arguments, and the lets that bind what is called and unpack
+/// its parameters. It charges 0.1 more for the let around the definition itself, and for each of several
+/// parameters of it: 24.1 for `gelu`, 90.4 for `rev_gelu` with its lets, 105.2 for `axpy`.
+#[test]
+fn costs_of_calls_are_those_of_the_reference() {
+    let cost = |path: &str, def: &str| {
+        let case = corpus().into_iter().find(|c| c.name == path).unwrap();
+        let def = case.program.named(def)[0].clone();
+        Costing::new(&case.program, Model::Knossos, &[]).def(&def).unwrap()
+    };
+    let near = |found: f64, known: f64| assert!((found - known).abs() < 1e-9, "{found}, not {known}");
+    near(cost("programs/agent/outside.ks", "gelu"), 24.1 - 0.1);
+    // The reference inlines two of the lets that are written here.
+    near(cost("programs/agent/outside.ks", "rev_gelu"), 90.4 - 0.1 + 0.2);
+    let text = "(def scal (Vec Float) ((a : Float) (x : (Vec Float)))
+          (let (n (size x)) (build n (lam (i : Integer) (mul a (index i x))))))
+        (def axpy (Vec Float) ((a : Float) (x : (Vec Float)) (y : (Vec Float)))
+          (let ((n (size x)) (ax (scal a x))) (build n (lam (i : Integer) (add (index i ax) (index i y))))))";
+    let program = common::read("axpy.ks", text).unwrap();
+    let axpy = program.named("axpy")[0].clone();
+    near(Costing::new(&program, Model::Knossos, &[]).def(&axpy).unwrap(), 105.2 - 0.1 - 0.3);
 }
 
 /// Optimizes random programs at a level and compares what they mean and cost; how many got cheaper.

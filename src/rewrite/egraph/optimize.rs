@@ -57,15 +57,18 @@ struct Way {
     share: f64,
     /// The share of that which the first e-graph leaves for the others.
     left: f64,
+    /// How many nodes of terms extraction may try.
+    tried: usize,
 }
 
 /// Many small ones.
-const SMALL_FIRST: Way = Way { steps: &[(300, 5), (1_000, 10), (3_000, 25)], large: false, share: 0.5, left: 0.0 };
+const SMALL_FIRST: Way =
+    Way { steps: &[(300, 5), (1_000, 10), (3_000, 25)], large: false, share: 0.5, left: 0.0, tried: 100_000 };
 /// A large one, and what lies around its best term.
-const LARGE_FIRST: Way = Way { steps: &[(3_000, 40)], large: true, share: 0.7, left: 0.25 };
+const LARGE_FIRST: Way = Way { steps: &[(3_000, 40)], large: true, share: 0.7, left: 0.25, tried: 100_000 };
 
 /// The parts of the best term.
-const REGION: Way = Way { steps: &[(600, 0)], large: false, share: 0.3, left: 0.0 };
+const REGION: Way = Way { steps: &[(600, 0)], large: false, share: 0.3, left: 0.0, tried: 50_000 };
 /// So many parts are rewritten at most.
 const REGIONS: usize = 24;
 /// A part has so many nodes at least.
@@ -109,6 +112,7 @@ pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Se
         walk.search.best = [small, large].into_iter().flatten().min_by(|a, b| a.cost.total_cmp(&b.cost));
     }
     walk.regions();
+    walk.search.left = usize::MAX;
     let Walk { mut search, reports, proved, .. } = walk;
     search.tabulate();
     let (best, mut journal) = (search.best?, search.journal);
@@ -132,6 +136,7 @@ impl Walk<'_, '_, '_> {
     fn run(&mut self, start: Flat, way: &Way) -> Option<bool> {
         let settings = self.settings;
         let (mut flat, mut step, first) = (start, 0, self.reports.len());
+        self.search.left = way.tried;
         for _ in 0..settings.restarts.max(1) {
             let (mut g, root) = imported(self.def, settings, &flat, self.search.journal.as_mut());
             let limits = way.limits(&settings.limits, g.total_size(), &self.reports[first..], step);
@@ -146,7 +151,7 @@ impl Walk<'_, '_, '_> {
             let settled = before.is_some_and(|b| best.cost > b - 1e-6);
             let only = self.reports.len() == first + 1;
             let last = step + 1 == way.steps.len() && !(way.large && only);
-            if saturated && !only || settled && last || (settings.stop)(SEARCH_SHARE) {
+            if saturated && !only || settled && last || self.search.left == 0 || (settings.stop)(SEARCH_SHARE) {
                 break;
             }
             step = (step + usize::from(settled)).min(way.steps.len() - 1);
@@ -174,6 +179,7 @@ impl Walk<'_, '_, '_> {
     /// e-graph has no room for.
     fn regions(&mut self) -> Option<()> {
         let (settings, first) = (self.settings, self.reports.len());
+        self.search.left = REGION.tried;
         let (mut flat, mut next) =
             ((settings.flatten)(&self.search.best.as_ref()?.terms, self.search.best.as_ref()?.id)?, 0);
         for _ in 0..REGIONS {
@@ -188,7 +194,7 @@ impl Walk<'_, '_, '_> {
             let before = self.search.best.as_ref().map(|b| b.cost);
             let halt = || (settings.stop)(SEARCH_SHARE);
             self.reports.push(saturate(&mut g, settings.rules, &limits, Some(&region), &halt));
-            if self.extract(g, root).is_none() || halt() {
+            if self.extract(g, root).is_none() || self.search.left == 0 || halt() {
                 break;
             }
             let best = self.search.best.as_ref()?;

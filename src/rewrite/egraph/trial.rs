@@ -18,10 +18,6 @@ use std::rc::Rc;
 /// The share of the time after which nothing new is tried: what is being tried has to end too.
 const EXTRACT_SHARE: f64 = 0.95;
 
-/// Extraction from one e-graph may try changes for as long as what was tried has so many nodes in all: a trial of
-/// a large term takes longer, and a large e-graph has more of them.
-const MAX_TRIED: usize = 50_000;
-
 /// So many tables are made at most.
 const MAX_TABLES: usize = 16;
 /// So many terms are tried for tables.
@@ -45,8 +41,8 @@ pub struct Trials<'a, 'c> {
     costing: &'a mut Costing<'c>,
     model: Model,
     stop: &'a (dyn Fn(f64) -> bool + Sync),
-    /// How many nodes of terms may still be tried.
-    left: usize,
+    /// How many nodes of terms may still be tried: a trial of a large term takes longer, and there are more.
+    pub left: usize,
     /// The cheapest so far.
     pub best: Option<Best>,
     /// What was done, where that was asked for.
@@ -61,7 +57,7 @@ impl<'a, 'c> Trials<'a, 'c> {
         model: Model,
         stop: &'a (dyn Fn(f64) -> bool + Sync),
     ) -> Trials<'a, 'c> {
-        Trials { def, costing, model, stop, left: MAX_TRIED, best: None, journal: None }
+        Trials { def, costing, model, stop, left: usize::MAX, best: None, journal: None }
     }
 
     /// What may be chosen, for as long as there is time.
@@ -99,7 +95,6 @@ impl<'a, 'c> Trials<'a, 'c> {
     /// Tries the extractions of an e-graph; whether no choice of one member a class is cheaper than
     /// the best that was seen.
     pub fn all(&mut self, g: &mut Graph, root: egg::Id, effort: Effort, trials: usize) -> bool {
-        self.left = MAX_TRIED;
         let families = if self.stopped() { vec![] } else { families(g) };
         self.reading(g, |all, g| all.plans(g, root, families, effort, trials))
     }
