@@ -32,6 +32,7 @@ const UNPROVED: [(Level, &[&str]); 2] = [
     (
         Level::Real,
         &[
+            "programs/agent/outside.ks rev_gelu",
             "programs/apps/ba.ks rotate",
             "programs/apps/convnet.ks main",
             "programs/array/sparse_elements.ks mixed",
@@ -41,11 +42,13 @@ const UNPROVED: [(Level, &[&str]); 2] = [
             "programs/grad/conditions.ks [fwd steps]",
             "programs/grad/conditions.ks fwd$steps",
             "programs/grad/conditions.ks steps_fwd",
+            "programs/grad/conv1d.ks [rev conv1d]",
             "programs/grad/conv1d.ks back",
             "programs/grad/hand.ks by_angles",
             "programs/grad/logsumexp.ks gradient",
             "programs/grad/logsumexp.ks off",
             "programs/grad/ode.ks [rev swing]",
+            "programs/grad/ode.ks end_angle",
             "programs/grad/ode.ks rev$swing",
         ],
     ),
@@ -53,6 +56,7 @@ const UNPROVED: [(Level, &[&str]); 2] = [
         Level::Exact,
         &[
             "programs/apps/convnet.ks main",
+            "programs/grad/chain.ks [rev energy]",
             "programs/grad/chain.ks gradient",
             "programs/grad/conditions.ks [fwd steps]",
             "programs/grad/conditions.ks fwd$steps",
