@@ -96,9 +96,9 @@ pub struct Found {
 
 /// Searches from a let-free term. The result is at most as costly as `elaborate` makes the start.
 ///
-/// Two ways are tried. One takes small e-graphs, each from the best term so far, and larger ones where the small
+/// Two ways are tried, and then parts of the best term. One way takes small e-graphs, each from the best term so far, and larger ones where the small
 /// find no more: within a few hundred nodes each rule gets its turn, while a large e-graph is full of reordered
-/// sums before the factor that they share is found. The other starts with the largest e-graph that may be, where
+/// sums before the factor that they share is found. The other way starts with the largest e-graph that may be, where
 /// what needs many steps that gain nothing is found.
 pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Settings<'_>) -> Option<Found> {
     let mut search = Trials::new(def, costing, settings.model, settings.stop);
@@ -207,8 +207,8 @@ impl Walk<'_, '_, '_> {
     }
 }
 
-/// The classes of a term that are rewritten alone, the greatest first: no small ones, none that is nearly the
-/// whole, and none that is nearly the one before.
+/// The classes of a term that are rewritten alone, the greatest first: no small ones, and none that is nearly the
+/// whole.
 fn parts(g: &Graph, root: egg::Id) -> Vec<egg::Id> {
     let whole = g.number_of_classes();
     let mut all: Vec<(usize, egg::Id)> = below(g, root).into_iter().map(|id| (below(g, id).len(), id)).collect();
