@@ -96,10 +96,10 @@ pub struct Found {
 
 /// Searches from a let-free term. The result is at most as costly as `elaborate` makes the start.
 ///
-/// Two ways are tried, and then parts of the best term. One way takes small e-graphs, each from the best term so far, and larger ones where the small
-/// find no more: within a few hundred nodes each rule gets its turn, while a large e-graph is full of reordered
-/// sums before the factor that they share is found. The other way starts with the largest e-graph that may be, where
-/// what needs many steps that gain nothing is found.
+/// Two ways are tried, and then parts of the best term. One way takes small e-graphs, each from the best term so
+/// far, and larger ones where the small find no more: within a few hundred nodes each rule gets its turn, while a
+/// large e-graph is full of reordered sums before the factor that they share is found. The other way starts with
+/// the largest e-graph that may be, where what needs many steps that gain nothing is found.
 pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Settings<'_>) -> Option<Found> {
     let mut search = Trials::new(def, costing, settings.model, settings.stop);
     search.journal = settings.journal.then(Journal::default);
