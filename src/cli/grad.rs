@@ -7,7 +7,7 @@ use crate::ad::check::{self, Checked, Point};
 use crate::ad::{self, Mode, Wanted};
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result, nearest};
-use crate::ir::{Def, Fun, Head, Program, print};
+use crate::ir::{Def, Fun, Program, print};
 use crate::pipeline;
 use clap::{Args, ValueEnum, value_parser};
 use rustc_hash::FxHashSet;
@@ -236,11 +236,7 @@ fn needed(program: &Program, fun: Fun) -> Program {
         if seen.insert(f)
             && let Some(body) = program.defs.get(&f).and_then(Def::term)
         {
-            let calls = program.terms.reachable(body).into_iter().filter_map(|id| match program.terms.head(id) {
-                Head::Call(g) => Some(g),
-                _ => None,
-            });
-            todo.extend(calls);
+            todo.extend(program.terms.calls(body));
         }
     }
     let defs = program.defs.iter().filter(|(f, _)| seen.contains(*f)).map(|(f, d)| (*f, d.clone())).collect();

@@ -101,14 +101,14 @@ fn knossos(head: Head, s: &Shape<'_>) -> f64 {
             Class::Transcendental => 4.0,
         },
     };
+    let tuple = 0.1 * s.kids.len() as f64;
     match head {
         Head::Const(_) | Head::Var(..) | Head::Get(..) => 0.0,
         Head::Let => Model::Knossos.binding(),
         Head::If | Head::Assert | Head::Index(_) | Head::Size(_) | Head::Cast(_) | Head::Print => 1.0,
-        Head::Tuple => 0.1 * s.kids.len() as f64,
+        Head::Tuple => tuple,
         // Several arguments are one tuple there.
-        Head::Call(_) if s.kids.len() > 1 => 2.0 + 0.1 * s.kids.len() as f64,
-        Head::Call(_) => 2.0,
+        Head::Call(_) => 2.0 + if s.kids.len() > 1 { tuple } else { 0.0 },
         Head::Op(op) if s.ty.has_tensor() => class(op) * s.elements + 2.0,
         Head::Op(op) => class(op) * s.elements.max(1.0),
         Head::Build(_) | Head::ConstVec(_) | Head::DeltaVec(_) | Head::VecInit | Head::Scan => 2.0,
@@ -188,23 +188,22 @@ impl<'a> Costing<'a> {
 
     /// The cost of a term over the parameters of a definition, with that of the definitions that it calls.
     pub fn term(&mut self, id: Id, def: &Def, terms: &Terms) -> f64 {
-        let calls = match self.model.definition() {
-            0.0 => vec![],
-            _ => called(terms, id),
-        };
-        self.body(id, def, terms) + self.definitions(def, &calls)
+        self.body(id, def, terms) + self.definitions(def, &terms.calls(id))
     }
 
     /// What the definitions cost that a body needs whose calls are these: each that it calls, or that one of
     /// them calls, once ([`Model::definition`]).
     pub fn definitions(&mut self, def: &Def, calls: &[Fun]) -> f64 {
+        if calls.is_empty() {
+            return 0.0;
+        }
         // It is there anyway, also where it calls itself.
         let mut needed = BTreeSet::from([def.fun]);
         let mut open = calls.to_vec();
         while let Some(fun) = open.pop() {
             let Some(body) = self.program.defs.get(&fun).and_then(Def::term) else { continue };
             if needed.insert(fun) {
-                let calls = self.callees.entry(fun).or_insert_with(|| called(&self.program.terms, body));
+                let calls = self.callees.entry(fun).or_insert_with(|| self.program.terms.calls(body));
                 open.extend(calls.iter().copied());
             }
         }
@@ -313,15 +312,6 @@ impl<'a> Costing<'a> {
             Model::Analytic => est.elements(),
         }
     }
-}
-
-/// The functions that a term calls.
-fn called(terms: &Terms, id: Id) -> Vec<Fun> {
-    let calls = terms.reachable(id).into_iter().filter_map(|id| match terms.head(id) {
-        Head::Call(fun) => Some(fun),
-        _ => None,
-    });
-    calls.collect::<BTreeSet<Fun>>().into_iter().collect()
 }
 
 /// The children's part of a node's cost.

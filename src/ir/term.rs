@@ -4,7 +4,7 @@
 //! Each node caches its type, the free variables and its size as a tree.
 //! Names and places are side tables: they never take part in equality.
 
-use super::head::{Head, Mismatch};
+use super::head::{Fun, Head, Mismatch};
 use super::lit::Lit;
 use super::op::Op;
 use super::ty::Ty;
@@ -12,6 +12,7 @@ use crate::diag::Span;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A term in its arena.
@@ -368,6 +369,15 @@ impl Terms {
         let mut all: Vec<Id> = seen.into_iter().collect();
         all.sort_unstable();
         all
+    }
+
+    /// The functions that a term calls, each once, in order.
+    pub fn calls(&self, id: Id) -> Vec<Fun> {
+        let called = self.reachable(id).into_iter().filter_map(|id| match self.head(id) {
+            Head::Call(fun) => Some(fun),
+            _ => None,
+        });
+        called.collect::<BTreeSet<Fun>>().into_iter().collect()
     }
 
     /// Rewrites every free variable from index `from` outwards: `f` gets the arena, the index counted

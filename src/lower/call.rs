@@ -8,15 +8,10 @@ use crate::ir::{Def, Fun, Head, Id, Lit, Op, Program, Scalar, Ty, TyKind};
 use crate::nest::{Arg, Slot as Passed, Stmt};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-fn callees(program: &Program, def: &Def) -> Vec<Fun> {
-    let Some(body) = def.term() else { return vec![] };
-    let calls = |id: &Id| if let Head::Call(f) = program.terms.head(*id) { Some(f) } else { None };
-    program.terms.reachable(body).iter().filter_map(calls).collect()
-}
-
 /// The functions that can reach themselves.
 pub(super) fn recursive(program: &Program) -> FxHashSet<Fun> {
-    let next: FxHashMap<Fun, Vec<Fun>> = program.defs.values().map(|d| (d.fun, callees(program, d))).collect();
+    let calls = |d: &Def| d.term().map(|body| program.terms.calls(body)).unwrap_or_default();
+    let next: FxHashMap<Fun, Vec<Fun>> = program.defs.values().map(|d| (d.fun, calls(d))).collect();
     let reaches_itself = |f: &Fun| {
         let (mut seen, mut todo) = (FxHashSet::default(), next[f].clone());
         while let Some(g) = todo.pop() {

@@ -129,12 +129,7 @@ impl Elab<'_> {
     /// # Errors
     /// It calls something that calls it.
     pub(super) fn in_order(&mut self, fun: Fun, at: usize) -> Result<()> {
-        let calls = |def: &Def| -> Vec<Fun> {
-            let all = def.term().map(|body| self.terms.reachable(body)).unwrap_or_default();
-            all.into_iter()
-                .filter_map(|id| if let Head::Call(f) = self.terms.head(id) { Some(f) } else { None })
-                .collect()
-        };
+        let calls = |def: &Def| def.term().map(|body| self.terms.calls(body)).unwrap_or_default();
         let (mut callers, mut rest) = (vec![], vec![]);
         for (f, def) in self.defs.iter().filter(|(f, _)| **f != fun) {
             let caller = calls(def).iter().any(|g| *g == fun || callers.contains(g));
