@@ -28,44 +28,7 @@ fn read(text: &str) -> Record {
 
 /// Definitions of the corpus of which the best result that is found has no derivation yet, at both levels. What is
 /// proved now has to be taken off.
-const UNPROVED: [(Level, &[&str]); 2] = [
-    (
-        Level::Real,
-        &[
-            "programs/agent/outside.ks rev_gelu",
-            "programs/apps/ba.ks rotate",
-            "programs/apps/convnet.ks main",
-            "programs/array/sparse_elements.ks mixed",
-            "programs/grad/ba.ks rotate",
-            "programs/grad/chain.ks [rev energy]",
-            "programs/grad/chain.ks gradient",
-            "programs/grad/conditions.ks [fwd steps]",
-            "programs/grad/conditions.ks fwd$steps",
-            "programs/grad/conditions.ks steps_fwd",
-            "programs/grad/conv1d.ks [rev conv1d]",
-            "programs/grad/conv1d.ks back",
-            "programs/grad/hand.ks by_angles",
-            "programs/grad/logsumexp.ks gradient",
-            "programs/grad/logsumexp.ks off",
-            "programs/grad/ode.ks [rev swing]",
-            "programs/grad/ode.ks end_angle",
-            "programs/grad/ode.ks rev$swing",
-        ],
-    ),
-    (
-        Level::Exact,
-        &[
-            "programs/apps/convnet.ks main",
-            "programs/grad/chain.ks [rev energy]",
-            "programs/grad/chain.ks gradient",
-            "programs/grad/conditions.ks [fwd steps]",
-            "programs/grad/conditions.ks fwd$steps",
-            "programs/grad/conditions.ks steps_fwd",
-            "programs/grad/unreached.ks guarded",
-            "programs/grad/unreached.ks rev$inside",
-        ],
-    ),
-];
+const UNPROVED: [(Level, &[&str]); 2] = [(Level::Real, &[]), (Level::Exact, &[])];
 
 /// Protects: every result for the corpus is derived, at both levels, and its derivation replays. A result costs
 /// what it costs without a derivation, or it is told what was found and why it is not used.
@@ -419,5 +382,47 @@ fn conditions_around_a_place_are_facts() {
     for (other, good) in [("(neg (index 0 v))", true), ("2.0", false)] {
         let verdict = tried(&both(other, "1.0"), "0", back, &both(other, back));
         assert_eq!(verdict.is_ok(), good, "{other}: {verdict:?}");
+    }
+    // However many conditions are within each other.
+    for (last, good) in [("(index 0 v)", true), ("2.0", false)] {
+        let chain = |n: i64| {
+            (0..n).fold(last.to_string(), |inner, k| format!("(if (gt k {k}) (mul {k}.0 (index 0 v)) {inner})"))
+        };
+        let both = |x: &str| format!("(add {x} {})", chain(9));
+        let verdict = tried(&both("1.0"), "0", back, &both(back));
+        assert_eq!(verdict.is_ok(), good, "{last}: {verdict:?}");
+    }
+    // What loops and conditions say together of linear indices, and of those of rows and columns.
+    let n = "(size v)";
+    let flat = "(mul (size v) (size v))";
+    for (extent, cond, index, good) in [
+        (n, "(gt k 3)", "(sub (sub (size v) 1) i)", true),
+        (n, "(ne (sub (sub (size v) 1) i) 0)", "(sub (sub (sub (size v) 1) i) 1)", true),
+        (n, "(ne 0 (sub (sub (size v) i) 1))", "(sub (sub (size v) i) 2)", true),
+        (n, "(ne i 0)", "(sub i 1)", true),
+        (n, "(ne i 0)", "(sub (sub (sub (size v) 1) i) 1)", false),
+        (n, "(ne i 1)", "(sub i 1)", false),
+        (n, "(ne i 0)", "(sub i 2)", false),
+        (n, "(lt (add i 2) (size v))", "(add i 2)", true),
+        (n, "(lt (add i 2) (size v))", "(add i 1)", true),
+        (n, "(lt (add i 2) (size v))", "(add i 3)", false),
+        (n, "(gt i k)", "(sub i k)", false),
+        ("k", "(lt (mul 2 i) (size v))", "(mul 2 i)", true),
+        ("k", "(lt (mul 2 i) (size v))", "(add 1 (mul 2 i))", false),
+        ("k", "(gt (size v) 0)", "(min i (sub (size v) 1))", true),
+        ("k", "(gt (size v) 0)", "(min i (size v))", false),
+        (flat, "(gt k 3)", "(div i (size v))", true),
+        (flat, "(gt k 3)", "(mod i (size v))", true),
+        (flat, "(gt k 3)", "(mod i (add 1 (size v)))", false),
+        ("(mul 2 (size v))", "(gt k 3)", "(div i 2)", true),
+        ("(mul 3 (size v))", "(gt k 3)", "(div i 2)", false),
+        ("(if (gt k 3) (size v) 0)", "(gt k 3)", "i", true),
+        ("(if (gt k 3) (size v) 1)", "(gt k 4)", "i", false),
+    ] {
+        let back = format!("(sub (add (index {index} v) 1.0) (index {index} v))");
+        let brought = back.replace(" i ", " _1 ").replace(" i)", " _1)");
+        let looped = |x: &str| format!("(sumbuild {extent} (lam (i : Integer) (if {cond} {x} 2.0)))");
+        let verdict = tried(&looped("1.0"), "1,1", &brought, &looped(&back));
+        assert_eq!(verdict.is_ok(), good, "{extent} {cond} {index}: {verdict:?}");
     }
 }

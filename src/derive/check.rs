@@ -450,11 +450,22 @@ impl<'a> Checker<'a> {
         for Binding { value, body, scope } in unfolded.lets {
             let mut local = Local::default();
             self.evaluated(body, (&mut scope.clone(), &mut vec![]), scope.len(), &mut local);
-            if !self.prover(&local, Asked::Total).safe(value, &scope) {
+            if !self.prover(&local, Asked::Total).safe(value, &scope) && !self.always(body, value, &scope) {
                 return Err("a let of the result evaluates early what might fail".into());
             }
         }
         Ok(())
+    }
+
+    /// Whether a let outside of loops binds what its body is certain to evaluate, whatever is chosen there.
+    fn always(&mut self, body: Id, value: Id, scope: &Scope) -> bool {
+        if !scope.is_empty() {
+            return false;
+        }
+        let mut known = self.known.clone();
+        certain(&mut self.terms, body, &mut vec![], &mut known);
+        let (local, asked) = (Local::default(), Asked::Total);
+        Prover::new(&mut self.terms, self.def, (&known, &local), asked, vec![]).safe(value, scope)
     }
 }
 

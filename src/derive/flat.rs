@@ -101,13 +101,13 @@ pub fn site(terms: &mut Terms, id: Id, scope: &Scope) -> Option<Site> {
 /// depend on, when a term at a place is.
 pub fn certain(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>) {
     let mut left = MAX_SEEN;
-    Certain { terms, left: &mut left, arms: 0, seen: FxHashSet::default() }.collect(id, scope, out);
+    Certain { terms, left: &mut left, seen: vec![] }.all(id, scope, out);
 }
 
 /// So many parts are looked at, at most: to know less is no harm.
 const MAX_SEEN: usize = 50_000;
 /// What both arms of a condition evaluate is looked for within so many conditions.
-const MAX_ARMS: usize = 3;
+const MAX_ARMS: usize = 16;
 
 /// What a part has to do with the loops around it: the part, what its variables range over, and whether the
 /// other loops are certain to run.
@@ -118,13 +118,43 @@ struct Certain<'a> {
     terms: &'a mut Terms,
     /// How many parts may be looked at yet.
     left: &'a mut usize,
-    /// How many conditions are around.
-    arms: usize,
-    seen: FxHashSet<Seen>,
+    /// What was seen, and around that in the conditions around an arm: that is known to be evaluated already.
+    seen: Vec<FxHashSet<Seen>>,
 }
 
 impl Certain<'_> {
-    fn collect(&mut self, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>) {
+    /// First what does not depend on conditions, then what the arms of each have in common.
+    fn all(&mut self, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>) {
+        self.seen.push(FxHashSet::default());
+        let mut choices = vec![];
+        self.collect(id, scope, out, &mut choices);
+        if self.seen.len() <= MAX_ARMS {
+            for ([a, b], mut scope) in choices {
+                let (mut one, mut other) = (FxHashSet::default(), FxHashSet::default());
+                deep(|| self.all(a, &mut scope, &mut one));
+                deep(|| self.all(b, &mut scope, &mut other));
+                out.extend(one.into_iter().filter(|site| other.contains(site)));
+            }
+        }
+        self.seen.pop();
+    }
+
+    /// A part has a value; an element of an element-wise result has one only where those of the operands do.
+    fn valued(&mut self, id: Id, scope: &Scope, out: &mut FxHashSet<Site>) {
+        out.extend(site(self.terms, id, scope));
+        let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
+        let Head::Index(d) = head else { return };
+        if let Head::Op(_) = self.terms.head(kids[d]) {
+            for operand in self.terms.kids(kids[d]).to_vec() {
+                if self.terms.ty(operand).as_tensor().is_some_and(|(rank, _)| rank == d) {
+                    let element = self.terms.put(head, kids[..d].iter().copied().chain([operand]));
+                    deep(|| self.valued(element, scope, out));
+                }
+            }
+        }
+    }
+
+    fn collect(&mut self, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>, choices: &mut Vec<([Id; 2], Scope)>) {
         if matches!(self.terms.head(id), Head::Var(..) | Head::Const(_)) || *self.left == 0 {
             return;
         }
@@ -139,42 +169,30 @@ impl Certain<'_> {
         let all = scope.iter().rev().enumerate().all(|(i, e)| free.has(i) || runs(*e));
         // Loops that a part does not depend on are alike, which is what keeps this from growing without bound.
         let around = scope.iter().rev().enumerate().map(|(i, e)| e.filter(|_| free.has(i)));
-        if !self.seen.insert((id, around.collect(), all)) {
+        let seen = (id, around.collect(), all);
+        if self.seen.iter().any(|s| s.contains(&seen)) {
             return;
         }
+        if let Some(innermost) = self.seen.last_mut() {
+            innermost.insert(seen);
+        }
         *self.left -= 1;
-        if all && let Some(site) = site(self.terms, id, scope) {
-            out.insert(site);
+        if all {
+            self.valued(id, scope, out);
         }
         let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
         for (k, kid) in kids.iter().enumerate() {
             if head == Head::If && k > 0 {
-                return self.both(kids[1], kids[2], scope, out);
+                return choices.push(([kids[1], kids[2]], scope.clone()));
             }
             let depth = scope.len();
             if head.binds(k, kids.len()) > 0 {
                 let bound = bound(self.terms, head, &kids);
                 scope.extend(bound);
             }
-            deep(|| self.collect(*kid, scope, out));
+            deep(|| self.collect(*kid, scope, out, choices));
             scope.truncate(depth);
         }
-    }
-
-    /// What both arms of a condition evaluate is evaluated.
-    fn both(&mut self, a: Id, b: Id, scope: &mut Scope, out: &mut FxHashSet<Site>) {
-        if self.arms >= MAX_ARMS {
-            return;
-        }
-        let mut arm = |id: Id| {
-            let mut sites = FxHashSet::default();
-            let (seen, arms) = (FxHashSet::default(), self.arms + 1);
-            let mut inner = Certain { terms: self.terms, left: self.left, arms, seen };
-            deep(|| inner.collect(id, scope, &mut sites));
-            sites
-        };
-        let (a, b) = (arm(a), arm(b));
-        out.extend(a.intersection(&b).cloned());
     }
 }
 

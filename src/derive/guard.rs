@@ -1,6 +1,6 @@
 //! The conditions around a place become facts: an arm is only evaluated where its condition says so.
 
-use crate::ir::{Head, Id, Lit, Op, Terms, Ty};
+use crate::ir::{Head, Id, Op, Terms, Ty};
 
 /// A condition around a place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -21,8 +21,8 @@ pub type Guards = Vec<Guard>;
 pub enum Fact {
     /// One of them is at least so much less than another.
     Less(Id, i64, Id),
-    /// One is not 0.
-    Nonzero(Id),
+    /// They are not equal.
+    Differ(Id, Id),
 }
 
 /// The guard of child `k` of a node, where it has one.
@@ -56,11 +56,7 @@ pub fn facts(terms: &Terms, cond: Id, holds: bool, out: &mut Vec<Fact>) {
         (Op::Lte, true) | (Op::Gt, false) => out.push(Fact::Less(a, 0, b)),
         (Op::Gte, true) | (Op::Lt, false) => out.push(Fact::Less(b, 0, a)),
         (Op::Eq, true) | (Op::Ne, false) => out.extend([Fact::Less(a, 0, b), Fact::Less(b, 0, a)]),
-        (Op::Eq, false) | (Op::Ne, true) => {
-            let zero = |id: Id| terms.as_lit(id) == Some(Lit::int(0));
-            out.extend(zero(b).then_some(Fact::Nonzero(a)));
-            out.extend(zero(a).then_some(Fact::Nonzero(b)));
-        }
+        (Op::Eq, false) | (Op::Ne, true) => out.push(Fact::Differ(a, b)),
         _ => {}
     }
 }

@@ -3,6 +3,7 @@
 //! Invariant: nothing here knows how steps are found. A checker that shares no code with the search
 //! follows them, and refuses whatever it cannot prove.
 
+pub mod affine;
 pub mod axioms;
 pub mod check;
 pub mod flat;

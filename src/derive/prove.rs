@@ -6,7 +6,7 @@
 use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, replaced_leaves, site};
 use super::guard::{Fact, Guards, facts, guard};
 use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
-use crate::types::shape::shape;
+use crate::types::shape::{part, shape, sizes_of_parts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Bounds of a number.
@@ -22,12 +22,22 @@ pub struct Bounds {
 
 /// No tensor has a larger size: memory ends far below.
 const SIZE: f64 = (1u64 << 40) as f64;
+/// No loop has more rounds: it would not end.
+const ROUNDS: f64 = (1u64 << 48) as f64;
 /// Integers below this are exact as floats.
 const EXACT: f64 = (1u64 << 53) as f64;
 const ANY: Bounds = Bounds { lo: f64::NEG_INFINITY, hi: f64::INFINITY, nonzero: false };
 
 fn between(lo: f64, hi: f64) -> Bounds {
     if lo.is_nan() || hi.is_nan() { ANY } else { Bounds { lo, hi, nonzero: lo > 0.0 || hi < 0.0 } }
+}
+
+impl Bounds {
+    /// Of an integer that is not this.
+    fn without(self, value: f64) -> Bounds {
+        let (lo, hi) = (self.lo + f64::from(self.lo == value), self.hi - f64::from(self.hi == value));
+        Bounds { lo, hi, nonzero: self.nonzero || value == 0.0 }
+    }
 }
 
 fn hull(a: Bounds, b: Bounds) -> Bounds {
@@ -61,8 +71,10 @@ pub struct Prover<'a> {
     /// What is to be proved.
     pub asked: Asked,
     /// The conditions around what is looked at, and how many of them are around the place itself.
-    guards: Guards,
-    outer: usize,
+    pub(super) guards: Guards,
+    pub(super) outer: usize,
+    /// Whether bounds rest on what conditions and loops around say.
+    listens: bool,
     /// What was found out already, under these conditions.
     memo: FxHashMap<(Id, Scope), bool>,
     /// Bounds that were found already, under these conditions.
@@ -85,7 +97,7 @@ impl<'a> Prover<'a> {
         guards: Guards,
     ) -> Prover<'a> {
         let (memo, bounds) = Default::default();
-        Prover { terms, def, known, local, asked, outer: guards.len(), guards, memo, bounds }
+        Prover { terms, def, known, local, asked, outer: guards.len(), guards, listens: true, memo, bounds }
     }
 
     /// Whether evaluation of the term cannot fail where the input has a value.
@@ -203,7 +215,7 @@ impl<'a> Prover<'a> {
 
     /// A size in one spelling: sizes that share a name are one, and so are those that are known. Inside a tensor
     /// without elements every size is 0.
-    fn size(&mut self, id: Id, scope: &Scope) -> Id {
+    pub(super) fn size(&mut self, id: Id, scope: &Scope) -> Id {
         let Head::Size(axis) = self.terms.head(id) else { return id };
         let of = self.terms.kids(id)[0];
         if let Some(k) = as_parameter(self.terms.head(of)) {
@@ -213,7 +225,13 @@ impl<'a> Prover<'a> {
             return self.terms.put(Head::Size(axis), [leaf]);
         }
         let Some((rank, _)) = self.terms.ty(of).as_tensor() else { return id };
-        let sizes = shape(self.terms, of);
+        let mut sizes = shape(self.terms, of);
+        if let Head::Get(i, _) = self.terms.head(of)
+            && sizes[axis] == id
+        {
+            let tuple = self.terms.kids(of)[0];
+            sizes = part(self.terms, tuple, &[i]).filter(|s| s.len() == sizes.len()).unwrap_or(sizes);
+        }
         let known = sizes[axis];
         let outside = axis < rank || known != id && sizes[..axis].iter().all(|n| self.at_least_one(*n, scope));
         if outside && known != id { deep(|| self.size(known, scope)) } else { id }
@@ -236,27 +254,22 @@ impl<'a> Prover<'a> {
             return true;
         }
         let (i, size) = (self.range(index, scope), self.range(n, scope));
-        i.lo >= 0.0 && (i.hi < size.lo || self.told_below(index, n, scope))
+        i.lo >= 0.0 && i.hi < size.lo
+            || self.affine_in_range(index, n, scope)
+            || self.quotient_in_range(index, n, scope)
+            || self.read_already(index, n, scope)
     }
 
-    /// What the conditions around say, seen from a place in so many loops.
-    fn told(&mut self, scope: &Scope) -> Vec<Fact> {
+    /// What the conditions around say, and that the loops around run, seen from a place in them.
+    pub(super) fn told(&mut self, scope: &Scope) -> Vec<Fact> {
         let mut out = vec![];
         for g in self.guards.clone() {
             let Some(by) = scope.len().checked_sub(g.depth) else { continue };
             let cond = self.terms.shift(g.cond, by);
             facts(self.terms, cond, g.holds, &mut out);
         }
+        self.loops_run(scope, &mut out);
         out
-    }
-
-    /// Whether a condition says that an index is below a size.
-    fn told_below(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
-        let below = |p: &mut Self, f: Fact| match f {
-            Fact::Less(a, by, b) => by >= 1 && p.same_size(a, index, scope) && p.same_size(b, n, scope),
-            Fact::Nonzero(_) => false,
-        };
-        self.told(scope).into_iter().any(|f| below(self, f))
     }
 
     /// Bounds with what the conditions around say of the number.
@@ -271,11 +284,14 @@ impl<'a> Prover<'a> {
                         out.hi = out.hi.min(self.untold(b, scope).hi - by as f64);
                     }
                 }
-                Fact::Nonzero(a) if self.same_size(a, id, scope) => {
-                    out.nonzero = true;
-                    out.lo = if out.lo == 0.0 { 1.0 } else { out.lo };
+                Fact::Differ(a, b) => {
+                    for (number, other) in [(a, b), (b, a)] {
+                        let value = self.terms.as_lit(other).and_then(|l| l.as_int()).map(|v| v as f64);
+                        if let Some(value) = value.filter(|_| self.same_size(number, id, scope)) {
+                            out = out.without(value);
+                        }
+                    }
                 }
-                Fact::Nonzero(_) => {}
             }
         }
         // Conditions that cannot all be met are around what is never evaluated.
@@ -283,11 +299,10 @@ impl<'a> Prover<'a> {
     }
 
     /// Bounds wherever the number stands.
-    fn untold(&mut self, id: Id, scope: &Scope) -> Bounds {
-        let (guards, outer) = (std::mem::take(&mut self.guards), std::mem::take(&mut self.outer));
-        let bounds = std::mem::take(&mut self.bounds);
+    pub(super) fn untold(&mut self, id: Id, scope: &Scope) -> Bounds {
+        let (listens, bounds) = (std::mem::take(&mut self.listens), std::mem::take(&mut self.bounds));
         let out = self.range(id, scope);
-        (self.guards, self.outer, self.bounds) = (guards, outer, bounds);
+        (self.listens, self.bounds) = (listens, bounds);
         out
     }
 
@@ -324,7 +339,21 @@ impl<'a> Prover<'a> {
     }
 
     fn natural(&mut self, ids: &[Id], scope: &Scope) -> bool {
-        ids.iter().all(|n| self.range(*n, scope).lo >= 0.0)
+        ids.iter().all(|n| self.range(*n, scope).lo >= 0.0 || self.is_extent(*n))
+    }
+
+    /// Whether a loop or tensor that is certain to be made has this extent: it would fail if that were negative.
+    fn is_extent(&self, n: Id) -> bool {
+        let has = |term: Id| {
+            let kids = self.terms.kids(term);
+            let extents = match self.terms.head(term) {
+                Head::Build(d) | Head::Reduce(_, d) | Head::ConstVec(d) => &kids[..d],
+                Head::Scatter(d) => &kids[..=d],
+                _ => return false,
+            };
+            extents.contains(&n)
+        };
+        self.terms.free(n).is_closed() && self.known.iter().any(|(term, _)| has(*term))
     }
 
     /// Whether all elements of a loop have one shape.
@@ -333,8 +362,10 @@ impl<'a> Prover<'a> {
         if !ty.has_tensor() {
             return true;
         }
-        let sizes = shape(self.terms, element);
-        !sizes.is_empty() && sizes.into_iter().all(|s| lowered(self.terms, s, binds).is_some())
+        let sizes = sizes_of_parts(self.terms, element);
+        sizes.is_some_and(|sizes| {
+            !sizes.is_empty() && sizes.into_iter().all(|s| lowered(self.terms, s, binds).is_some())
+        })
     }
 
     /// Whether the node itself cannot fail where its children have values.
@@ -373,20 +404,31 @@ impl<'a> Prover<'a> {
 
     /// Whether all entries of a sparse tensor are numbers at places that it has.
     fn scatters_inside(&mut self, head: Head, kids: &[Id], d: usize, scope: &Scope) -> bool {
-        let entry = self.terms.kids(kids[d + 1]).to_vec();
-        let ([at, value], Head::Tuple) = (entry.as_slice(), self.terms.head(kids[d + 1])) else { return false };
-        let places = match (d, self.terms.head(*at)) {
-            (1, _) => vec![*at],
-            (_, Head::Tuple) => self.terms.kids(*at).to_vec(),
-            _ => return false,
-        };
-        let inner = self.enter(head, kids, d + 1, scope);
-        self.natural(&kids[..=d], scope)
-            && !self.terms.ty(*value).has_tensor()
-            && places.iter().zip(&kids[..d]).all(|(at, n)| {
-                let n = self.terms.shift(*n, 1);
-                self.in_range(*at, n, &inner)
-            })
+        let sizes: Vec<Id> = kids[..d].iter().map(|n| self.terms.shift(*n, 1)).collect();
+        self.natural(&kids[..=d], scope) && {
+            let inner = self.enter(head, kids, d + 1, scope);
+            self.entry_inside(kids[d + 1], &sizes, &inner)
+        }
+    }
+
+    /// Whether an entry is a number at a place within the sizes, whatever is chosen.
+    fn entry_inside(&mut self, entry: Id, sizes: &[Id], scope: &Scope) -> bool {
+        let (head, kids) = (self.terms.head(entry), self.terms.kids(entry).to_vec());
+        match (head, kids.as_slice()) {
+            (Head::If, _) => (1..3).all(|k| {
+                self.inside((head, &kids), k, scope, |p, inner| deep(|| p.entry_inside(kids[k], sizes, inner)))
+            }),
+            (Head::Tuple, [at, value]) => {
+                let places = match (sizes.len(), self.terms.head(*at)) {
+                    (1, _) => vec![*at],
+                    (_, Head::Tuple) => self.terms.kids(*at).to_vec(),
+                    _ => return false,
+                };
+                !self.terms.ty(*value).has_tensor()
+                    && places.iter().zip(sizes).all(|(at, n)| self.in_range(*at, *n, scope))
+            }
+            _ => false,
+        }
     }
 
     /// Whether a state keeps its shape in a step that binds two variables.
@@ -431,7 +473,7 @@ impl<'a> Prover<'a> {
         let float = self.terms.ty(id).as_scalar().is_none_or(|s| s.is_float());
         let inside = out.lo >= lo as f64 && out.hi <= hi as f64 && out.hi < EXACT && out.lo > -EXACT;
         let out = if float || inside { out } else { ANY };
-        let told = self.terms.ty(id) == Ty::int() && !self.guards.is_empty();
+        let told = self.listens && self.terms.ty(id) == Ty::int() && !(self.guards.is_empty() && scope.is_empty());
         // On the way to what a size is known to be, its bounds may be asked for again.
         self.bounds.insert(key.clone(), out);
         let out = if told { self.told_range(id, scope, out) } else { out };
@@ -449,12 +491,13 @@ impl<'a> Prover<'a> {
                 // An index exists only where its loop runs, so its extent is at least 1.
                 Some(extent) => {
                     let outer = scope[..scope.len() - 1 - i as usize].to_vec();
-                    between(0.0, (self.range(extent, &outer).hi - 1.0).max(0.0))
+                    between(0.0, (self.range(extent, &outer).hi - 1.0).clamp(0.0, ROUNDS))
                 }
                 None => ANY,
             },
             Head::If => hull(self.range(kids[1], scope), self.range(kids[2], scope)),
             Head::Assert => self.range(kids[1], scope),
+            Head::Op(Op::Mul) if self.counts_elements(&kids) => between(0.0, SIZE),
             Head::Op(op) => {
                 let ranges: Vec<Bounds> = kids.iter().map(|k| self.range(*k, scope)).collect();
                 operation(op, &ranges, kids.len() > 1 && kids[0] == kids[1], scalar.is_float())

@@ -148,15 +148,28 @@ impl Search<'_> {
         saturate(def, start, &mut costing, &settings)
     }
 
-    /// The best result of equality saturation that can be derived.
+    /// The best result of equality saturation that can be derived, from the journal of either way.
     fn derived(&self, mut found: Found) -> Tried {
         let Search { program, def, kept, options, .. } = *self;
         let by_name = self.by_name();
         let stop = |share: f64| (options.stop)(share).is_some();
         let task = Task { program, def, kept, rules: &by_name, level: options.float, model: options.cost, stop: &stop };
-        let Some(journal) = &mut found.journal else { return Tried::default() };
-        let (out, unproved) = explain::derived(&task, journal);
-        Tried { better: out.map(|out| self.told(found, out)), unproved }
+        let mut costing = Costing::new(program, options.cost, &options.sizes);
+        let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);
+        let (mut best, mut unproved): (Option<explain::Derived>, _) = (None, vec![]);
+        for mut journal in std::mem::take(&mut found.journals) {
+            let least = journal.bests.last().map_or(f64::INFINITY, |b| b.cost);
+            if best.as_ref().is_some_and(|b| least > b.candidate.cost - 1e-9) {
+                continue;
+            }
+            let (out, refused) = explain::derived(&task, &mut journal, &mut cost);
+            unproved.extend(refused);
+            let better = |out: &explain::Derived| best.as_ref().is_none_or(|b| out.candidate.cost < b.candidate.cost);
+            if let Some(out) = out.filter(better) {
+                best = Some(out);
+            }
+        }
+        Tried { better: best.map(|out| self.told(found, out)), unproved }
     }
 
     fn by_name(&self) -> Rules<'_> {
@@ -247,5 +260,5 @@ fn found(best: agent::optimize::Best) -> Found {
     for step in best.steps {
         *report.fired.entry(step.name).or_default() += 1;
     }
-    Found { terms: best.terms, id: best.id, cost: best.cost, reports: vec![report], journal: None, proved: false }
+    Found { terms: best.terms, id: best.id, cost: best.cost, reports: vec![report], journals: vec![], proved: false }
 }

@@ -49,11 +49,8 @@ fn known(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
             Some(inner.into_iter().map(|s| around(terms, kids[0], s)).collect())
         }
         Head::If => {
-            let (a, b) = (shape(terms, kids[1]), shape(terms, kids[2]));
-            let pick = |(x, y): (Id, Id)| {
-                if x == y { x } else { terms.put(Head::If, [kids[0], x, y]) }
-            };
-            Some(a.into_iter().zip(b).map(pick).collect())
+            let arms = (shape(terms, kids[1]), shape(terms, kids[2]));
+            Some(either(terms, kids[0], arms))
         }
         Head::Op(op) if op != Op::Select => {
             let tensor = kids.into_iter().find(|k| terms.ty(*k).axes() > 0)?;
@@ -63,6 +60,84 @@ fn known(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
             let part = terms.kids(kids[0])[i as usize];
             Some(shape(terms, part))
         }
+        _ => None,
+    }
+}
+
+/// The sizes of all tensors in a value, one part of a tuple after the other. None where they are not known.
+pub fn sizes_of_parts(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
+    fn collect(terms: &mut Terms, id: Id, ty: Ty, path: &mut Vec<u32>, out: &mut Vec<Id>) -> Option<()> {
+        match ty.as_tuple() {
+            Some(tys) => {
+                for (k, ty) in tys.iter().enumerate() {
+                    path.push(k as u32);
+                    deep(|| collect(terms, id, *ty, path, out))?;
+                    path.pop();
+                }
+            }
+            None if !ty.has_tensor() => {}
+            None if !is_plain(ty) => return None,
+            None if path.is_empty() => out.extend(shape(terms, id)),
+            None => out.extend(part(terms, id, path)?),
+        }
+        Some(())
+    }
+    let (ty, mut out) = (terms.ty(id), vec![]);
+    collect(terms, id, ty, &mut vec![], &mut out)?;
+    Some(out)
+}
+
+/// The sizes that are chosen with the arms of a condition.
+fn either(terms: &mut Terms, condition: Id, (a, b): (Vec<Id>, Vec<Id>)) -> Vec<Id> {
+    let pick = |(x, y): (Id, Id)| if x == y { x } else { terms.put(Head::If, [condition, x, y]) };
+    a.into_iter().zip(b).map(pick).collect()
+}
+
+/// The sizes of a part of a tuple, which may be a part of one itself: also where the tuple is chosen, or an element.
+pub fn part(terms: &mut Terms, id: Id, path: &[u32]) -> Option<Vec<Id>> {
+    let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
+    match head {
+        Head::Tuple => {
+            let kid = *kids.get(path[0] as usize)?;
+            if path.len() > 1 { deep(|| part(terms, kid, &path[1..])) } else { Some(shape(terms, kid)) }
+        }
+        Head::Get(i, _) => deep(|| part(terms, kids[0], &[&[i], path].concat())),
+        Head::Index(d) => deep(|| part_of_elements(terms, kids[d], d, path)),
+        Head::Fold => deep(|| part(terms, kids[0], path)),
+        _ => through(terms, (head, &kids), &mut |terms, kid| deep(|| part(terms, kid, path))),
+    }
+}
+
+/// The sizes of a part of the tuples in a tensor, where they do not depend on which of them it is.
+fn part_of_elements(terms: &mut Terms, tensor: Id, d: usize, path: &[u32]) -> Option<Vec<Id>> {
+    let (head, kids) = (terms.head(tensor), terms.kids(tensor).to_vec());
+    match head {
+        Head::Build(e) if e == d => {
+            let sizes = deep(|| part(terms, kids[d], path))?;
+            lower(terms, &sizes, d)
+        }
+        Head::ConstVec(e) if e == d => deep(|| part(terms, kids[d], path)),
+        Head::VecInit | Head::Scan if d == 1 => deep(|| part(terms, kids[0], path)),
+        _ => through(terms, (head, &kids), &mut |terms, kid| deep(|| part_of_elements(terms, kid, d, path))),
+    }
+}
+
+/// Sizes of what is chosen, bound or asserted.
+fn through(
+    terms: &mut Terms,
+    (head, kids): (Head, &[Id]),
+    sizes: &mut dyn FnMut(&mut Terms, Id) -> Option<Vec<Id>>,
+) -> Option<Vec<Id>> {
+    match head {
+        Head::If => {
+            let arms = (sizes(terms, kids[1])?, sizes(terms, kids[2])?);
+            Some(either(terms, kids[0], arms))
+        }
+        Head::Let => {
+            let inner = sizes(terms, kids[1])?;
+            Some(inner.into_iter().map(|s| around(terms, kids[0], s)).collect())
+        }
+        Head::Assert => sizes(terms, kids[1]),
         _ => None,
     }
 }

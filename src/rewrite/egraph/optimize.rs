@@ -10,7 +10,7 @@ use super::names::called_like;
 use super::params::parameters;
 use super::pattern::Compiled;
 use super::saturate::{Limits, Report, graph, saturate};
-use super::trial::Trials;
+use super::trial::{Best, Trials};
 use crate::cost::{Costing, Model};
 use crate::ir::{Def, Head, Id, Terms, deep};
 use crate::rewrite::inline::{Flat, bound_extents, site};
@@ -31,7 +31,7 @@ pub struct Settings<'a> {
     pub limits: Limits,
     /// Makes a term over the definition's parameters let-free.
     pub flatten: &'a (dyn Fn(&Terms, Id) -> Option<Flat> + Sync),
-    /// How often the best term so far starts a new e-graph.
+    /// How often a way starts a new e-graph from its best term so far.
     pub restarts: usize,
     /// How many changed choices are tried one by one after extraction.
     pub trials: usize,
@@ -88,38 +88,52 @@ pub struct Found {
     pub cost: f64,
     /// Rules that fired, over all rounds.
     pub reports: Vec<Report>,
-    /// What was done, where that was asked for.
-    pub journal: Option<Journal>,
+    /// What each way did, where that was asked for, that of the best term first.
+    pub journals: Vec<Journal>,
     /// Whether no choice of one member a class of the last e-graph costs less.
     pub proved: bool,
 }
 
 /// Searches from a let-free term. The result is at most as costly as `elaborate` makes the start.
 ///
-/// Two ways are tried, and then parts of the best term. One way takes small e-graphs, each from the best term so
+/// Two ways are tried, and then parts of the better term. One way takes small e-graphs, each from the best term so
 /// far, and larger ones where the small find no more: within a few hundred nodes each rule gets its turn, while a
 /// large e-graph is full of reordered sums before the factor that they share is found. The other way starts with
-/// the largest e-graph that may be, where what needs many steps that gain nothing is found.
+/// the largest e-graph that may be, where what needs many steps that gain nothing is found. Each way keeps a
+/// journal of its own: what one proves needs nothing of the other.
 pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Settings<'_>) -> Option<Found> {
-    let mut search = Trials::new(def, costing, settings.model, settings.stop);
-    search.journal = settings.journal.then(Journal::default);
+    let search = Trials::new(def, costing, settings.model, settings.stop);
     let mut walk = Walk { def, settings, search, reports: vec![], proved: false };
-    let whole = walk.run(start.clone(), &SMALL_FIRST)?;
+    let whole = walk.run(start.clone(), &SMALL_FIRST);
+    let mut ends = vec![walk.end()];
     if !whole && !(settings.stop)(SEARCH_SHARE) {
-        let small = walk.search.best.take();
         walk.run(start, &LARGE_FIRST);
-        let large = walk.search.best.take();
-        walk.search.best = [small, large].into_iter().flatten().min_by(|a, b| a.cost.total_cmp(&b.cost));
+        ends.push(walk.end());
     }
+    // The first of equals: it took the shorter steps.
+    ends.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
+    let mut ends = ends.into_iter();
+    let End { best, journal } = ends.next()?;
+    (walk.search.best, walk.search.journal) = (best, journal);
     walk.regions();
-    walk.search.left = usize::MAX;
     let Walk { mut search, reports, proved, .. } = walk;
+    search.left = usize::MAX;
     search.tabulate();
-    let (best, mut journal) = (search.best?, search.journal);
-    if let Some(journal) = &mut journal {
-        journal.bests.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+    let journals = search.journal.take().into_iter().chain(ends.filter_map(|e| e.journal)).collect();
+    let best = search.best?;
+    Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports, journals, proved })
+}
+
+/// Where a way ended.
+struct End {
+    best: Option<Best>,
+    journal: Option<Journal>,
+}
+
+impl End {
+    fn cost(&self) -> f64 {
+        self.best.as_ref().map_or(f64::INFINITY, |b| b.cost)
     }
-    Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports, journal, proved })
 }
 
 /// One e-graph after the other.
@@ -131,79 +145,102 @@ struct Walk<'a, 's, 'c> {
     proved: bool,
 }
 
+/// What an e-graph came to.
+struct Seen {
+    /// Whether no rule made anything new in it.
+    saturated: bool,
+    /// Whether nothing in it was cheaper than the best before.
+    settled: bool,
+}
+
 impl Walk<'_, '_, '_> {
     /// Whether the first e-graph already had all that the rules make of the start.
-    fn run(&mut self, start: Flat, way: &Way) -> Option<bool> {
-        let settings = self.settings;
+    fn run(&mut self, start: Flat, way: &Way) -> bool {
         let (mut flat, mut step, first) = (start, 0, self.reports.len());
         self.search.left = way.tried;
-        for _ in 0..settings.restarts.max(1) {
-            let (mut g, root) = imported(self.def, settings, &flat, self.search.journal.as_mut());
-            let limits = way.limits(&settings.limits, g.total_size(), &self.reports[first..], step);
-            self.search.first(&mut g, root);
-            let before = self.search.best.as_ref().map(|b| b.cost);
-            let report = saturate(&mut g, settings.rules, &limits, None, &|| (settings.stop)(SEARCH_SHARE));
-            let saturated = report.saturated;
-            self.reports.push(report);
-            let Some(proved) = self.extract(g, root) else { break };
-            self.proved = proved;
-            let best = self.search.best.as_ref()?;
-            let settled = before.is_some_and(|b| best.cost > b - 1e-6);
+        self.search.journal = self.settings.journal.then(Journal::default);
+        for _ in 0..self.settings.restarts.max(1) {
+            let Some(Seen { saturated, settled }) = self.look(&flat, way, first, step, None) else { break };
             let only = self.reports.len() == first + 1;
             let last = step + 1 == way.steps.len() && !(way.large && only);
-            if saturated && !only || settled && last || self.search.left == 0 || (settings.stop)(SEARCH_SHARE) {
+            if saturated && !only || settled && last || self.spent() {
                 break;
             }
             step = (step + usize::from(settled)).min(way.steps.len() - 1);
-            flat = (settings.flatten)(&best.terms, best.id)?;
+            let Some(next) = self.flat() else { break };
+            flat = next;
         }
-        Some(self.reports.get(first).is_some_and(|r| r.saturated))
-    }
-
-    /// Tries what an e-graph has; whether nothing in it is cheaper. None where it contradicts itself.
-    fn extract(&mut self, mut g: Graph, root: egg::Id) -> Option<bool> {
-        let sound = g.analysis.contradiction.is_none();
-        let proved = sound.then(|| self.search.all(&mut g, root, self.settings.effort, self.settings.trials));
-        self.traced(g);
-        proved
-    }
-
-    /// The trace goes from one e-graph to the next.
-    fn traced(&mut self, mut g: Graph) {
-        if let Some(journal) = &mut self.search.journal {
-            journal.trace = g.analysis.trace.take().unwrap_or_default();
-        }
+        self.reports.get(first).is_some_and(|r| r.saturated)
     }
 
     /// Rewrites parts of the best term alone, the greatest first: within a part there is room for what a large
     /// e-graph has no room for.
-    fn regions(&mut self) -> Option<()> {
-        let (settings, first) = (self.settings, self.reports.len());
+    fn regions(&mut self) {
+        let (first, mut part) = (self.reports.len(), 0);
         self.search.left = REGION.tried;
-        let (mut flat, mut next) =
-            ((settings.flatten)(&self.search.best.as_ref()?.terms, self.search.best.as_ref()?.id)?, 0);
+        let Some(mut flat) = self.flat() else { return };
         for _ in 0..REGIONS {
-            let (mut g, root) = imported(self.def, settings, &flat, self.search.journal.as_mut());
-            let Some(part) = parts(&g, root).get(next).copied() else {
-                self.traced(g);
-                break;
-            };
-            let region = Region::below(&g, part);
-            let mut limits = REGION.limits(&settings.limits, g.total_size(), &self.reports[first..], 0);
-            limits.nodes += g.total_size();
-            let before = self.search.best.as_ref().map(|b| b.cost);
-            let halt = || (settings.stop)(SEARCH_SHARE);
-            self.reports.push(saturate(&mut g, settings.rules, &limits, Some(&region), &halt));
-            if self.extract(g, root).is_none() || self.search.left == 0 || halt() {
+            let Some(seen) = self.look(&flat, &REGION, first, 0, Some(part)) else { break };
+            if self.spent() {
                 break;
             }
-            let best = self.search.best.as_ref()?;
-            match before.is_some_and(|b| best.cost > b - 1e-6) {
-                true => next += 1,
-                false => (flat, next) = ((settings.flatten)(&best.terms, best.id)?, 0),
+            part += 1;
+            if !seen.settled {
+                let Some(next) = self.flat() else { break };
+                (flat, part) = (next, 0);
             }
         }
-        Some(())
+    }
+
+    /// Saturates an e-graph of a term and extracts; with the number of a part, rules are looked for in that part
+    /// only. None where there is no such part, or where the e-graph contradicts itself. The reports from `first`
+    /// on are those of the way.
+    fn look(&mut self, flat: &Flat, way: &Way, first: usize, step: usize, part: Option<usize>) -> Option<Seen> {
+        let settings = self.settings;
+        let (mut g, root) = imported(self.def, settings, flat, self.search.journal.as_mut());
+        let region = part.map(|k| parts(&g, root).get(k).map(|class| Region::below(&g, *class)));
+        let missing = region.as_ref().is_some_and(Option::is_none);
+        let (mut seen, start) = (None, g.total_size());
+        if !missing {
+            let mut limits = way.limits(&settings.limits, start, &self.reports[first..], step);
+            if part.is_some() {
+                limits.nodes = settings.limits.nodes.min(limits.nodes + start);
+            }
+            self.search.first(&mut g, root);
+            let before = self.search.best.as_ref().map(|b| b.cost);
+            let halt = || (settings.stop)(SEARCH_SHARE);
+            let report = saturate(&mut g, settings.rules, &limits, region.flatten().as_ref(), &halt);
+            let saturated = report.saturated;
+            self.reports.push(report);
+            if g.analysis.contradiction.is_none() {
+                let proved = self.search.all(&mut g, root, settings.effort, settings.trials);
+                self.proved = if part.is_some() { self.proved } else { proved };
+                let after = self.search.best.as_ref().map(|b| b.cost);
+                let settled = before.zip(after).is_some_and(|(before, after)| after > before - 1e-6);
+                seen = Some(Seen { saturated, settled });
+            }
+        }
+        // The trace goes from one e-graph to the next, whatever came of this one.
+        if let Some(journal) = &mut self.search.journal {
+            journal.trace = g.analysis.trace.take().unwrap_or_default();
+        }
+        seen
+    }
+
+    /// The best term without lets.
+    fn flat(&self) -> Option<Flat> {
+        let best = self.search.best.as_ref()?;
+        (self.settings.flatten)(&best.terms, best.id)
+    }
+
+    /// Whether nothing more is to be tried.
+    fn spent(&self) -> bool {
+        self.search.left == 0 || (self.settings.stop)(SEARCH_SHARE)
+    }
+
+    /// What a way came to; the next one knows nothing of it.
+    fn end(&mut self) -> End {
+        End { best: self.search.best.take(), journal: self.search.journal.take() }
     }
 }
 

@@ -27,7 +27,7 @@ const MAX_STEPS: usize = 4000;
 /// Proofs within proofs are looked up so often at most.
 const MAX_WORK: usize = 40_000;
 /// Places that are listed one by one.
-const MAX_PLACES: usize = 100;
+const MAX_PLACES: usize = 2000;
 /// The text of a term brought back is at most so many nodes.
 const MAX_TEXT: u64 = 4000;
 
@@ -95,7 +95,7 @@ impl<'a, 'b> Linear<'a, 'b> {
         if (self.stop)() {
             return Err(Failed::Hopeless(super::LATE.into()));
         }
-        let Some(path) = self.closure.path(x, y) else {
+        let Some(path) = self.closure.path(self.trace, x, y) else {
             return Err(Failed::Hopeless("no chain of equations leads there".into()));
         };
         let mut now = x;
@@ -141,7 +141,7 @@ impl<'a, 'b> Linear<'a, 'b> {
         let (a, b) = (self.trace.node(x), self.trace.node(y));
         a.0 == b.0
             && a.1.len() == b.1.len()
-            && matches!(self.closure.path(x, y).as_deref(), Some([(_, Why::Congruence)]))
+            && matches!(self.closure.path(self.trace, x, y).as_deref(), Some([(_, Why::Congruence)]))
     }
 
     /// The pairs of different parts that are equal for other reasons than equal children, with the

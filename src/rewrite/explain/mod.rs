@@ -8,6 +8,7 @@ pub mod linear;
 pub mod moves;
 pub mod running;
 pub mod shorten;
+pub mod shortest;
 pub mod terms;
 
 use crate::cost::Model;
@@ -85,8 +86,13 @@ const MAX_RESULTS: usize = 4;
 const PROOF_SHARE: f64 = 0.8;
 const NEXT_SHARE: f64 = 0.02;
 
-/// The best result of a search that can be derived, and those before it that cannot.
-pub fn derived(task: &Task<'_>, journal: &mut Journal) -> (Option<Derived>, Vec<Unproved>) {
+/// The best result of a search that can be derived, and those before it that cannot. `cost` is that of a term over
+/// the parameters.
+pub fn derived(
+    task: &Task<'_>,
+    journal: &mut Journal,
+    cost: &mut dyn FnMut(&Terms, Id) -> f64,
+) -> (Option<Derived>, Vec<Unproved>) {
     let n = task.def.params.len();
     let mut seen = FxHashSet::default();
     let mut unproved = vec![];
@@ -105,37 +111,64 @@ pub fn derived(task: &Task<'_>, journal: &mut Journal) -> (Option<Derived>, Vec<
         let id = terms::concrete(&mut journal.trace, terms, *id, n);
         terms::axioms(&mut journal.trace, task.def, id, &mut seen);
     }
-    // A search starts again from the best so far, so all results are links of the chain.
+    // A way starts again from its best so far, so all results are links of the chain.
     for best in &journal.bests {
         let id = terms::concrete(&mut journal.trace, &best.flat.0, best.flat.1, n);
         terms::axioms(&mut journal.trace, task.def, id, &mut seen);
     }
     terms::everywhere(&mut journal.trace, task.def);
-    let mut taken = 0;
+    let (mut taken, mut best): (usize, Option<Reached<'_>>) = (0, None);
     let results: Vec<&Candidate> = journal.bests.iter().rev().collect();
     let first = results.len().saturating_sub(1).max(MAX_RESULTS.min(results.len()));
     for (k, candidate) in results.iter().take(MAX_RESULTS).chain(&results[first..]).copied().enumerate() {
+        // With fewer lets a result is dearer than it was found, and perhaps than the ones behind it.
+        if best.as_ref().is_some_and(|b| b.candidate.cost <= candidate.cost) {
+            break;
+        }
         let stop = || (task.stop)(PROOF_SHARE + NEXT_SHARE * k as f64);
         let goal = terms::concrete(&mut journal.trace, &candidate.flat.0, candidate.flat.1, n);
-        match steps_to(task, &mut journal.trace, (start, goal), candidate, &mut taken, &stop) {
-            Ok(mut derived) => {
-                unproved.extend(derived.unproved.take());
-                return (Some(derived), unproved);
+        match reached(task, &mut journal.trace, (start, goal), candidate, &mut taken, &stop) {
+            Ok(mut reached) => {
+                unproved.extend(reached.unproved.take());
+                let (terms, id) = &reached.candidate.shared;
+                reached.candidate.cost = cost(terms, *id);
+                if best.as_ref().is_none_or(|b| reached.candidate.cost < b.candidate.cost) {
+                    best = Some(reached);
+                }
             }
             Err(why) => unproved.push(Unproved { cost: candidate.cost, why }),
         }
     }
-    (None, unproved)
+    let finished = best.map(|best| {
+        let cost = best.candidate.cost;
+        finished(task, best.way.steps, &best.way.programs, best.candidate).map_err(|why| Unproved { cost, why })
+    });
+    match finished.transpose() {
+        Ok(out) => (out, unproved),
+        Err(why) => {
+            unproved.push(why);
+            (None, unproved)
+        }
+    }
 }
 
-fn steps_to(
-    task: &Task<'_>,
+/// A result to which the checker came.
+struct Reached<'a> {
+    way: Way<'a>,
+    /// The result, with the lets that may stand there.
+    candidate: Candidate,
+    /// The same with lets of which that could not be proved.
+    unproved: Option<Unproved>,
+}
+
+fn reached<'a>(
+    task: &Task<'a>,
     trace: &mut Trace,
     (start, goal): (Tid, Tid),
     candidate: &Candidate,
     taken: &mut usize,
     stop: &dyn Fn() -> bool,
-) -> Result<Derived, String> {
+) -> Result<Reached<'a>, String> {
     let mut equations: Vec<Equation> = trace.equations.clone();
     // An equation whose use is refused goes last, where another way may come before it; refused
     // again it is left out. What was taken before it holds, so the proof goes on from there.
@@ -147,7 +180,7 @@ fn steps_to(
         if stop() {
             return Err(LATE.into());
         }
-        let closure = Closure::new(trace, &equations, &order);
+        let closure = Closure::new(trace, &equations, (&order, &late), [way.at, goal]);
         if closure.find(way.at) != closure.find(goal) {
             return Err(format!("no proof is left: {last}"));
         }
@@ -157,7 +190,7 @@ fn steps_to(
         match done {
             Ok(()) => {
                 let way = way.shorter(task, trace, (&equations, &closure), (start, goal), stop);
-                return way.finished(task, candidate);
+                return Ok(way.with_lets(task, candidate));
             }
             Err((Failed::Hopeless(why), _)) => return Err(why),
             Err((Failed::Equation(_, why), _)) if *taken > MAX_TAKEN => {
@@ -230,7 +263,8 @@ impl<'a> Way<'a> {
         self
     }
 
-    fn finished(mut self, task: &Task<'_>, candidate: &Candidate) -> Result<Derived, String> {
+    /// The result with the lets that the checker takes.
+    fn with_lets(mut self, task: &Task<'a>, candidate: &Candidate) -> Reached<'a> {
         let mut candidate = candidate.clone();
         let refused = self.checker.shared(&candidate.shared.0, candidate.shared.1).err();
         let unproved = refused.map(|why| Unproved { cost: candidate.cost, why });
@@ -238,8 +272,7 @@ impl<'a> Way<'a> {
             // What the search thought certain may be less so for the checker.
             candidate.shared = running::proved(&mut self.checker, task.def, task.model);
         }
-        let derived = finished(task, self.steps, &self.programs, candidate)?;
-        Ok(Derived { unproved, ..derived })
+        Reached { way: self, candidate, unproved }
     }
 }
 

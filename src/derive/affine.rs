@@ -1,0 +1,265 @@
+//! Indices become linear forms, so that conditions and loops around a place prove them in range.
+//!
+//! A form is a sum of multiples of atoms: sizes, indices of loops, whatever else is a number. Arithmetic is of this
+//! file's own, and checked; what might overflow is an atom. It must not know what a search believes.
+
+use super::flat::Scope;
+use super::guard::{Fact, Guards, facts};
+use super::prove::Prover;
+use crate::ir::{Head, Id, Op, Terms, Ty, deep};
+use crate::types::shape::shape;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Facts are subtracted from what is to be proved so often at most.
+const MAX_FACTS: usize = 4;
+/// Coefficients and constants stay below this.
+const MAX: i128 = 1 << 50;
+/// Bounds of forms with more atoms, or with larger numbers, are not exact as floats, and so none.
+const MAX_ATOMS: usize = 7;
+const MAX_BOUND: f64 = (1u64 << 50) as f64;
+
+/// A sum of multiples of atoms, and a constant.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Form {
+    atoms: BTreeMap<Id, i128>,
+    constant: i128,
+}
+
+impl Form {
+    fn constant(constant: i128) -> Form {
+        Form { constant, ..Form::default() }
+    }
+
+    fn atom(id: Id) -> Form {
+        Form { atoms: BTreeMap::from([(id, 1)]), constant: 0 }
+    }
+
+    /// The form and a multiple of another one; none where a number grows too large.
+    fn plus(&self, other: &Form, times: i128) -> Option<Form> {
+        let mut out = self.clone();
+        let small = |v: i128| (v.abs() < MAX).then_some(v);
+        out.constant = small(out.constant + small(other.constant.checked_mul(times)?)?)?;
+        for (atom, c) in &other.atoms {
+            let sum = out.atoms.entry(*atom).or_default();
+            *sum = small(*sum + small(c.checked_mul(times)?)?)?;
+        }
+        out.atoms.retain(|_, c| *c != 0);
+        Some(out)
+    }
+
+    fn minus(&self, other: &Form) -> Option<Form> {
+        self.plus(other, -1)
+    }
+
+    fn minus_one(&self) -> Form {
+        Form { constant: self.constant - 1, ..self.clone() }
+    }
+}
+
+impl Prover<'_> {
+    /// Whether linear facts prove an index to lie in `0..n`.
+    pub(super) fn affine_in_range(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
+        if self.terms.ty(index) != Ty::int() {
+            return false;
+        }
+        let (i, n) = (self.form(index, scope), self.form(n, scope));
+        let Some(last) = n.zip(i.clone()).and_then(|(n, i)| n.minus_one().minus(&i)) else { return false };
+        let Some(i) = i else { return false };
+        let mut facts = self.linear_facts(scope);
+        let atoms: BTreeSet<Id> = i.atoms.keys().chain(last.atoms.keys()).copied().collect();
+        atoms.into_iter().for_each(|atom| self.own_facts(atom, scope, &mut facts));
+        self.never_negative(&i, &facts, scope, MAX_FACTS) && self.never_negative(&last, &facts, scope, MAX_FACTS)
+    }
+
+    /// Whether an index is that of a row, in a loop over all elements of `n` rows of equal length.
+    pub(super) fn quotient_in_range(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
+        let (head, kids) = (self.terms.head(index), self.terms.kids(index).to_vec());
+        let (Head::Op(Op::Div | Op::FloorDiv), [i, length]) = (head, kids.as_slice()) else { return false };
+        if self.terms.ty(index) != Ty::int() || self.range(*i, scope).lo < 0.0 || self.range(*length, scope).lo < 1.0 {
+            return false;
+        }
+        [[n, *length], [*length, n]].into_iter().any(|factors| {
+            let all = self.terms.put(Head::Op(Op::Mul), factors);
+            self.affine_in_range(*i, all, scope)
+        })
+    }
+
+    /// Whether an element that is certain to be read has this index, or a greater one, in something of this size.
+    pub(super) fn read_already(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
+        let value = |t: &Terms, id: Id| t.as_lit(id).and_then(|l| l.as_int());
+        let reaches = |t: &Terms, other: Id| {
+            other == index || value(t, index).zip(value(t, other)).is_some_and(|(i, o)| 0 <= i && i <= o)
+        };
+        let here = |(_, at, guards): &&(Id, Scope, Guards)| {
+            at == scope && guards.len() >= self.outer && self.guards.starts_with(guards)
+        };
+        let always = self.known.iter().filter(|(_, ranges)| ranges.is_empty()).map(|(term, _)| *term);
+        let mut read: Vec<(Id, usize)> = vec![];
+        for term in always.chain(self.local.iter().filter(here).map(|(term, ..)| *term)) {
+            if let Head::Index(d) = self.terms.head(term) {
+                let kids = self.terms.kids(term);
+                read.extend((0..d).filter(|k| reaches(self.terms, kids[*k])).map(|k| (kids[d], k)));
+            }
+        }
+        read.sort_unstable();
+        read.into_iter().any(|(tensor, k)| {
+            let size = shape(self.terms, tensor)[k];
+            self.same_size(size, n, scope)
+        })
+    }
+
+    /// That the loops around a place run: so their extents are at least 1.
+    pub(super) fn loops_run(&mut self, scope: &Scope, out: &mut Vec<Fact>) {
+        for (i, extent) in scope.iter().rev().enumerate() {
+            let Some(extent) = extent.map(|e| self.terms.shift(e, i + 1)) else { continue };
+            let product = self.where_run(extent, out);
+            let kids = self.terms.kids(product).to_vec();
+            let (Head::Op(Op::Mul), [a, b]) = (self.terms.head(product), kids.as_slice()) else { continue };
+            // A product of what is not negative is positive only where both are.
+            let size = |p: &Self, id: Id| matches!(p.terms.head(id), Head::Size(_));
+            if size(self, *a) && size(self, *b) {
+                let zero = self.terms.int(0);
+                out.extend([Fact::Less(zero, 1, *a), Fact::Less(zero, 1, *b)]);
+            }
+        }
+    }
+
+    /// Whether factors are sizes of different axes of one tensor, which are no more than its elements.
+    pub(super) fn counts_elements(&self, factors: &[Id]) -> bool {
+        let axis = |id: &Id| match self.terms.head(*id) {
+            Head::Size(axis) => Some((axis, self.terms.kids(*id)[0])),
+            _ => None,
+        };
+        let [Some((a, one)), Some((b, other))] = [factors.first().and_then(axis), factors.get(1).and_then(axis)] else {
+            return false;
+        };
+        one == other && a != b && factors.len() == 2
+    }
+
+    /// The extent of a loop where it runs, and the conditions that hold there.
+    fn where_run(&mut self, extent: Id, out: &mut Vec<Fact>) -> Id {
+        let kids = self.terms.kids(extent).to_vec();
+        match (self.terms.head(extent), kids.as_slice()) {
+            (Head::If, [condition, then, none])
+                if self.terms.as_lit(*none).and_then(|l| l.as_int()).is_some_and(|n| n <= 0) =>
+            {
+                facts(self.terms, *condition, true, out);
+                self.where_run(*then, out)
+            }
+            _ => extent,
+        }
+    }
+
+    /// A number as a form. Sums of what has bounds do not overflow; others are atoms.
+    fn form(&mut self, id: Id, scope: &Scope) -> Option<Form> {
+        if let Some(value) = self.terms.as_lit(id).and_then(|l| l.as_int()) {
+            return Some(Form::constant(value as i128));
+        }
+        let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
+        let Head::Op(op @ (Op::Add | Op::Sub | Op::Mul | Op::Neg)) = head else {
+            return Some(Form::atom(self.size(id, scope)));
+        };
+        // What conditions say of a sum does not keep it from overflowing.
+        let bounds = self.untold(id, scope);
+        if self.terms.ty(id) != Ty::int() || bounds.lo.is_infinite() || bounds.hi.is_infinite() {
+            return Some(Form::atom(id));
+        }
+        let mut parts = vec![];
+        for kid in &kids {
+            parts.push(deep(|| self.form(*kid, scope))?);
+        }
+        match (op, parts.as_slice()) {
+            (Op::Add, [a, b]) => a.plus(b, 1),
+            (Op::Sub, [a, b]) => a.minus(b),
+            (Op::Neg, [a]) => Form::default().minus(a),
+            (Op::Mul, [a, b]) if a.atoms.is_empty() => Form::default().plus(b, a.constant),
+            (Op::Mul, [a, b]) if b.atoms.is_empty() => Form::default().plus(a, b.constant),
+            _ => Some(Form::atom(id)),
+        }
+    }
+
+    /// Forms that are at least 0 here: by the loops around the place, and by the conditions.
+    fn linear_facts(&mut self, scope: &Scope) -> Vec<Form> {
+        let mut out = vec![];
+        for (i, extent) in scope.iter().rev().enumerate() {
+            let Some(extent) = *extent else { continue };
+            let (extent, var) = (self.terms.shift(extent, i + 1), self.terms.var(i as u32, Ty::int()));
+            let extent = self.where_run(extent, &mut vec![]);
+            let Some(extent) = self.form(extent, scope) else { continue };
+            out.extend(extent.minus_one().minus(&Form::atom(var)));
+            out.push(Form::atom(var));
+        }
+        let mut unequal = vec![];
+        for fact in self.told(scope) {
+            let (Fact::Less(a, _, b) | Fact::Differ(a, b)) = fact;
+            let Some((a, b)) = self.form(a, scope).zip(self.form(b, scope)) else { continue };
+            match (fact, b.minus(&a)) {
+                (Fact::Less(_, by, _), Some(by_form)) => {
+                    out.push(Form { constant: by_form.constant - by as i128, ..by_form });
+                }
+                (Fact::Differ(..), Some(difference)) => unequal.push(difference),
+                (_, None) => {}
+            }
+        }
+        // What differs, and is known not to be less, is greater.
+        for difference in unequal {
+            let Some(negated) = Form::default().minus(&difference) else { continue };
+            for form in [difference, negated] {
+                if self.never_negative(&form, &out, scope, MAX_FACTS - 1) {
+                    out.push(form.minus_one());
+                }
+            }
+        }
+        out
+    }
+
+    /// What an atom says of itself: where an extreme value stands, and what is the least or greatest of several.
+    fn own_facts(&mut self, atom: Id, scope: &Scope, out: &mut Vec<Form>) {
+        let kids = self.terms.kids(atom).to_vec();
+        let bounds = |p: &mut Self, k: usize| p.range(kids[k], scope).lo;
+        let (above, one) = match self.terms.head(atom) {
+            Head::Arg(_) => (true, 1),
+            Head::Op(Op::Mod | Op::FloorMod) if bounds(self, 0) >= 0.0 && bounds(self, 1) >= 1.0 => (true, 1),
+            Head::Op(Op::Min) => (true, 0),
+            Head::Op(Op::Max) => (false, 0),
+            _ => return,
+        };
+        let others = match self.terms.head(atom) {
+            Head::Arg(_) => &kids[..1],
+            Head::Op(Op::Mod | Op::FloorMod) => &kids[1..],
+            _ => &kids[..],
+        };
+        for other in others {
+            let Some(other) = self.form(*other, scope) else { continue };
+            let difference = if above { other.minus(&Form::atom(atom)) } else { Form::atom(atom).minus(&other) };
+            out.extend(difference.map(|d| if one == 1 { d.minus_one() } else { d }));
+        }
+    }
+
+    /// Whether a form is at least 0: by bounds of its atoms, or as a sum of facts and what is at least 0 by bounds.
+    fn never_negative(&mut self, form: &Form, facts: &[Form], scope: &Scope, more: usize) -> bool {
+        if self.least(form, scope) >= 0.0 {
+            return true;
+        }
+        let helps = |fact: &Form| fact.atoms.iter().any(|(atom, c)| form.atoms.get(atom).is_some_and(|f| f * c > 0));
+        more > 0
+            && facts
+                .iter()
+                .filter(|f| helps(f))
+                .any(|fact| form.minus(fact).is_some_and(|rest| self.never_negative(&rest, facts, scope, more - 1)))
+    }
+
+    /// The least value by the bounds of the atoms.
+    fn least(&mut self, form: &Form, scope: &Scope) -> f64 {
+        if form.atoms.len() > MAX_ATOMS {
+            return f64::NEG_INFINITY;
+        }
+        let mut sum = form.constant as f64;
+        for (atom, c) in &form.atoms {
+            let bounds = self.range(*atom, scope);
+            let least = *c as f64 * if *c > 0 { bounds.lo } else { bounds.hi };
+            sum += if least.abs() < MAX_BOUND { least } else { f64::NEG_INFINITY };
+        }
+        sum
+    }
+}
