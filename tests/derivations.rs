@@ -377,6 +377,13 @@ fn conditions_around_a_place_are_facts() {
         let verdict = tried(&arm(cond, "1.0"), "1", back, &arm(cond, back));
         assert_eq!(verdict.is_ok(), good, "{cond}: {verdict:?}");
     }
+    // The greatest element is a number where there is one.
+    let most = "(reduce max (size v) (lam (j : Integer) (index j v)))";
+    let back_most = format!("(sub (add {most} 1.0) {most})");
+    for (cond, good) in [("(gt (size v) 0)", true), ("(gte (size v) 0)", false)] {
+        let verdict = tried(&arm(cond, "1.0"), "1", &back_most, &arm(cond, &back_most));
+        assert_eq!(verdict.is_ok(), good, "{cond}: {verdict:?}");
+    }
     // Both arms read the element, so that it may be read before; one arm alone says nothing.
     let both = |other: &str, x: &str| format!("(add {x} (if (gt k 0) (index 0 v) {other}))");
     for (other, good) in [("(neg (index 0 v))", true), ("2.0", false)] {
@@ -416,6 +423,10 @@ fn conditions_around_a_place_are_facts() {
         (flat, "(gt k 3)", "(mod i (add 1 (size v)))", false),
         ("(mul 2 (size v))", "(gt k 3)", "(div i 2)", true),
         ("(mul 3 (size v))", "(gt k 3)", "(div i 2)", false),
+        ("(div (size v) 2)", "(gt k 3)", "(mul 2 i)", true),
+        ("(div (size v) 2)", "(gt k 3)", "(add 1 (mul 2 i))", true),
+        ("(div (size v) 2)", "(gt k 3)", "(add 2 (mul 2 i))", false),
+        ("(div (add 1 (size v)) 2)", "(gt k 3)", "(add 1 (mul 2 i))", false),
         ("(if (gt k 3) (size v) 0)", "(gt k 3)", "i", true),
         ("(if (gt k 3) (size v) 1)", "(gt k 4)", "i", false),
     ] {

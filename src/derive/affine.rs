@@ -108,18 +108,17 @@ impl Prover<'_> {
         })
     }
 
-    /// That the loops around a place run: so their extents are at least 1.
+    /// That the loops around a place run: so their extents are not 0, and no factor of one is.
     pub(super) fn loops_run(&mut self, scope: &Scope, out: &mut Vec<Fact>) {
         for (i, extent) in scope.iter().rev().enumerate() {
             let Some(extent) = extent.map(|e| self.terms.shift(e, i + 1)) else { continue };
-            let product = self.where_run(extent, out);
-            let kids = self.terms.kids(product).to_vec();
-            let (Head::Op(Op::Mul), [a, b]) = (self.terms.head(product), kids.as_slice()) else { continue };
-            // A product of what is not negative is positive only where both are.
-            let size = |p: &Self, id: Id| matches!(p.terms.head(id), Head::Size(_));
-            if size(self, *a) && size(self, *b) {
-                let zero = self.terms.int(0);
-                out.extend([Fact::Less(zero, 1, *a), Fact::Less(zero, 1, *b)]);
+            let mut factors = vec![self.where_run(extent, out)];
+            let zero = self.terms.int(0);
+            while let Some(factor) = factors.pop() {
+                match self.terms.head(factor) {
+                    Head::Op(Op::Mul) => factors.extend(self.terms.kids(factor)),
+                    _ => out.push(Fact::Differ(factor, zero)),
+                }
             }
         }
     }
@@ -185,6 +184,7 @@ impl Prover<'_> {
             let Some(extent) = *extent else { continue };
             let (extent, var) = (self.terms.shift(extent, i + 1), self.terms.var(i as u32, Ty::int()));
             let extent = self.where_run(extent, &mut vec![]);
+            out.extend(self.multiple(extent, scope));
             let Some(extent) = self.form(extent, scope) else { continue };
             out.extend(extent.minus_one().minus(&Form::atom(var)));
             out.push(Form::atom(var));
@@ -211,6 +211,15 @@ impl Prover<'_> {
             }
         }
         out
+    }
+
+    /// That a quotient which is positive, as the extent of a loop that runs, is no more than its part.
+    fn multiple(&mut self, extent: Id, scope: &Scope) -> Option<Form> {
+        let (Head::Op(Op::Div | Op::FloorDiv), [whole, by]) = (self.terms.head(extent), self.terms.kids(extent)) else {
+            return None;
+        };
+        let (whole, by) = (*whole, self.terms.as_lit(*by)?.as_int().filter(|by| *by > 0)?);
+        self.form(whole, scope)?.plus(&Form::atom(extent), -i128::from(by))
     }
 
     /// What an atom says of itself: where an extreme value stands, and what is the least or greatest of several.

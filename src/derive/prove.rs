@@ -456,7 +456,10 @@ impl<'a> Prover<'a> {
                 Op::Tan | Op::Lgamma | Op::Atan2 => false,
                 _ => true,
             },
-            Head::Reduce(m, _) => m == Monoid::Add || m == Monoid::Mul,
+            // The greatest of nothing is infinite.
+            Head::Reduce(m, d) => {
+                m == Monoid::Add || m == Monoid::Mul || kids[..d].iter().all(|n| self.at_least_one(*n, scope))
+            }
             Head::Call(_) => as_parameter(head).is_some(),
             _ => true,
         }
