@@ -62,9 +62,8 @@ impl Prover<'_> {
         if self.terms.ty(index) != Ty::int() {
             return false;
         }
-        let (i, n) = (self.form(index, scope), self.form(n, scope));
-        let Some(last) = n.zip(i.clone()).and_then(|(n, i)| n.minus_one().minus(&i)) else { return false };
-        let Some(i) = i else { return false };
+        let (Some(i), Some(n)) = (self.form(index, scope), self.form(n, scope)) else { return false };
+        let Some(last) = n.minus_one().minus(&i) else { return false };
         let mut facts = self.linear_facts(scope);
         let atoms: BTreeSet<Id> = i.atoms.keys().chain(last.atoms.keys()).copied().collect();
         atoms.into_iter().for_each(|atom| self.own_facts(atom, scope, &mut facts));
@@ -194,8 +193,8 @@ impl Prover<'_> {
             let (Fact::Less(a, _, b) | Fact::Differ(a, b)) = fact;
             let Some((a, b)) = self.form(a, scope).zip(self.form(b, scope)) else { continue };
             match (fact, b.minus(&a)) {
-                (Fact::Less(_, by, _), Some(by_form)) => {
-                    out.push(Form { constant: by_form.constant - by as i128, ..by_form });
+                (Fact::Less(_, by, _), Some(difference)) => {
+                    out.push(Form { constant: difference.constant - i128::from(by), ..difference });
                 }
                 (Fact::Differ(..), Some(difference)) => unequal.push(difference),
                 (_, None) => {}
@@ -224,24 +223,20 @@ impl Prover<'_> {
 
     /// What an atom says of itself: where an extreme value stands, and what is the least or greatest of several.
     fn own_facts(&mut self, atom: Id, scope: &Scope, out: &mut Vec<Form>) {
-        let kids = self.terms.kids(atom).to_vec();
-        let bounds = |p: &mut Self, k: usize| p.range(kids[k], scope).lo;
-        let (above, one) = match self.terms.head(atom) {
-            Head::Arg(_) => (true, 1),
-            Head::Op(Op::Mod | Op::FloorMod) if bounds(self, 0) >= 0.0 && bounds(self, 1) >= 1.0 => (true, 1),
-            Head::Op(Op::Min) => (true, 0),
-            Head::Op(Op::Max) => (false, 0),
+        let (head, kids) = (self.terms.head(atom), self.terms.kids(atom).to_vec());
+        let mut least = |k: usize| self.range(kids[k], scope).lo;
+        // The atom is at most each of the others, or below it, or at least each of them.
+        let (others, sign, gap) = match head {
+            Head::Arg(_) => (&kids[..1], -1, 1),
+            Head::Op(Op::Mod | Op::FloorMod) if least(0) >= 0.0 && least(1) >= 1.0 => (&kids[1..], -1, 1),
+            Head::Op(Op::Min) => (&kids[..], -1, 0),
+            Head::Op(Op::Max) => (&kids[..], 1, 0),
             _ => return,
-        };
-        let others = match self.terms.head(atom) {
-            Head::Arg(_) => &kids[..1],
-            Head::Op(Op::Mod | Op::FloorMod) => &kids[1..],
-            _ => &kids[..],
         };
         for other in others {
             let Some(other) = self.form(*other, scope) else { continue };
-            let difference = if above { other.minus(&Form::atom(atom)) } else { Form::atom(atom).minus(&other) };
-            out.extend(difference.map(|d| if one == 1 { d.minus_one() } else { d }));
+            let difference = Form::constant(-gap).plus(&Form::atom(atom), sign).and_then(|d| d.plus(&other, -sign));
+            out.extend(difference);
         }
     }
 

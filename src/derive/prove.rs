@@ -339,11 +339,15 @@ impl<'a> Prover<'a> {
     }
 
     fn natural(&mut self, ids: &[Id], scope: &Scope) -> bool {
-        ids.iter().all(|n| self.range(*n, scope).lo >= 0.0 || self.is_extent(*n))
+        ids.iter().all(|n| self.range(*n, scope).lo >= 0.0 || self.is_extent(*n, scope))
     }
 
     /// Whether a loop or tensor that is certain to be made has this extent: it would fail if that were negative.
-    fn is_extent(&self, n: Id) -> bool {
+    /// One that stands in loops is made where those run.
+    fn is_extent(&mut self, n: Id, scope: &Scope) -> bool {
+        if !self.terms.free(n).is_closed() {
+            return false;
+        }
         let has = |term: Id| {
             let kids = self.terms.kids(term);
             let extents = match self.terms.head(term) {
@@ -353,7 +357,9 @@ impl<'a> Prover<'a> {
             };
             extents.contains(&n)
         };
-        self.terms.free(n).is_closed() && self.known.iter().any(|(term, _)| has(*term))
+        let mut around: Vec<&Vec<Id>> = self.known.iter().filter(|(term, _)| has(*term)).map(|(_, r)| r).collect();
+        around.sort();
+        around.into_iter().any(|loops| loops.iter().all(|extent| self.at_least_one(*extent, scope)))
     }
 
     /// Whether all elements of a loop have one shape.

@@ -231,8 +231,8 @@ impl Search<'_> {
         let (mut count, mut unproved) = (best.steps.len(), vec![]);
         for tries in 0.. {
             let refused = match explain::moves::derived(&task, before, &best, count) {
-                Ok(mut out) => {
-                    unproved.extend(out.unproved.take());
+                Ok((out, dearer)) => {
+                    unproved.extend(dearer);
                     return Tried { better: Some(self.told(found(best), out)), unproved };
                 }
                 Err(refused) => refused,

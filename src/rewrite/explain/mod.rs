@@ -59,8 +59,6 @@ pub struct Derived {
     pub programs: Vec<Id>,
     /// The text of the part that each step changes, before and after, where it is short.
     pub changes: Vec<(String, String)>,
-    /// The same result with lets of which the checker could not prove that they may stand there.
-    pub unproved: Option<Unproved>,
 }
 
 /// A result for which no derivation was found.
@@ -139,14 +137,12 @@ pub fn derived(
             Err(why) => unproved.push(Unproved { cost: candidate.cost, why }),
         }
     }
-    let finished = best.map(|best| {
-        let cost = best.candidate.cost;
-        finished(task, best.way.steps, &best.way.programs, best.candidate).map_err(|why| Unproved { cost, why })
-    });
-    match finished.transpose() {
-        Ok(out) => (out, unproved),
+    let Some(Reached { way, candidate, .. }) = best else { return (None, unproved) };
+    let cost = candidate.cost;
+    match finished(task, way.steps, &way.programs, candidate) {
+        Ok(out) => (Some(out), unproved),
         Err(why) => {
-            unproved.push(why);
+            unproved.push(Unproved { cost, why });
             (None, unproved)
         }
     }
@@ -282,7 +278,7 @@ fn finished(task: &Task<'_>, steps: Vec<Step>, programs: &[Id], candidate: Candi
     let mut good = |steps: &[Step]| !(task.stop)(PROOF_SHARE) && again(task, steps, &candidate).is_ok();
     let steps = shorten::shorten(steps, programs, &mut good);
     let (terms, programs, changes) = again(task, &steps, &candidate)?;
-    Ok(Derived { candidate, steps, terms, programs, changes, unproved: None })
+    Ok(Derived { candidate, steps, terms, programs, changes })
 }
 
 /// The programs in their arena, and the texts of what each step changes.

@@ -38,11 +38,17 @@ const MAX_SETTLED: usize = 1000;
 /// Places of one part, at most.
 const MAX_PLACES: usize = 2000;
 
-/// Derives the first `count` moves of a search that began where the steps `before` lead.
+/// Derives the first `count` moves of a search that began where the steps `before` lead; also the same result with
+/// lets of which the checker could not prove that they may stand there, where it has some.
 ///
 /// # Errors
 /// What the checker refuses.
-pub fn derived(task: &Task<'_>, before: &[Step], best: &Best, count: usize) -> Result<Derived, Refused> {
+pub fn derived(
+    task: &Task<'_>,
+    before: &[Step],
+    best: &Best,
+    count: usize,
+) -> Result<(Derived, Option<Unproved>), Refused> {
     let mut checker = task.checker()?;
     let mut programs = vec![checker.now];
     for step in before {
@@ -81,8 +87,7 @@ pub fn derived(task: &Task<'_>, before: &[Step], best: &Best, count: usize) -> R
     };
     let unproved = refused.flatten().map(|why| Unproved { cost: best.cost, why });
     let candidate = Candidate { flat: (checker.terms.clone(), checker.now), shared, cost: best.cost };
-    let derived = finished(task, steps, &programs, candidate)?;
-    Ok(Derived { unproved, ..derived })
+    Ok((finished(task, steps, &programs, candidate)?, unproved))
 }
 
 /// A state as the checker sees it.
