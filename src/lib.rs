@@ -28,6 +28,7 @@ pub mod lower;
 pub mod stage;
 pub mod machine;
 pub mod schedule;
+pub mod tune;
 pub mod codegen;
 pub mod run;
 pub mod report;

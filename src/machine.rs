@@ -11,19 +11,43 @@ pub struct Machine {
     pub vector_bytes: u32,
     /// Threads that run at once.
     pub threads: usize,
+    /// Bytes of the caches of data, nearest first; the last one is that of all cores.
+    pub caches: [u64; 3],
 }
+
+/// Caches where the system does not tell of them.
+const CACHES: [u64; 3] = [32 << 10, 512 << 10, 8 << 20];
 
 impl Machine {
     /// The processor that this program runs on.
     pub fn host() -> Machine {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Machine { vector_bytes: vector_bytes(), threads }
+        Machine { vector_bytes: vector_bytes(), threads, caches: caches() }
     }
 
     /// How many numbers of a type a vector holds; at least 2.
     pub fn lanes(&self, ty: Scalar) -> u32 {
         (self.vector_bytes / ty.bytes()).max(2)
     }
+}
+
+/// The caches of the first core, as Linux tells of them.
+fn caches() -> [u64; 3] {
+    let mut out = CACHES;
+    for k in 0..8 {
+        let read = |name: &str| {
+            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{k}/{name}");
+            std::fs::read_to_string(path).ok().map(|text| text.trim().to_string())
+        };
+        let (Some(level), Some(size), Some(kind)) = (read("level"), read("size"), read("type")) else { continue };
+        let kilobytes = size.strip_suffix('K').and_then(|n| n.parse::<u64>().ok());
+        if let (Some(at), Some(n)) = (level.parse::<usize>().ok().filter(|l| (1..=3).contains(l)), kilobytes)
+            && kind != "Instruction"
+        {
+            out[at - 1] = n << 10;
+        }
+    }
+    out
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -42,7 +42,8 @@ fn command() -> ExitCode {
     let plain = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
     let look = cli.look(stdout().is_terminal(), stderr().is_terminal(), plain);
     let (cxx, cache_size) = (set("CXX"), set("DAEDAL_CACHE_SIZE"));
-    let mut world = cli::World { out: &mut out, cxx, cache: cache(), cache_size, look, interrupt: &INTERRUPT };
+    let (program, interrupt) = (env::current_exe().ok(), &INTERRUPT);
+    let mut world = cli::World { out: &mut out, cxx, cache: cache(), cache_size, program, look, interrupt };
     match cli::run(&cli, &mut world) {
         Ok(()) => ExitCode::SUCCESS,
         Err(d) => {

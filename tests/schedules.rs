@@ -17,6 +17,7 @@ use daedal::run::Native;
 use daedal::schedule::plan::{Kind, Site};
 use daedal::schedule::{Schedule, Step, lower};
 use daedal::stage::{Graph, extract};
+use daedal::tune::example::incoming;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -169,7 +170,10 @@ fn random_schedules_change_no_bit() {
             for (k, (def, args)) in targets(case).into_iter().enumerate() {
                 let Ok(graph) = extract(&case.program, def) else { continue };
                 for seed in 0..seeds {
-                    let (schedule, taken, refused) = random(&graph, seed * 1000 + k as u64);
+                    let (mut schedule, taken, refused) = random(&graph, seed * 1000 + k as u64);
+                    if seed % 2 == 1 {
+                        schedule = schedule.specialized(&incoming(def, &args));
+                    }
                     let shown = || taken.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
                     let nest = native::scheduled_nest(def, &schedule, &Machine::host()).unwrap_or_else(|d| {
                         panic!("{} {}: {d}\n{}\n{}", case.name, def.name(), schedule.graph, shown())
@@ -312,7 +316,7 @@ fn generated(seed: u64) -> (Program, Generated) {
     (daedal::types::program(&daedal::diag::Source::new("main", &made.text)).unwrap(), made)
 }
 
-/// A random program under three schedules: whether it is staged, whether a nest leaves its call to the reference, and what is
+/// A random program under four schedules: whether it is staged, whether a nest leaves its call to the reference, and what is
 /// wrong.
 fn staged_at_random(seed: u64) -> (bool, bool, Option<String>) {
     let (program, made) = generated(seed);
@@ -321,7 +325,8 @@ fn staged_at_random(seed: u64) -> (bool, bool, Option<String>) {
     let Ok(graph) = extract(&program, def) else { return (false, false, None) };
     let default = daedal::schedule::default(graph.clone(), &Machine::host());
     let mut given_up = false;
-    for schedule in [Schedule::new(graph.clone()), default, random(&graph, seed).0] {
+    let special = default.specialized(&incoming(def, &args));
+    for schedule in [Schedule::new(graph.clone()), default, special, random(&graph, seed).0] {
         let steps = schedule.steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         let shown = format!("{}\n{:?}\n{graph}\n{steps}", made.text, made.args);
         let last = native::scheduled_nest(def, &schedule, &Machine::host());

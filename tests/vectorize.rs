@@ -20,7 +20,7 @@ fn read(text: &str) -> Program {
 
 /// The loops of a definition, as they are printed.
 fn loops(program: &Program, name: &str) -> String {
-    let machine = Machine { vector_bytes: 64, threads: 1 };
+    let machine = Machine { vector_bytes: 64, threads: 1, ..Machine::host() };
     native::nest(program, program.named(name)[0], &machine).unwrap().to_string()
 }
 
@@ -34,8 +34,9 @@ fn agree(program: &Program, name: &str, all: &[Vec<Json>]) -> usize {
     let native = native::compile(program, def, &tools).unwrap_or_else(|d| panic!("{}", d.render()));
     let interpreter = Interpreter::new(program);
     // The nest for other widths of vectors, too: the interpreter of nests has all of them.
-    let nests =
-        [8, 32, 64].map(|vector_bytes| native::nest(program, def, &Machine { vector_bytes, threads: 1 }).unwrap());
+    let nests = [8, 32, 64].map(|vector_bytes| {
+        native::nest(program, def, &Machine { vector_bytes, threads: 1, ..Machine::host() }).unwrap()
+    });
     let mut failed = 0;
     for args in all {
         let values: Vec<Value> =

@@ -3,6 +3,7 @@
 //! One file a subcommand. It must not read the environment or end the process: that is `main.rs`.
 
 mod bench;
+mod case;
 mod check;
 mod completions;
 mod emit;
@@ -13,11 +14,13 @@ mod input;
 mod look;
 mod lowered;
 mod man;
+mod measure;
 mod optimize;
 mod replay;
 mod rules;
 mod run;
 mod schedule;
+mod search;
 mod story;
 mod train;
 
@@ -59,7 +62,9 @@ enum Command {
     Replay(replay::Replay),
     Grad(grad::Grad),
     Emit(emit::Emit),
-    Schedule(schedule::Schedule),
+    Schedule(Box<schedule::Schedule>),
+    #[command(hide = true)]
+    Measure(measure::Measure),
     Rules(rules::Rules),
     Train(train::Train),
     Bench(bench::Bench),
@@ -77,6 +82,8 @@ pub struct World<'a> {
     pub cache: Option<PathBuf>,
     /// How many megabytes of compiled code may be kept there.
     pub cache_size: Option<String>,
+    /// This program itself, to be started again where work needs a process of its own.
+    pub program: Option<PathBuf>,
     /// What is shown, and how.
     pub look: Look,
     /// The user's interrupt.
@@ -125,6 +132,7 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
         Command::Grad(c) => c.run(world),
         Command::Emit(c) => c.run(world),
         Command::Schedule(c) => c.run(world),
+        Command::Measure(c) => c.run(world),
         Command::Rules(c) => c.run(world),
         Command::Train(c) => c.run(world),
         Command::Bench(c) => c.run(world),

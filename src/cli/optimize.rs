@@ -219,7 +219,7 @@ pub fn size(word: &str) -> std::result::Result<(String, u64), String> {
     Ok((name.to_string(), n.parse().map_err(|_| bad)?))
 }
 
-fn positive(word: &str) -> std::result::Result<f64, String> {
+pub fn positive(word: &str) -> std::result::Result<f64, String> {
     let seconds = word.parse::<f64>().ok().filter(|s| s.is_finite() && *s > 0.0);
     seconds.ok_or_else(|| "expected a number above 0".to_string())
 }

@@ -5,6 +5,7 @@ use super::{World, input, schedule};
 use crate::diag::{Diagnostic, Result};
 use crate::pipeline::native;
 use crate::run::{Timing, Toolchain};
+use crate::tune::example;
 use clap::Args;
 use serde_json::{Map, json};
 
@@ -23,6 +24,9 @@ pub struct Run {
     /// A schedule (see `daedal schedule`), `default` or `none`: it says how loops run, and changes no bit
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
+    /// Compile a schedule once for all sizes, not for those of the arguments, which takes longer and runs slower
+    #[arg(long, requires = "schedule")]
+    general: bool,
     /// Parallel loops run on so many threads at most; on all cores where it is not said
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
@@ -40,7 +44,11 @@ impl Run {
             toolchain.bound = bytes(megabytes)?;
         }
         let mut native = match schedule::named(&program, def, self.schedule.as_deref())? {
-            Some(schedule) => native::compile_scheduled(&program, def, &schedule, &toolchain)?,
+            Some(schedule) => {
+                let schedule =
+                    if self.general { schedule } else { schedule.specialized(&example::incoming(def, &args)) };
+                native::compile_scheduled(&program, def, &schedule, &toolchain)?
+            }
             None => native::compile(&program, def, &toolchain)?,
         };
         if let Some(n) = self.threads {

@@ -1,5 +1,7 @@
 //! `daedal schedule`: a definition becomes stages, and the steps of a file say how their loops run.
 
+use super::case::Case;
+use super::search::Search;
 use super::{World, input};
 use crate::data;
 use crate::diag::{Diagnostic, Result};
@@ -9,18 +11,16 @@ use crate::schedule::{self, text};
 use crate::stage::{Graph, extract};
 use clap::Args;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Show the stages and loops of a definition, as a schedule runs them
 ///
 /// A schedule has one step a line, such as `split product j 64` or `vectorize product ji`; docs/schedules.md lists them.
-/// It never changes a bit of a result.
+/// It never changes a bit of a result. With `--mode` a schedule is searched.
 #[derive(Args, Debug)]
 pub struct Schedule {
-    /// The program
-    file: PathBuf,
-    /// The definition
-    def: String,
+    #[command(flatten)]
+    case: Case,
     /// The schedule, or `default`; without one, the stages are computed where the program makes them
     #[arg(long, value_name = "FILE")]
     apply: Option<String>,
@@ -30,13 +30,18 @@ pub struct Schedule {
     /// Print one object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    search: Search,
 }
 
 impl Schedule {
     /// Carries it out.
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
-        let program = input::program_for(&self.file, &self.def)?;
-        let def = input::definition(&program, &self.def)?;
+        let program = input::program_for(&self.case.file, &self.case.def)?;
+        let def = input::definition(&program, &self.case.def)?;
+        if self.search.wanted() {
+            return self.search.run(&self.case, (&program, def), self.json, world);
+        }
         let made = match named(&program, def, self.apply.as_deref())? {
             Some(made) => made,
             None => schedule::Schedule::new(staged(&program, def)?),

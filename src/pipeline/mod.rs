@@ -7,6 +7,7 @@ pub mod native;
 mod only;
 pub mod replay;
 mod search;
+pub mod tuning;
 
 pub use search::{EXACT, SMALL};
 

@@ -95,6 +95,16 @@ pub fn compile_scheduled(program: &Program, def: &Def, schedule: &Schedule, tool
     }
 }
 
+/// Compiles a definition by a schedule, without what runs where that is of no use: there it fails.
+///
+/// # Errors
+/// A bug in lowering, and what the toolchain says.
+pub fn compile_alone(program: &Program, def: &Def, schedule: &Schedule, tools: &Toolchain) -> Result<Native> {
+    let nest = scheduled_nest(def, schedule, &Machine::host())?;
+    let made = Native::load(Unit::new(&[&nest]), &program.source, tools)?.pop();
+    made.ok_or_else(|| Diagnostic::bug("a function was not compiled"))
+}
+
 /// Compiles a definition for this machine.
 ///
 /// # Errors

@@ -4,6 +4,7 @@
 //! flat buffers and back. It must not know how programs are lowered or optimized.
 
 mod cache;
+pub mod child;
 mod execute;
 mod measure;
 mod progress;

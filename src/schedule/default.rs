@@ -70,7 +70,7 @@ fn take(s: &mut Schedule, step: Step) -> bool {
 }
 
 /// Whether elements are as cheap to compute again as to read, or are read once.
-fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
+pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
     let known = s.graph.stage(stage);
     let Definition::Pure(each) = &known.def else { return false };
     let (bodies, readers) = (&s.graph.bodies, s.graph.consumers(stage));
@@ -117,7 +117,7 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
 }
 
 /// Whether all loads either do not depend on a dimension, or step by one element with it, as they are or packed.
-fn strides(graph: &Graph, stage: &Stage, d: DimId) -> bool {
+pub fn strides(graph: &Graph, stage: &Stage, d: DimId) -> bool {
     let all = graph.bodies.reachable(stage.bodies());
     all.iter().all(|b| match graph.bodies.node(*b) {
         Node::Load(_, _, at) => {
@@ -193,7 +193,7 @@ fn tile(s: &mut Schedule, stage: StageId, tile: &Tile, few: bool) {
     let Some((jo, ji)) = split(s, stage, &last, tile.vectors * tile.lanes) else { return };
     let Some((vectors, inner)) = split(s, stage, &ji, tile.lanes) else { return };
     let rows = row.and_then(|i| split(s, stage, &i, tile.rows));
-    let packed = shared(s, stage, d);
+    let packed = packable(s, stage, d);
     let mut order: Vec<String> = plan.dims[..pure.saturating_sub(2)].iter().map(|(n, _)| n.clone()).collect();
     order.extend(rows.iter().map(|(io, _)| io.clone()));
     // What is packed serves all rows; else rows are read one after another.
@@ -239,7 +239,7 @@ fn tile(s: &mut Schedule, stage: StageId, tile: &Tile, few: bool) {
 
 /// What is read at the last dimension and at what is reduced, and so again for every row; and the order of axes in which
 /// the last dimension is the last, where it is not so already.
-fn shared(s: &Schedule, stage: StageId, last: DimId) -> Vec<(String, Vec<usize>)> {
+pub fn packable(s: &Schedule, stage: StageId, last: DimId) -> Vec<(String, Vec<usize>)> {
     let known = s.graph.stage(stage);
     let mut out: Vec<(Source, Vec<usize>)> = vec![];
     let all = s.graph.bodies.reachable(known.bodies());

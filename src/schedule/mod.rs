@@ -12,7 +12,7 @@ pub mod steps;
 pub mod text;
 mod tree;
 
-pub use default::default;
+pub use default::{default, packable, strides, worth_inlining};
 pub use lower::lower;
 pub use plan::Schedule;
 pub use steps::Step;

@@ -6,6 +6,7 @@
 use super::steps::Step;
 use crate::stage::{Definition, DimId, Graph, Source, StageId};
 use std::fmt;
+use std::sync::Arc;
 
 /// Why a step is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -89,8 +90,8 @@ pub struct Plan {
 /// A graph with a plan for each stage.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// The graph; steps that copy operands add stages to it.
-    pub graph: Graph,
+    /// The graph, which schedules share; steps that copy operands add stages to their own.
+    pub graph: Arc<Graph>,
     /// The plans, by stage.
     pub plans: Vec<Plan>,
     /// The steps that were taken, in order.
@@ -102,7 +103,7 @@ impl Schedule {
     /// whole.
     pub fn new(graph: Graph) -> Schedule {
         let plans = graph.ids().map(|s| Plan::new(&graph, s)).collect();
-        let mut out = Schedule { graph, plans, steps: vec![] };
+        let mut out = Schedule { graph: Arc::new(graph), plans, steps: vec![] };
         // Readers come after what they read, and first here.
         for s in out.graph.ids().rev() {
             out.plan_mut(s).site = out.natural_site(s);
@@ -120,6 +121,12 @@ impl Schedule {
         let theirs = self.plan(*reader);
         let shared = theirs.dims.iter().take_while(|(_, d)| own.contains(d)).last();
         shared.map_or(Site::Root, |(name, _)| Site::At(*reader, name.clone()))
+    }
+
+    /// The same schedule for stated sizes alone, whose code is shorter and faster; see [`Graph::specialized`].
+    #[must_use]
+    pub fn specialized(&self, incoming: &[f64]) -> Schedule {
+        Schedule { graph: Arc::new(self.graph.specialized(incoming)), ..self.clone() }
     }
 
     /// The plan of a stage.
@@ -169,7 +176,7 @@ impl Schedule {
 
     /// Adds a stage that copies a source for one of its readers, with its axes in an order, and a plan for it.
     pub fn copy(&mut self, from: Source, reader: StageId, name: &str, axes: &[usize]) -> StageId {
-        let copy = self.graph.copy_for(from, reader, name, axes);
+        let copy = Arc::make_mut(&mut self.graph).copy_for(from, reader, name, axes);
         self.plans.push(Plan::new(&self.graph, copy));
         copy
     }

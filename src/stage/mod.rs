@@ -16,6 +16,7 @@ mod bounds;
 mod extract;
 mod graph;
 mod print;
+mod special;
 mod term;
 mod value;
 

@@ -55,6 +55,8 @@ struct Block {
 struct Lower<'a> {
     s: &'a Schedule,
     g: Graph,
+    /// The stages, producers first.
+    order: Vec<StageId>,
     f: Func,
     symbols: FxHashMap<u32, Var>,
     inputs: FxHashMap<u32, Buf>,
@@ -75,9 +77,11 @@ struct Lower<'a> {
 type Lowered<T> = std::result::Result<T, Refusal>;
 
 fn function(s: &Schedule) -> Lowered<Func> {
+    let g = inlined(s);
     let mut l = Lower {
         s,
-        g: inlined(s),
+        order: g.order(),
+        g,
         f: Func { name: s.graph.name.clone(), ..Func::default() },
         symbols: FxHashMap::default(),
         inputs: FxHashMap::default(),
@@ -94,7 +98,7 @@ fn function(s: &Schedule) -> Lowered<Func> {
         let ok = l.element(&[c]);
         l.push(Stmt::Check(ok[0].clone(), FAILED, vec![]));
     }
-    for stage in l.g.order() {
+    for stage in l.order.clone() {
         if s.plan(stage).site == Site::Root {
             l.at_root(stage)?;
         }
@@ -109,8 +113,11 @@ fn function(s: &Schedule) -> Lowered<Func> {
 
 /// The graph without the stages that are computed where they are read.
 fn inlined(s: &Schedule) -> Graph {
-    let mut g = s.graph.clone();
+    let mut g = Graph::clone(&s.graph);
     let of: Vec<StageId> = g.order().into_iter().filter(|p| s.plan(*p).site == Site::Inline).collect();
+    if of.is_empty() {
+        return g;
+    }
     for stage in g.order() {
         g.redirect(stage, &mut |g, from, _, at| {
             let Source::Stage(p, k) = from else { return None };

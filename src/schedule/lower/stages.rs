@@ -18,7 +18,8 @@ impl Lower<'_> {
 
     /// The stages that are computed in a loop of the one that runs.
     pub(super) fn hosted(&mut self, run: &Run, name: &str) -> Lowered<()> {
-        for p in self.g.order() {
+        for k in 0..self.order.len() {
+            let p = self.order[k];
             if self.s.plan(p).site == Site::At(run.stage, name.to_string()) {
                 let (least, extent) = self.region(p, run)?;
                 self.compute(p, least, extent)?;

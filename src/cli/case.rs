@@ -1,0 +1,53 @@
+//! A definition with arguments, given or made up of sizes, as the searches of schedules and their measurements take it.
+
+use super::{input, optimize};
+use crate::diag::Result;
+use crate::eval::Value;
+use crate::ir::{Def, Program};
+use crate::tune::example;
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What is scheduled, and for which sizes.
+#[derive(Args, Debug)]
+pub struct Case {
+    /// The program
+    pub file: PathBuf,
+    /// The definition
+    pub def: String,
+    /// Arguments at which a schedule is searched, as `run` takes them; without any, they are made up of the sizes
+    #[arg(value_name = "ARG", allow_negative_numbers = true)]
+    pub args: Vec<String>,
+    /// A named size or integer parameter of made-up arguments, 256 where nothing is said; may be given more than once
+    #[arg(long = "size", value_name = "NAME=N", value_parser = optimize::size)]
+    pub sizes: Vec<(String, u64)>,
+    /// The seed of made-up arguments and of searches
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+impl Case {
+    /// The arguments.
+    ///
+    /// # Errors
+    /// Words that are no arguments, sizes that nothing has, or arguments that would be too large.
+    pub fn arguments(&self, program: &Program, def: &Def) -> Result<Vec<Value>> {
+        if !self.args.is_empty() || def.params.is_empty() {
+            return input::arguments(def, &self.args);
+        }
+        optimize::known_sizes(program, &self.sizes)?;
+        example::arguments(def, &self.sizes, self.seed)
+    }
+
+    /// The words that say the same to another process.
+    pub fn words(&self) -> Vec<OsString> {
+        let mut out: Vec<OsString> = vec!["--seed".into(), self.seed.to_string().into()];
+        for (name, n) in &self.sizes {
+            out.extend(["--size".into(), OsString::from(format!("{name}={n}"))]);
+        }
+        out.extend(["--".into(), self.file.clone().into(), self.def.clone().into()]);
+        out.extend(self.args.iter().map(OsString::from));
+        out
+    }
+}

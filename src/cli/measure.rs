@@ -1,0 +1,100 @@
+//! `daedal measure`: how long a definition takes under a schedule, in a process of its own. Searches start it; people use
+//! `daedal run --time`.
+
+use super::case::Case;
+use super::{World, input, schedule};
+use crate::diag::Result;
+use crate::eval::Value;
+use crate::ir::Lit;
+use crate::pipeline::native;
+use crate::run::{Native, Toolchain};
+use crate::tune::example;
+use clap::Args;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+/// Measure a definition under a schedule
+#[derive(Args, Debug)]
+pub struct Measure {
+    #[command(flatten)]
+    case: Case,
+    /// The schedule, or `none`
+    #[arg(long, value_name = "FILE")]
+    schedule: String,
+    /// Parallel loops run on so many threads at most
+    #[arg(long, value_name = "N")]
+    threads: Option<u32>,
+    /// Only compile
+    #[arg(long)]
+    compile: bool,
+    /// Seconds that repeated calls may take
+    #[arg(long, value_name = "S", default_value_t = 0.3)]
+    seconds: f64,
+}
+
+/// Calls that are measured at least, and at most.
+const CALLS: [f64; 2] = [3.0, 1000.0];
+
+impl Measure {
+    /// Carries it out.
+    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
+        let program = input::program_for(&self.case.file, &self.case.def)?;
+        let def = input::definition(&program, &self.case.def)?;
+        let tools = Toolchain::discover(world.cxx.clone(), world.cache.clone());
+        let args = self.case.arguments(&program, def)?;
+        // Without a reference to fall back on: a schedule whose checks fail is of no use here.
+        let native = match schedule::named(&program, def, Some(&self.schedule))? {
+            Some(made) => {
+                native::compile_alone(&program, def, &made.specialized(&example::incoming(def, &args)), &tools)?
+            }
+            None => native::compile(&program, def, &tools)?,
+        };
+        if self.compile {
+            return Ok(());
+        }
+        let native = match self.threads {
+            Some(n) => native.with_threads(n as usize),
+            None => native,
+        };
+        let (min, median, value) = self.time(&native, &args)?;
+        world.say(&json!({ "min": min, "median": median, "digest": digest(&value) }).to_string())
+    }
+
+    fn time(&self, native: &Native, args: &[Value]) -> Result<(f64, f64, Value)> {
+        let once = native.time(args, 1)?;
+        let calls = (self.seconds / once.min_seconds.max(1e-9)).clamp(CALLS[0], CALLS[1]);
+        let timed = native.time(args, calls as usize)?;
+        Ok((timed.min_seconds, timed.median_seconds, timed.value))
+    }
+}
+
+/// A number for a value: equal values have one, to the bit but for what is no number.
+fn digest(value: &Value) -> String {
+    let mut hash = Sha256::new();
+    add(value, &mut hash);
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn add(value: &Value, hash: &mut Sha256) {
+    match value {
+        Value::Scalar(l) => match l.to_f64() {
+            Some(v) if v.is_nan() => hash.update(b"nan"),
+            _ => hash.update(bits(*l)),
+        },
+        Value::Tuple(parts) => parts.iter().for_each(|p| add(p, hash)),
+        Value::Tensor(t) => {
+            t.dims.iter().for_each(|n| hash.update((*n as u64).to_le_bytes()));
+            t.data.iter().for_each(|v| add(v, hash));
+        }
+    }
+}
+
+fn bits(l: Lit) -> Vec<u8> {
+    match l {
+        Lit::F64(b) => b.to_le_bytes().to_vec(),
+        Lit::F32(b) => b.to_le_bytes().to_vec(),
+        Lit::Int(_, v) => v.to_le_bytes().to_vec(),
+        Lit::Bool(b) => vec![u8::from(b)],
+        Lit::Str(s) => s.as_bytes().to_vec(),
+    }
+}

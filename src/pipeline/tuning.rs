@@ -1,0 +1,241 @@
+//! A definition becomes a schedule that was searched: by model alone, or by what was measured.
+//!
+//! Whoever calls says how a schedule is measured; nothing here starts a process or reads a clock.
+
+use crate::diag::{Diagnostic, Result};
+use crate::eval::Value;
+use crate::ir::Def;
+use crate::machine::Machine;
+use crate::schedule::{self, Schedule};
+use crate::search::Tally;
+use crate::stage::Graph;
+use crate::tune::explore::{Settings, mutations, search};
+use crate::tune::record::{Known, Outcome};
+use crate::tune::work::Work;
+use crate::tune::{Choice, Judged, Model, Tree, example, tree};
+use std::collections::BTreeMap;
+
+/// How much is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Nothing: the model alone decides.
+    OneShot,
+    /// The best schedules of one search.
+    TopK,
+    /// Rounds: what was measured corrects the model, and is where the next search begins.
+    Autotune,
+}
+
+/// What is asked for.
+pub struct Options<'a> {
+    /// How much is measured.
+    pub mode: Mode,
+    /// The search by model.
+    pub search: Settings,
+    /// Schedules measured at most, those that were measured before included.
+    pub measurements: usize,
+    /// Whether the work has to end.
+    pub stop: &'a dyn Fn() -> bool,
+    /// What was measured before.
+    pub known: Known,
+}
+
+/// Measures schedules, given as their steps; an outcome for each, in order.
+pub type Measure<'a> = dyn FnMut(&[String]) -> Result<Vec<Outcome>> + 'a;
+
+/// A schedule that was tried.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// Its steps, one a line.
+    pub steps: String,
+    /// Seconds that the model expected.
+    pub expected: f64,
+    /// What the model expects this of.
+    pub work: Option<Work>,
+    /// What was measured, where it was.
+    pub outcome: Option<Outcome>,
+}
+
+/// What a search found.
+pub struct Tuned {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// Seconds that the model expects, as corrected at the end.
+    pub expected: f64,
+    /// What was measured of it.
+    pub outcome: Option<Outcome>,
+    /// The default schedule, as it was tried.
+    pub default: Tried,
+    /// All schedules that were tried, in order.
+    pub tried: Vec<Tried>,
+    /// What the search by model did.
+    pub tally: Tally,
+}
+
+/// Schedules measured in one round.
+const ROUND: usize = 8;
+/// Schedules made from measured ones in one round, of which the model picks.
+const OFFSPRING: usize = 160;
+/// The best measured schedules, from which others are made.
+const PARENTS: usize = 6;
+
+/// A candidate.
+struct Candidate {
+    schedule: Schedule,
+    /// None for the default schedule, which no decisions made.
+    choices: Option<Vec<Choice>>,
+    tried: Tried,
+}
+
+/// Searches a schedule for a definition at arguments.
+///
+/// # Errors
+/// Those of measuring; single schedules that fail are outcomes.
+pub fn tune(
+    def: &Def,
+    graph: Graph,
+    args: &[Value],
+    machine: &Machine,
+    options: &Options<'_>,
+    measure: &mut Measure<'_>,
+) -> Result<Tuned> {
+    let tree = Tree::new(def, graph.clone(), example::incoming(def, args), *machine);
+    let mut run = Run { tree, options, model: Model::default(), all: vec![], by_steps: BTreeMap::new() };
+    let standard = schedule::default(graph, machine);
+    let work = run.tree.work(&standard);
+    run.add(standard, work, None);
+    let (found, tally) = search(&run.tree, &run.model, &options.search, options.stop);
+    found.into_iter().for_each(|j| run.judged(j));
+    match options.mode {
+        Mode::OneShot => {}
+        Mode::TopK => run.measure_best(options.measurements, measure)?,
+        Mode::Autotune => run.rounds(measure)?,
+    }
+    run.end(tally)
+}
+
+struct Run<'a> {
+    tree: Tree<'a>,
+    options: &'a Options<'a>,
+    model: Model,
+    all: Vec<Candidate>,
+    by_steps: BTreeMap<String, usize>,
+}
+
+impl Run<'_> {
+    fn judged(&mut self, j: Judged) {
+        self.add(j.schedule, Some(j.work), Some(j.choices));
+    }
+
+    /// Adds a candidate, if it is new.
+    fn add(&mut self, schedule: Schedule, work: Option<Work>, choices: Option<Vec<Choice>>) {
+        let steps = tree::steps(&schedule);
+        if self.by_steps.contains_key(&steps) {
+            return;
+        }
+        let expected = work.as_ref().map_or(f64::INFINITY, |w| self.model.seconds(w));
+        self.by_steps.insert(steps.clone(), self.all.len());
+        self.all.push(Candidate { schedule, choices, tried: Tried { steps, expected, work, outcome: None } });
+    }
+
+    fn measured(&self) -> usize {
+        self.all.iter().filter(|c| c.tried.outcome.is_some()).count()
+    }
+
+    /// Measures what the model expects to be best, the default schedule first, until so many were measured in all.
+    fn measure_best(&mut self, most: usize, measure: &mut Measure<'_>) -> Result<()> {
+        while self.measured() < most && !(self.options.stop)() {
+            let mut open: Vec<usize> = (0..self.all.len()).filter(|k| self.all[*k].tried.outcome.is_none()).collect();
+            // The default schedule is what others are compared with.
+            open.sort_by(|a, b| {
+                let expected = |k: &usize| if *k == 0 { 0.0 } else { self.all[*k].tried.expected };
+                expected(a).total_cmp(&expected(b))
+            });
+            open.truncate(ROUND.min(most - self.measured()));
+            if open.is_empty() {
+                return Ok(());
+            }
+            self.measure_all(&open, measure)?;
+        }
+        Ok(())
+    }
+
+    /// Measures candidates. What was measured before has its outcome from there, and only now: so a run that goes on from
+    /// records takes the same way as one that was never interrupted.
+    fn measure_all(&mut self, open: &[usize], measure: &mut Measure<'_>) -> Result<()> {
+        let mut new = vec![];
+        for k in open.iter().copied() {
+            let tried = &mut self.all[k].tried;
+            tried.outcome = self.options.known.outcomes.get(&tried.steps).cloned();
+            new.extend(tried.outcome.is_none().then_some(k));
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        let steps: Vec<String> = new.iter().map(|k| self.all[*k].tried.steps.clone()).collect();
+        for (k, outcome) in new.into_iter().zip(measure(&steps)?) {
+            self.all[k].tried.outcome = Some(outcome);
+        }
+        Ok(())
+    }
+
+    /// Measures, corrects the model, makes new schedules of the best ones, and again.
+    fn rounds(&mut self, measure: &mut Measure<'_>) -> Result<()> {
+        let most = self.options.measurements;
+        let mut round = 0;
+        while self.measured() < most && !(self.options.stop)() {
+            let (before, known) = (self.measured(), self.all.len());
+            self.measure_best((before + ROUND).min(most), measure)?;
+            self.learn();
+            round += 1;
+            let seed = self.options.search.seed.wrapping_add(round);
+            let parents = self.parents();
+            let made = mutations(&self.tree, &self.model, &parents, OFFSPRING, seed);
+            made.into_iter().for_each(|j| self.judged(j));
+            if self.measured() == before && self.all.len() == known {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Fits the model to what was measured, and judges all candidates again.
+    fn learn(&mut self) {
+        let sample = |c: &Candidate| match (&c.tried.work, &c.tried.outcome) {
+            (Some(work), Some(Outcome::Seconds { min, .. })) => Some((*work, *min)),
+            _ => None,
+        };
+        let samples: Vec<(Work, f64)> = self.all.iter().filter_map(sample).collect();
+        self.model = Model::fitted(&samples);
+        for c in &mut self.all {
+            c.tried.expected = c.tried.work.as_ref().map_or(f64::INFINITY, |w| self.model.seconds(w));
+        }
+    }
+
+    fn parents(&self) -> Vec<Vec<Choice>> {
+        let mut best: Vec<&Candidate> = self.all.iter().filter(|c| c.choices.is_some()).collect();
+        // What was measured comes first, then what is expected to be good.
+        best.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)).then(a.tried.expected.total_cmp(&b.tried.expected)));
+        best.into_iter().take(PARENTS).filter_map(|c| c.choices.clone()).collect()
+    }
+
+    /// The best: of what was measured, where anything was.
+    fn end(mut self, tally: Tally) -> Result<Tuned> {
+        let any = self.all.iter().any(|c| seconds(c).is_finite());
+        let order = |a: &Candidate, b: &Candidate| match any {
+            true => seconds(a).total_cmp(&seconds(b)),
+            false => a.tried.expected.total_cmp(&b.tried.expected),
+        };
+        let best = (0..self.all.len()).min_by(|a, b| order(&self.all[*a], &self.all[*b]));
+        let best = best.ok_or_else(|| Diagnostic::bug("not even the default schedule was tried"))?;
+        let tried: Vec<Tried> = self.all.iter().map(|c| c.tried.clone()).collect();
+        let default = tried[0].clone();
+        let Candidate { schedule, tried: Tried { expected, outcome, .. }, .. } = self.all.swap_remove(best);
+        Ok(Tuned { schedule, expected, outcome, default, tried, tally })
+    }
+}
+
+/// What was measured; infinitely many seconds where nothing was.
+fn seconds(c: &Candidate) -> f64 {
+    c.tried.outcome.as_ref().map_or(f64::INFINITY, Outcome::seconds)
+}

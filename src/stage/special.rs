@@ -1,0 +1,57 @@
+//! A graph for all sizes becomes one for stated sizes: whole numbers that come in are known, and with them extents.
+
+use super::body::{Body, Node, SymbolId};
+use super::graph::{Definition, Graph, Output, Slot};
+use crate::ir::{Lit, Op, Scalar};
+use rustc_hash::FxHashMap;
+
+impl Graph {
+    /// The graph where whole numbers that come in are known, in the order of the calling form; other values there are not
+    /// looked at. That they are these is checked first, so that it is of no use where they are others. Stages, dimensions
+    /// and inputs have the numbers and names that they had.
+    #[must_use]
+    pub fn specialized(&self, incoming: &[f64]) -> Graph {
+        let mut out = self.clone();
+        let mut memo: FxHashMap<Body, Body> = FxHashMap::default();
+        let mut known: FxHashMap<u32, i64> = FxHashMap::default();
+        for (slot, value) in self.slots.iter().zip(incoming) {
+            if let Slot::Symbol(k) = slot
+                && self.symbols[k.0 as usize].ty == Scalar::I64
+            {
+                known.insert(k.0, *value as i64);
+            }
+        }
+        let bodies = &mut out.bodies;
+        let mut of = |b: &mut Body| {
+            *b = bodies.map(*b, &mut memo, &mut |s, at| match s.node(at) {
+                Node::Symbol(k) => known.get(&k.0).copied().map(|n| s.lit(Lit::int(n))),
+                _ => None,
+            });
+        };
+        out.inputs.iter_mut().flat_map(|i| &mut i.sizes).for_each(&mut of);
+        out.dims.iter_mut().for_each(|d| of(&mut d.extent));
+        out.entry.iter_mut().for_each(&mut of);
+        for s in &mut out.stages {
+            s.checks.iter_mut().for_each(&mut of);
+            match &mut s.def {
+                Definition::Pure(each) => each.iter_mut().for_each(&mut of),
+                Definition::Reduce { init, next, .. } => init.iter_mut().chain(next).for_each(&mut of),
+            }
+        }
+        for o in &mut out.outputs {
+            match o {
+                Output::Scalar(b) | Output::Size(b) => of(b),
+                Output::Data(_) => {}
+            }
+        }
+        let mut symbols: Vec<(u32, i64)> = known.into_iter().collect();
+        symbols.sort_unstable();
+        let is = symbols.into_iter().map(|(k, n)| {
+            let (symbol, n) = (out.bodies.symbol(SymbolId(k), Scalar::I64), out.bodies.int(n));
+            out.bodies.test(Op::Eq, symbol, n)
+        });
+        let is: Vec<Body> = is.collect();
+        out.entry.splice(0..0, is);
+        out
+    }
+}

@@ -1,0 +1,17 @@
+//! Searches of schedules: decisions about stages become schedules, and models say which are worth measuring.
+//!
+//! A schedule changes no bit, whatever is decided here; so models may guess. This layer must not know of compilers or
+//! clocks: what was measured comes in as numbers.
+
+pub mod example;
+pub mod explore;
+pub mod form;
+pub mod model;
+pub mod record;
+pub mod tiling;
+pub mod traffic;
+pub mod tree;
+pub mod work;
+
+pub use model::Model;
+pub use tree::{Choice, Judge, Judged, Move, Place, State, Tree};

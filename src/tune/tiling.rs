@@ -1,0 +1,223 @@
+//! Numbers say how the loops of one stage run: blocks for caches, tiles of accumulators for registers, vectors, threads.
+//!
+//! They become steps, each of which may be refused; whoever asks for a tiling learns of it.
+
+use crate::ir::Scalar;
+use crate::machine::Machine;
+use crate::schedule::plan::{self, Kind, Refusal, Schedule};
+use crate::schedule::steps::Step;
+use crate::schedule::{packable, strides};
+use crate::stage::StageId;
+
+/// How the loops of one stage run.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct Tiling {
+    /// Rows and columns of a block, of the last two dimensions; 0 is no block.
+    pub block: [i64; 2],
+    /// Rows of a tile of registers.
+    pub rows: i64,
+    /// Vectors in a row of it; 0 is no vectors at all.
+    pub vectors: i64,
+    /// Whether operands that all rows share are packed.
+    pub pack: bool,
+    /// Whether the outermost loop runs on several threads.
+    pub parallel: bool,
+}
+
+/// Reductions of at most so many points are text without loops.
+const FEW: i64 = 25;
+/// Rows and columns of blocks that are tried.
+const ROWS: [i64; 7] = [0, 4, 8, 16, 32, 64, 128];
+const COLUMNS: [i64; 6] = [0, 16, 64, 128, 256, 512];
+
+impl Tiling {
+    /// One vector after another, without blocks.
+    pub fn plain() -> Tiling {
+        Tiling { rows: 1, vectors: 1, ..Tiling::default() }
+    }
+
+    /// Takes the steps for a stage whose loops are as they were at the start.
+    ///
+    /// # Errors
+    /// The first step that is refused; the schedule is then of no use.
+    pub fn apply(&self, s: &mut Schedule, stage: StageId, machine: &Machine) -> Result<(), Refusal> {
+        let plan = s.plan(stage).clone();
+        let pure = plan.dims.len() - plan.over;
+        if pure == 0 {
+            return Ok(());
+        }
+        let lanes = i64::from(lanes(s, stage, machine));
+        let mut loops = Loops::new(s, stage);
+        loops.outer = plan.dims[..pure.saturating_sub(2)].iter().map(|(n, _)| n.clone()).collect();
+        let mut x = plan.dims[pure - 1].0.clone();
+        let mut y = (pure > 1).then(|| plan.dims[pure - 2].0.clone());
+        let over: Vec<String> = plan.dims[pure..].iter().map(|(n, _)| n.clone()).collect();
+        if self.block[0] > 0
+            && let Some(whole) = y.take()
+        {
+            y = Some(loops.block(&whole, self.block[0])?);
+        }
+        if self.block[1] > 0 {
+            x = loops.block(&x, self.block[1])?;
+        }
+        let (columns, mut unrolled, mut vector);
+        (unrolled, vector) = (vec![], None);
+        if self.vectors > 1 {
+            let (outer, inner) = loops.split(x, self.vectors * lanes)?;
+            let (row, lane) = loops.split(inner, lanes)?;
+            columns = Some(outer);
+            unrolled.push(row);
+            vector = Some(lane);
+        } else if self.vectors == 1 {
+            let (outer, lane) = loops.split(x, lanes)?;
+            columns = Some(outer);
+            vector = Some(lane);
+        } else {
+            columns = Some(x);
+        }
+        if self.rows > 1 {
+            let Some(whole) = y.take() else { return plan::refuse("there are no rows") };
+            let (outer, inner) = loops.split(whole, self.rows)?;
+            y = Some(outer);
+            unrolled.insert(0, inner);
+        }
+        let panel = columns.clone();
+        // What is packed serves all rows; else rows are read one after another.
+        let (first, second) = if self.pack { (columns, y) } else { (y, columns) };
+        let elements: Vec<String> = unrolled.iter().cloned().chain(vector.clone()).collect();
+        let order: Vec<String> =
+            loops.outer.iter().cloned().chain(first).chain(second).chain(over.clone()).chain(elements).collect();
+        loops.order(order.clone())?;
+        loops.run(vector.iter(), Kind::Vector)?;
+        loops.run(unrolled.iter(), Kind::Unrolled)?;
+        loops.few(&over)?;
+        if self.parallel {
+            loops.run(order.first().into_iter(), Kind::Parallel)?;
+        }
+        match panel.filter(|_| self.pack) {
+            Some(panel) => pack(s, stage, &panel, machine),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How many lanes a stage's vectors have.
+pub fn lanes(s: &Schedule, stage: StageId, machine: &Machine) -> u32 {
+    let lanes = |ty: &Scalar| machine.lanes(*ty);
+    s.graph.stage(stage).tys.iter().map(lanes).min().unwrap_or(2).clamp(2, 64)
+}
+
+/// The loops of a stage in the making.
+struct Loops<'a> {
+    s: &'a mut Schedule,
+    stage: StageId,
+    name: String,
+    /// Loops around all others, outermost first.
+    outer: Vec<String>,
+}
+
+impl Loops<'_> {
+    fn new(s: &mut Schedule, stage: StageId) -> Loops<'_> {
+        let name = s.graph.stage(stage).name.clone();
+        Loops { s, stage, name, outer: vec![] }
+    }
+
+    fn split(&mut self, of: String, factor: i64) -> Result<(String, String), Refusal> {
+        Step::Split { stage: self.name.clone(), of, factor }.apply(self.s)?;
+        let made = self.s.plan(self.stage).splits.last();
+        made.map_or_else(|| plan::refuse("nothing was split"), |p| Ok((p.outer.clone(), p.inner.clone())))
+    }
+
+    /// Splits off a loop over blocks; the loop in a block.
+    fn block(&mut self, of: &str, factor: i64) -> Result<String, Refusal> {
+        let (outer, inner) = self.split(of.to_string(), factor)?;
+        self.outer.push(outer);
+        Ok(inner)
+    }
+
+    fn order(&mut self, order: Vec<String>) -> Result<(), Refusal> {
+        let now = self.s.plan(self.stage).loops.iter().map(|l| &l.name);
+        if order.len() < 2 || now.eq(order.iter()) {
+            return Ok(());
+        }
+        Step::Reorder { stage: self.name.clone(), order }.apply(self.s)
+    }
+
+    fn run<'n>(&mut self, mut of: impl Iterator<Item = &'n String>, kind: Kind) -> Result<(), Refusal> {
+        of.try_for_each(|n| Step::Run { stage: self.name.clone(), of: n.clone(), kind }.apply(self.s))
+    }
+
+    /// Unrolls what is reduced, where that is little.
+    fn few(&mut self, over: &[String]) -> Result<(), Refusal> {
+        let g = &self.s.graph;
+        let points = g.stage(self.stage).over().iter().map(|d| g.bodies.as_int(g.dim(*d).extent));
+        match points.product::<Option<i64>>() {
+            Some(n) if n <= FEW && !over.is_empty() => self.run(over.iter(), Kind::Unrolled),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Packs what all rows share, at the loop over panels.
+fn pack(s: &mut Schedule, stage: StageId, at: &str, machine: &Machine) -> Result<(), Refusal> {
+    let Some(last) = s.graph.stage(stage).dims.last().copied() else { return Ok(()) };
+    for (source, axes) in packable(s, stage, last) {
+        let copy = plan::unique("packed", |n| s.graph.find(n).is_some());
+        let (name, moved) = (s.graph.stage(stage).name.clone(), !axes.is_empty());
+        Step::CacheRead { stage: name, source, at: at.to_string(), name: copy.clone(), axes }.apply(s)?;
+        let id = s.stage(&copy)?;
+        let mut order: Vec<String> = s.plan(id).loops.iter().map(|l| l.name.clone()).collect();
+        match order.pop() {
+            // The source is read in its own order.
+            Some(last) if moved => {
+                order.insert(0, last);
+                Loops::new(s, id).order(order)?;
+            }
+            Some(last) => {
+                let lanes = i64::from(lanes(s, id, machine));
+                let (_, lane) = Loops::new(s, id).split(last, lanes)?;
+                Loops::new(s, id).run([&lane].into_iter(), Kind::Vector)?;
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// The tiles of registers that are worth trying for a stage.
+pub fn tiles(s: &Schedule, stage: StageId, machine: &Machine, parallel: bool) -> Vec<Tiling> {
+    let known = s.graph.stage(stage);
+    let Some(last) = known.dims.last().copied() else { return vec![Tiling::plain()] };
+    let (reduces, deep) = (!known.over().is_empty(), known.dims.len() > 1);
+    let packs = reduces && deep && !packable(s, stage, last).is_empty();
+    let registers = if machine.vector_bytes >= 64 { 28 } else { 12 };
+    let rows: &[i64] = if deep && reduces { &[1, 2, 3, 4, 6, 8] } else { &[1] };
+    let vectors: &[i64] = match (strides(&s.graph, known, last), reduces) {
+        (false, _) => &[0, 1],
+        (true, true) => &[1, 2, 3, 4],
+        (true, false) => &[1, 2, 4],
+    };
+    let mut out = vec![];
+    for (rows, vectors) in rows.iter().flat_map(|r| vectors.iter().map(move |v| (*r, *v))) {
+        if rows * vectors <= registers {
+            out.push(Tiling { rows, vectors, parallel, ..Tiling::default() });
+            out.extend((packs && vectors > 0).then(|| Tiling {
+                rows,
+                vectors,
+                pack: true,
+                parallel,
+                ..Tiling::default()
+            }));
+        }
+    }
+    out
+}
+
+/// The same tiling with the blocks that are worth trying, the first of which is none.
+pub fn blocks(s: &Schedule, stage: StageId, of: &Tiling) -> Vec<Tiling> {
+    if s.graph.stage(stage).dims.len() < 2 {
+        return vec![*of];
+    }
+    let sizes = ROWS.iter().flat_map(|a| COLUMNS.iter().map(move |b| [*a, *b]));
+    sizes.map(|block| Tiling { block, ..*of }).collect()
+}

@@ -1,0 +1,161 @@
+//! Loops and what they access become lines moved between the levels of memory.
+//!
+//! A loop whose single iteration fits into a cache moves each line that it touches once: what one iteration leaves there the
+//! next one finds. One whose iteration does not fit moves the lines of each iteration again.
+
+use super::form::Form;
+use crate::nest::{Buf, Var};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Bytes of a line.
+const LINE: f64 = 64.0;
+
+/// A place of a nest that reads or writes memory.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// What is accessed.
+    pub buf: Buf,
+    /// Bytes of an element.
+    pub bytes: f64,
+    /// Where, in elements; nothing where data decides it.
+    pub at: Option<Form>,
+    /// Whether it writes.
+    pub store: bool,
+}
+
+/// A loop, with what stands directly in it. The outermost one stands for the whole function, and runs once.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    /// Iterations.
+    pub trips: f64,
+    /// Its variable, and those of the vector loops directly in it, with their iterations.
+    pub vars: Vec<(Var, f64)>,
+    /// How many iterations run at once.
+    pub threads: f64,
+    /// What stands directly in it.
+    pub accesses: Vec<Access>,
+    /// The loops directly in it.
+    pub kids: Vec<Node>,
+}
+
+/// What moves from a level of memory: lines over all threads, and on the busiest one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moved {
+    /// All lines.
+    pub all: f64,
+    /// Lines that one thread waits for.
+    pub one: f64,
+}
+
+impl Moved {
+    fn plus(self, other: Moved) -> Moved {
+        Moved { all: self.all + other.all, one: self.one + other.one }
+    }
+}
+
+impl Node {
+    /// What moves into a cache of so many bytes. What the whole function touches is there before, if it fits.
+    pub fn moved(&self, cache: f64) -> Moved {
+        if lines(self.below(), &self.ranges(), false) * LINE <= cache { Moved::default() } else { self.each(cache) }
+    }
+
+    /// What moves in all iterations.
+    fn each(&self, cache: f64) -> Moved {
+        let (below, ranges) = (self.below(), self.ranges());
+        let inside: Vec<(Var, f64)> =
+            self.kids.iter().flat_map(Node::ranges).chain(self.vars.iter().skip(1).copied()).collect();
+        let shared = 1.0 / self.threads.max(1.0).min(self.trips.max(1.0));
+        if lines(below.clone(), &inside, false) * LINE <= cache {
+            let all = lines(below, &ranges, true);
+            return Moved { all, one: all * shared };
+        }
+        let own = lines(self.accesses.iter().collect(), &inside, true);
+        let kids = self.kids.iter().map(|k| k.each(cache));
+        let one = kids.fold(Moved { all: own, one: own }, Moved::plus);
+        Moved { all: one.all * self.trips, one: one.one * self.trips * shared }
+    }
+
+    /// All accesses in it.
+    fn below(&self) -> Vec<&Access> {
+        let mut out: Vec<&Access> = self.accesses.iter().collect();
+        self.kids.iter().for_each(|k| out.extend(k.below()));
+        out
+    }
+
+    /// All variables of loops in it, with their iterations.
+    fn ranges(&self) -> Vec<(Var, f64)> {
+        self.vars.iter().copied().chain(self.kids.iter().flat_map(Node::ranges)).collect()
+    }
+}
+
+/// The distinct lines that accesses touch while variables run over their ranges; what is written counts twice where
+/// `moving` is asked for, since it is fetched and written back.
+fn lines(accesses: Vec<&Access>, ranges: &[(Var, f64)], moving: bool) -> f64 {
+    let trips: FxHashMap<Var, f64> = ranges.iter().copied().collect();
+    // Accesses that step alike overlap: only how far they are from each other counts.
+    let mut alike: BTreeMap<(Buf, Vec<(u64, u64)>), Group> = BTreeMap::new();
+    for a in accesses {
+        let mut steps: Vec<(f64, f64)> = vec![];
+        for (v, c) in a.at.iter().flat_map(|f| &f.terms) {
+            if let Some(n) = trips.get(v).filter(|n| **n > 1.0) {
+                match steps.iter_mut().find(|(step, _)| *step == c.abs()) {
+                    Some((_, times)) => *times += n - 1.0,
+                    None => steps.push((c.abs(), *n)),
+                }
+            }
+        }
+        // Where data decides, each access is a line of its own.
+        if a.at.is_none() {
+            steps = ranges.iter().map(|(_, n)| (LINE, *n)).collect();
+        }
+        steps.sort_by(|x, y| x.0.total_cmp(&y.0));
+        let key = steps.iter().map(|(step, n)| (step.to_bits(), n.to_bits())).collect();
+        let constant = a.at.as_ref().map_or(0.0, |f| f.constant);
+        let group =
+            alike.entry((a.buf, key)).or_insert_with(|| Group { steps, bytes: a.bytes, at: vec![], stored: false });
+        group.at.push(constant);
+        group.stored |= a.store;
+    }
+    alike.values().map(|g| g.lines() * if g.stored && moving { 2.0 } else { 1.0 }).sum()
+}
+
+/// Accesses of one buffer that step alike.
+struct Group {
+    /// How far each loop steps, in elements, and how often; small steps first.
+    steps: Vec<(f64, f64)>,
+    bytes: f64,
+    /// Where each access begins.
+    at: Vec<f64>,
+    stored: bool,
+}
+
+impl Group {
+    /// Elements next to each other are runs. Accesses that begin a step of some loop further are in its next runs; those
+    /// that begin less than that further make runs longer.
+    fn lines(&self) -> f64 {
+        let (mut run, mut apart) = (1.0, vec![]);
+        for (step, n) in &self.steps {
+            match *step <= run {
+                true => run += step * (n - 1.0),
+                false => apart.push((*step, *n)),
+            }
+        }
+        let least = self.at.iter().copied().fold(f64::INFINITY, f64::min);
+        let mut further = vec![0.0; apart.len()];
+        let mut begins: Vec<f64> = vec![];
+        for at in &self.at {
+            let mut left = at - least;
+            for ((step, _), most) in apart.iter().zip(&mut further).rev() {
+                let whole = (left / step).floor();
+                left -= whole * step;
+                *most = whole.max(*most);
+            }
+            begins.push(left);
+        }
+        begins.sort_by(f64::total_cmp);
+        let more: f64 = begins.windows(2).map(|w| (w[1] - w[0]).min(run)).sum();
+        let count: f64 = apart.iter().zip(&further).map(|((_, n), more)| n + more).product();
+        count * ((run + more) * self.bytes / LINE).max(1.0)
+    }
+}

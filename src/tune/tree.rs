@@ -1,0 +1,381 @@
+//! The space of schedules: from the results backwards, each stage is given a place, a tile of registers, and blocks.
+//!
+//! After Adams et al. (2019), with tiles of accumulators and packed operands as options, which reductions need. Each state is
+//! a whole schedule: what is not decided yet is completed plainly, so that any state can be lowered, judged and run.
+
+use super::model::Model;
+use super::tiling::{Tiling, blocks, tiles};
+use super::work::{self, PARTS, Work};
+use crate::ir::Def;
+use crate::machine::Machine;
+use crate::schedule::plan::{Kind, Schedule, Site};
+use crate::schedule::steps::Step;
+use crate::schedule::{lower, worth_inlining};
+use crate::search::{Cost, Space};
+use crate::stage::{Definition, Graph, StageId};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// Where a stage is computed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Place {
+    /// Whole, before all that reads it.
+    Root,
+    /// Where its elements are read.
+    Inline,
+    /// In a loop of a stage that reads it, counted from the outermost.
+    At(StageId, usize),
+}
+
+/// What is decided of a stage.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Choice {
+    /// Where.
+    pub place: Place,
+    /// How its loops run.
+    pub tiling: Tiling,
+}
+
+/// The schedules of one graph for stated sizes.
+pub struct Tree<'a> {
+    /// The definition.
+    pub def: &'a Def,
+    /// The empty schedule, with every stage computed whole.
+    start: Schedule,
+    /// The stages, readers first.
+    order: Vec<StageId>,
+    /// Its graph at the stated sizes.
+    special: Arc<Graph>,
+    /// Sizes and scalars, in the order of the calling form.
+    incoming: Vec<f64>,
+    /// What code is made for.
+    pub machine: Machine,
+}
+
+/// Decisions so far, and the schedule of the stages that are decided.
+#[derive(Clone)]
+pub struct State {
+    /// Of each stage in order.
+    pub choices: Vec<Choice>,
+    /// Decisions made: three a stage.
+    made: usize,
+    /// Before the last stage that is decided, or in part, and with it.
+    before: Arc<Schedule>,
+    schedule: Arc<Schedule>,
+}
+
+/// A decision.
+#[derive(Clone, Copy, Debug)]
+pub enum Move {
+    /// Where the next stage is computed.
+    Place(Place),
+    /// How its loops run.
+    Tiling(Tiling),
+}
+
+/// Decisions of a stage: its place, its tile, its blocks.
+const DECISIONS: usize = 3;
+
+impl<'a> Tree<'a> {
+    /// The schedules of a graph. `incoming` are the sizes and scalars in the order of the calling form, nothing for buffers.
+    pub fn new(def: &'a Def, graph: Graph, incoming: Vec<f64>, machine: Machine) -> Tree<'a> {
+        let mut start = Schedule::new(graph);
+        let mut order = start.graph.order();
+        order.reverse();
+        for s in &order {
+            if start.plan(*s).site != Site::Root {
+                let step = Step::ComputeRoot { stage: start.graph.stage(*s).name.clone() };
+                // Computing a stage whole is always legal.
+                let _ = step.apply(&mut start);
+            }
+        }
+        let special = Arc::new(start.graph.specialized(&incoming));
+        Tree { def, start, order, special, incoming, machine }
+    }
+
+    /// How many decisions lead to the end.
+    pub fn depth(&self) -> usize {
+        DECISIONS * self.order.len()
+    }
+
+    /// The stages in the order in which they are decided.
+    pub fn stages(&self) -> &[StageId] {
+        &self.order
+    }
+
+    /// The work of a schedule; nothing where it cannot be lowered.
+    pub fn work(&self, s: &Schedule) -> Option<Work> {
+        // Loops of known extents have no text for other ones.
+        let graph = match Arc::ptr_eq(&s.graph, &self.start.graph) {
+            true => self.special.clone(),
+            false => Arc::new(s.graph.specialized(&self.incoming)),
+        };
+        let nest = lower(&Schedule { graph, ..s.clone() }, self.def).ok()?;
+        Some(work::count(&nest.entry, &self.incoming, &self.machine))
+    }
+
+    /// The whole schedule of a state.
+    pub fn complete(&self, state: &State) -> Schedule {
+        let mut s = (*state.schedule).clone();
+        for stage in &self.order[state.choices.len()..] {
+            let choice = self.plain(&s, *stage);
+            self.decide(&mut s, *stage, &choice);
+        }
+        s
+    }
+
+    /// What is done with a stage as long as nobody has decided it.
+    pub fn plain(&self, s: &Schedule, stage: StageId) -> Choice {
+        Choice { place: self.plain_place(s, stage), tiling: self.plain_tiling() }
+    }
+
+    /// The schedule of choices for the first stages, the others as they were at the start.
+    pub fn schedule(&self, choices: &[Choice]) -> Schedule {
+        Arc::unwrap_or_clone(self.build(choices).schedule)
+    }
+
+    /// The schedule of choices for the first stages; what is refused is done plainly. Also the choices that were made.
+    pub fn build(&self, choices: &[Choice]) -> State {
+        choices.iter().fold(self.root(), |state, choice| self.with(&state, choice))
+    }
+
+    /// A state with a choice for the next stage.
+    fn with(&self, state: &State, choice: &Choice) -> State {
+        let Some(stage) = self.order.get(state.choices.len()) else { return state.clone() };
+        let (mut s, mut choices) = (Schedule::clone(&state.schedule), state.choices.clone());
+        choices.push(self.decide(&mut s, *stage, choice));
+        State { made: DECISIONS * choices.len(), choices, before: state.schedule.clone(), schedule: Arc::new(s) }
+    }
+
+    fn plain_tiling(&self) -> Tiling {
+        Tiling { parallel: self.machine.threads > 1, ..Tiling::plain() }
+    }
+
+    /// Makes a choice, or what is left of it where parts are refused.
+    fn decide(&self, s: &mut Schedule, stage: StageId, choice: &Choice) -> Choice {
+        let place = if self.place(s, stage, choice.place) { choice.place } else { Place::Root };
+        if place == Place::Inline {
+            return Choice { place, tiling: Tiling::plain() };
+        }
+        let parallel = choice.tiling.parallel && place == Place::Root;
+        let wanted = Tiling { parallel, ..choice.tiling };
+        let plain = Tiling { parallel, ..Tiling::plain() };
+        for tiling in [wanted, plain, Tiling { vectors: 0, ..plain }] {
+            let mut tried = s.clone();
+            if tiling.apply(&mut tried, stage, &self.machine).is_ok() {
+                *s = tried;
+                return Choice { place, tiling };
+            }
+        }
+        Choice { place, tiling: Tiling { vectors: 0, rows: 0, ..Tiling::default() } }
+    }
+
+    /// Computes a stage somewhere, where that is legal.
+    pub fn place(&self, s: &mut Schedule, stage: StageId, place: Place) -> bool {
+        let name = s.graph.stage(stage).name.clone();
+        let step = match place {
+            Place::Root => return true,
+            Place::Inline => Step::Inline { stage: name },
+            Place::At(host, level) => {
+                let Some(l) = s.plan(host).loops.get(level) else { return false };
+                Step::ComputeAt { stage: name, reader: s.graph.stage(host).name.clone(), at: l.name.clone() }
+            }
+        };
+        step.apply(s).is_ok()
+    }
+
+    /// Where a stage is computed as long as nobody has decided it: cheap ones where they are read, others in the blocks of
+    /// what reads them.
+    fn plain_place(&self, s: &Schedule, stage: StageId) -> Place {
+        if worth_inlining(s, stage) {
+            return Place::Inline;
+        }
+        let mut tried = s.clone();
+        let blocks = |host: &StageId| {
+            let plan = s.plan(*host);
+            let split = |name: &str| plan.splits.iter().any(|p| p.outer == name && p.factor >= 4);
+            plan.loops.iter().take_while(|l| l.kind != Kind::Vector && split(&l.name)).count()
+        };
+        let hosts = self.hosts(s, stage);
+        let at = hosts.iter().filter_map(|h| Some(Place::At(*h, blocks(h).checked_sub(1)?)));
+        at.into_iter().find(|p| self.place(&mut tried, stage, *p)).unwrap_or(Place::Root)
+    }
+
+    /// The stages in whose loops a stage might be computed: its readers, and those in which they are computed.
+    fn hosts(&self, s: &Schedule, stage: StageId) -> Vec<StageId> {
+        let mut out = s.readers(stage);
+        for r in out.clone() {
+            let mut at = r;
+            while let Site::At(host, _) = s.plan(at).site {
+                if !out.contains(&host) {
+                    out.push(host);
+                }
+                at = host;
+            }
+        }
+        out.sort_unstable();
+        out
+    }
+
+    /// The places that are legal for a stage.
+    pub fn places(&self, s: &Schedule, stage: StageId) -> Vec<Place> {
+        let mut out = vec![Place::Root];
+        if matches!(s.graph.stage(stage).def, Definition::Pure(_)) {
+            out.push(Place::Inline);
+        }
+        for host in self.hosts(s, stage) {
+            let plan = s.plan(host);
+            let open = plan.loops.iter().take_while(|l| !matches!(l.kind, Kind::Vector | Kind::Unrolled));
+            out.extend((0..open.filter(|l| !plan.reduces(&l.name)).count()).map(|level| Place::At(host, level)));
+        }
+        out.retain(|place| self.place(&mut s.clone(), stage, *place));
+        out
+    }
+
+    /// The tilings of a stage whose place is decided, tiles first.
+    pub fn tilings(&self, s: &Schedule, stage: StageId) -> Vec<Tiling> {
+        let parallel = self.machine.threads > 1 && s.plan(stage).site == Site::Root;
+        tiles(s, stage, &self.machine, parallel)
+    }
+}
+
+impl Space for Tree<'_> {
+    type State = State;
+    type Move = Move;
+
+    fn root(&self) -> State {
+        let start = Arc::new(self.start.clone());
+        State { choices: vec![], made: 0, before: start.clone(), schedule: start }
+    }
+
+    fn moves(&self, state: &State) -> Vec<Move> {
+        let Some(stage) = self.order.get(state.made / DECISIONS).copied() else { return vec![] };
+        let decided = state.choices.get(state.made / DECISIONS);
+        match (state.made % DECISIONS, decided) {
+            (0, _) => self.places(&state.schedule, stage).into_iter().map(Move::Place).collect(),
+            (_, Some(Choice { place: Place::Inline, tiling })) => vec![Move::Tiling(*tiling)],
+            (1, Some(choice)) => {
+                let mut s = Schedule::clone(&state.before);
+                self.place(&mut s, stage, choice.place);
+                self.tilings(&s, stage).into_iter().map(Move::Tiling).collect()
+            }
+            (_, Some(choice)) => blocks(&state.before, stage, &choice.tiling).into_iter().map(Move::Tiling).collect(),
+            (_, None) => vec![],
+        }
+    }
+
+    fn apply(&self, state: &State, by: &Move) -> State {
+        let (before, choice) = match (by, state.choices.split_last()) {
+            (Move::Tiling(tiling), Some((last, before))) => {
+                let schedule = state.before.clone();
+                let choices = before.to_vec();
+                (State { choices, schedule, ..state.clone() }, Choice { tiling: *tiling, ..*last })
+            }
+            (Move::Tiling(tiling), None) => (state.clone(), Choice { place: Place::Root, tiling: *tiling }),
+            (Move::Place(place), _) => (state.clone(), Choice { place: *place, tiling: self.plain_tiling() }),
+        };
+        State { made: state.made + 1, ..self.with(&before, &choice) }
+    }
+
+    fn terminal(&self, state: &State) -> bool {
+        state.made >= self.depth()
+    }
+
+    fn depth(&self, state: &State) -> usize {
+        state.made
+    }
+
+    fn key(&self, state: &State, level: usize) -> u64 {
+        let mut hash = rustc_hash::FxHasher::default();
+        state.made.hash(&mut hash);
+        for c in &state.choices {
+            // Coarsest is where stages are computed, then which loops are cut, then the numbers.
+            c.place.hash(&mut hash);
+            match level {
+                0 => {}
+                1 => (c.tiling.block.map(|n| n > 0), c.tiling.pack, c.tiling.vectors > 0).hash(&mut hash),
+                _ => c.tiling.hash(&mut hash),
+            }
+        }
+        hash.finish()
+    }
+
+    /// A state is a whole schedule at any time.
+    fn solution(&self, _: &State) -> bool {
+        true
+    }
+}
+
+/// A schedule that was judged.
+#[derive(Clone)]
+pub struct Judged {
+    /// Decisions that lead to it.
+    pub choices: Vec<Choice>,
+    /// The schedule.
+    pub schedule: Schedule,
+    /// Its work.
+    pub work: Work,
+    /// The seconds that it is expected to take.
+    pub expected: f64,
+}
+
+/// Judges states by a model, and keeps the best schedules of all.
+pub struct Judge<'a> {
+    /// What judges.
+    pub model: &'a Model,
+    /// How many are kept.
+    keep: usize,
+    /// The best, by the bits of their work.
+    best: BTreeMap<[u64; PARTS.len()], Judged>,
+}
+
+impl<'a> Judge<'a> {
+    /// Keeps so many schedules.
+    pub fn new(model: &'a Model, keep: usize) -> Judge<'a> {
+        Judge { model, keep, best: BTreeMap::new() }
+    }
+
+    /// The schedule of a state, judged; nothing where it cannot be lowered.
+    pub fn judged(&self, tree: &Tree<'_>, state: &State) -> Option<Judged> {
+        let schedule = tree.complete(state);
+        let work = tree.work(&schedule)?;
+        let expected = self.model.seconds(&work);
+        Some(Judged { choices: state.choices.clone(), schedule, work, expected })
+    }
+
+    /// Keeps a schedule, if it is among the best.
+    pub fn keep(&mut self, judged: Judged) {
+        let worst = self.best.iter().max_by(|a, b| a.1.expected.total_cmp(&b.1.expected));
+        let worst = worst.map(|(k, j)| (*k, j.expected)).filter(|_| self.best.len() >= self.keep);
+        // What does the same work is the same to a model: one of them is enough.
+        let work = judged.work.0.map(f64::to_bits);
+        if worst.as_ref().is_none_or(|(_, w)| judged.expected < *w) && !self.best.contains_key(&work) {
+            worst.and_then(|(k, _)| self.best.remove(&k));
+            self.best.insert(work, judged);
+        }
+    }
+
+    /// The best schedules that were judged, best first.
+    pub fn best(self) -> Vec<Judged> {
+        let mut out: Vec<Judged> = self.best.into_values().collect();
+        out.sort_by(|a, b| a.expected.total_cmp(&b.expected));
+        out
+    }
+}
+
+impl Cost<Tree<'_>> for Judge<'_> {
+    fn costs(&mut self, tree: &Tree<'_>, states: &[State]) -> Vec<f64> {
+        let each: Vec<Option<Judged>> = states.par_iter().map(|s| self.judged(tree, s)).collect();
+        let cost = |j: &Option<Judged>| j.as_ref().map_or(f64::INFINITY, |j| j.expected);
+        let costs = each.iter().map(cost).collect();
+        each.into_iter().flatten().for_each(|j| self.keep(j));
+        costs
+    }
+}
+
+/// The steps of a schedule as text.
+pub fn steps(s: &Schedule) -> String {
+    s.steps.iter().map(|step| format!("{step}\n")).collect()
+}

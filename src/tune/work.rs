@@ -1,0 +1,318 @@
+//! A nest becomes counted work: what a processor does, and waits for, at estimated sizes.
+//!
+//! It reads the nest that a schedule is lowered to, before any pass, and knows no step. Guesses rank schedules; nothing rests
+//! on them.
+
+use super::form::{Form, Known};
+use super::traffic::{Access, Node};
+use crate::ir::op::Class;
+use crate::ir::{Op, Scalar};
+use crate::machine::Machine;
+use crate::nest::{Buf, Expr, Func, Loop, LoopKind, Slot, Stmt, Var};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::hash::{Hash, Hasher};
+
+/// What is counted.
+pub const PARTS: [&str; 7] =
+    ["core", "lines from L2", "lines from L3", "lines from memory", "iterations", "starts", "gathered"];
+
+/// Counted work, by [`PARTS`]; in cycles, lines, iterations, starts of threads and elements.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Work(pub [f64; PARTS.len()]);
+
+/// Instructions of a kind that start in one cycle.
+const ARITHMETIC: f64 = 2.0;
+const LOADS: f64 = 2.0;
+/// Cycles until the sum of an addition is there.
+const LATENCY: f64 = 4.0;
+/// Small buffers are registers, where their places are known.
+const REGISTERS: f64 = 64.0;
+
+/// The work of a function, whose sizes and scalars are `incoming`, in the order of its parameters.
+pub fn count(func: &Func, incoming: &[f64], machine: &Machine) -> Work {
+    let mut known = Known::default();
+    for (slot, value) in func.params.iter().zip(incoming) {
+        if let Slot::Size(v) | Slot::Scalar(v) = slot {
+            known.forms.insert(*v, Form::constant(*value));
+        }
+    }
+    let mut c = Counter { func, machine, known, vector: None, small: FxHashSet::default(), work: Work::default() };
+    // The function itself is a loop of one iteration, whose variable nothing names.
+    let vars = vec![(Var(u32::MAX), 1.0)];
+    let mut whole = Block { node: Node { trips: 1.0, threads: 1.0, vars, ..Node::default() }, ..Block::default() };
+    c.block(&func.body, &mut whole, 1.0);
+    let [l1, l2, l3] = machine.caches.map(|bytes| bytes as f64);
+    let Work(parts) = &mut c.work;
+    parts[0] += whole.cycles(machine);
+    // A thread has its first caches alone, the last one and memory with the others.
+    parts[1] = whole.node.moved(l1).one;
+    parts[2] = whole.node.moved(l2).one;
+    let memory = whole.node.moved(l3);
+    parts[3] = (memory.one + memory.all) / 2.0;
+    c.work
+}
+
+/// What one iteration of a loop does, without the loops in it.
+#[derive(Default)]
+struct Block {
+    arithmetic: f64,
+    loads: f64,
+    stores: f64,
+    chains: FxHashMap<u64, Chain>,
+    /// What is read already.
+    read: FxHashSet<u64>,
+    /// What is declared here, and so begins anew in each iteration.
+    own: FxHashSet<Root>,
+    /// Cycles of the loops in it.
+    inner: f64,
+    node: Node,
+}
+
+/// An accumulator.
+struct Chain {
+    of: Root,
+    /// How long it waits for itself, in cycles.
+    wait: f64,
+    /// How many vectors it is.
+    vectors: f64,
+}
+
+/// What is declared: a variable or a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Root {
+    Var(Var),
+    Buf(Buf),
+}
+
+impl Block {
+    /// Cycles of an iteration.
+    fn cycles(&self, machine: &Machine) -> f64 {
+        // Some are for what is added: of 32 registers where vectors have 512 bits, of 16 otherwise.
+        let registers = if machine.vector_bytes >= 64 { 30.0 } else { 13.0 };
+        let held: f64 = self.chains.values().map(|c| c.vectors).sum();
+        // What has no register is written and read again.
+        let spilled = (held - registers).max(0.0);
+        let waiting = self.chains.values().filter(|c| !self.own.contains(&c.of)).map(|c| c.wait).fold(0.0, f64::max);
+        let ports = [self.arithmetic / ARITHMETIC, (self.loads + spilled) / LOADS, self.stores + spilled];
+        ports.into_iter().fold(waiting, f64::max) + self.inner
+    }
+}
+
+struct Counter<'a> {
+    func: &'a Func,
+    machine: &'a Machine,
+    known: Known,
+    /// The variable of the vector loop around, and its lanes.
+    vector: Option<(Var, u32)>,
+    /// Buffers that may be registers.
+    small: FxHashSet<Buf>,
+    work: Work,
+}
+
+impl Counter<'_> {
+    /// Adds statements, which run so many times in all.
+    fn block(&mut self, stmts: &[Stmt], b: &mut Block, times: f64) {
+        stmts.iter().for_each(|s| self.stmt(s, b, times));
+    }
+
+    fn stmt(&mut self, s: &Stmt, b: &mut Block, times: f64) {
+        match s {
+            Stmt::Let(v, e) => match self.known.form(e).filter(|_| self.func.ty(e) == Scalar::I64) {
+                Some(form) => drop(self.known.forms.insert(*v, form)),
+                None => self.expr(e, b, times),
+            },
+            Stmt::Mut(v, e) => {
+                b.own.insert(Root::Var(*v));
+                self.expr(e, b, times);
+            }
+            Stmt::Set(v, e) => {
+                self.expr(e, b, times);
+                self.accumulated(&Accumulator::Var(*v), e, b);
+            }
+            Stmt::Alloc(buf, dims) => {
+                let room = dims.iter().map(|d| d.as_int().map_or(f64::INFINITY, |n| n as f64)).product::<f64>();
+                let lanes = f64::from(self.machine.lanes(self.func.buf(*buf).ty));
+                if room <= REGISTERS * lanes {
+                    self.small.insert(*buf);
+                }
+                b.own.insert(Root::Buf(*buf));
+            }
+            Stmt::Store(buf, at, e) | Stmt::MaskedStore(buf, at, e, _) => self.store(*buf, at, e, b, times),
+            Stmt::For(l) => self.run(l, b, times),
+            Stmt::If(c, yes, no) => match self.known.number(c) {
+                Some(holds) => self.block(if holds != 0.0 { yes } else { no }, b, times),
+                None => {
+                    self.expr(c, b, times);
+                    self.block(yes, b, times);
+                    self.block(no, b, times);
+                }
+            },
+            Stmt::Check(e, ..) | Stmt::Leave(_, e) => self.expr(e, b, times),
+            _ => s.exprs().into_iter().for_each(|e| self.expr(e, b, times)),
+        }
+    }
+
+    fn run(&mut self, l: &Loop, b: &mut Block, times: f64) {
+        let from = self.known.number(&l.from).unwrap_or(0.0);
+        let trips = (self.known.number(&l.to).unwrap_or(16.0) - from).max(0.0);
+        self.known.forms.insert(l.var, Form::var(l.var));
+        self.known.middle.insert(l.var, from + (trips - 1.0).max(0.0) / 2.0);
+        if trips == 0.0 {
+            return;
+        }
+        if let LoopKind::Vector(lanes) = l.kind {
+            let around = self.vector.replace((l.var, lanes));
+            b.node.vars.push((l.var, f64::from(lanes)));
+            self.block(&l.body, b, times);
+            self.vector = around;
+            return;
+        }
+        let threads = if l.kind == LoopKind::Parallel { self.machine.threads as f64 } else { 1.0 };
+        let node = Node { trips, vars: vec![(l.var, trips)], threads, ..Node::default() };
+        let mut inner = Block { node, ..Block::default() };
+        self.block(&l.body, &mut inner, times * trips);
+        let rounds = (trips / threads).ceil();
+        self.work.0[4] += times * rounds;
+        self.work.0[5] += if threads > 1.0 { times } else { 0.0 };
+        b.inner += rounds * inner.cycles(self.machine);
+        b.node.kids.push(inner.node);
+    }
+
+    /// Instructions for the lanes of a value.
+    fn instructions(&self, ty: Scalar) -> f64 {
+        let lanes = self.vector.map_or(1, |(_, n)| n);
+        (f64::from(lanes) * f64::from(ty.bytes()) / f64::from(self.machine.vector_bytes)).ceil().max(1.0)
+    }
+
+    fn expr(&mut self, e: &Expr, b: &mut Block, times: f64) {
+        match e {
+            Expr::Lit(_) | Expr::Var(_) => {}
+            Expr::Load(buf, at) => self.load(*buf, at, b, times),
+            Expr::MaskedLoad(buf, parts) => self.load(*buf, &parts[0], b, times),
+            // Indices are counted by the compiler's induction, which costs next to nothing.
+            Expr::Op(_, Scalar::I64, _) if self.known.form(e).is_some() => {}
+            Expr::Op(op, ty, args) => {
+                args.iter().for_each(|a| self.expr(a, b, times));
+                b.arithmetic += weight(*op, *ty) * self.instructions(*ty);
+            }
+            Expr::Cond(parts) => {
+                parts.iter().for_each(|a| self.expr(a, b, times));
+                b.arithmetic += self.instructions(self.func.ty(&parts[1]));
+            }
+            Expr::Cast(ty, inner) => {
+                self.expr(inner, b, times);
+                b.arithmetic += self.instructions(*ty);
+            }
+            _ => e.kids().iter().for_each(|k| self.expr(k, b, times)),
+        }
+    }
+
+    fn load(&mut self, buf: Buf, at: &Expr, b: &mut Block, times: f64) {
+        let form = self.known.form(at);
+        if form.is_none() {
+            self.expr(at, b, times);
+        }
+        if self.in_register(buf, form.as_ref()) || !b.read.insert(key(&Accumulator::Place(buf, form.clone()))) {
+            return;
+        }
+        self.access(buf, form, false, b, times);
+    }
+
+    fn store(&mut self, buf: Buf, at: &Expr, e: &Expr, b: &mut Block, times: f64) {
+        self.expr(e, b, times);
+        let form = self.known.form(at);
+        self.accumulated(&Accumulator::Place(buf, form.clone()), e, b);
+        if !self.in_register(buf, form.as_ref()) {
+            self.access(buf, form, true, b, times);
+        }
+    }
+
+    fn access(&mut self, buf: Buf, at: Option<Form>, store: bool, b: &mut Block, times: f64) {
+        let ty = self.func.buf(buf).ty;
+        let step = match (self.vector, &at) {
+            (Some((v, _)), Some(form)) => form.coefficient(v).abs(),
+            (Some(_), None) => f64::INFINITY,
+            (None, _) => 0.0,
+        };
+        let lanes = f64::from(self.vector.map_or(1, |(_, n)| n));
+        let count = match step {
+            0.0 => 1.0,
+            1.0 => self.instructions(ty),
+            _ => {
+                self.work.0[6] += lanes * times;
+                lanes
+            }
+        };
+        *(if store { &mut b.stores } else { &mut b.loads }) += count;
+        b.node.accesses.push(Access { buf, bytes: f64::from(ty.bytes()), at, store });
+    }
+
+    /// Whether an element of a small buffer is at a known place.
+    fn in_register(&self, buf: Buf, at: Option<&Form>) -> bool {
+        let lane = |v: Var| self.vector.is_some_and(|(w, _)| v == w);
+        self.small.contains(&buf) && at.is_some_and(|f| f.terms.iter().all(|(v, _)| lane(*v)))
+    }
+
+    /// Notes that a value goes into what it is computed from.
+    fn accumulated(&mut self, into: &Accumulator, e: &Expr, b: &mut Block) {
+        if let Some(operations) = self.through(e, into) {
+            let vectors = self.instructions(self.func.ty(e));
+            let of = match into {
+                Accumulator::Var(v) => Root::Var(*v),
+                Accumulator::Place(buf, _) => Root::Buf(*buf),
+            };
+            let chain = b.chains.entry(key(into)).or_insert(Chain { of, wait: 0.0, vectors });
+            chain.wait += LATENCY * operations;
+        }
+    }
+
+    /// How many operations lie between what is read of an accumulator and the value.
+    fn through(&self, e: &Expr, of: &Accumulator) -> Option<f64> {
+        let own = match (e, of) {
+            (Expr::Var(v), Accumulator::Var(w)) => v == w,
+            (Expr::Load(b, at), Accumulator::Place(buf, form)) => {
+                b == buf && form.is_some() && self.known.form(at) == *form
+            }
+            _ => false,
+        };
+        if own {
+            return Some(0.0);
+        }
+        let below = e
+            .kids()
+            .iter()
+            .filter_map(|k| self.through(k, of))
+            .fold(None, |m: Option<f64>, n| Some(m.map_or(n, |m| m.max(n))))?;
+        Some(below + if matches!(e, Expr::Op(..)) { 1.0 } else { 0.0 })
+    }
+}
+
+/// A number for a place: accesses of one place have one.
+fn key(of: &Accumulator) -> u64 {
+    let mut hash = FxHasher::default();
+    match of {
+        Accumulator::Var(v) => v.0.hash(&mut hash),
+        Accumulator::Place(buf, None) => (buf.0, "unknown").hash(&mut hash),
+        Accumulator::Place(buf, Some(form)) => {
+            (buf.0, form.constant.to_bits()).hash(&mut hash);
+            form.terms.iter().for_each(|(v, c)| (v.0, c.to_bits()).hash(&mut hash));
+        }
+    }
+    hash.finish()
+}
+
+/// What a value may be added to.
+enum Accumulator {
+    Var(Var),
+    Place(Buf, Option<Form>),
+}
+
+/// How many additions an operation is worth.
+fn weight(op: Op, ty: Scalar) -> f64 {
+    match op.row().class {
+        Class::Cheap | Class::Multiply => 1.0,
+        Class::Divide if ty == Scalar::F32 => 6.0,
+        Class::Divide => 10.0,
+        Class::Transcendental => 40.0,
+    }
+}
