@@ -370,3 +370,43 @@ fn steps_that_are_mistyped_are_explained() {
     assert!(refused("cache-read sum b at j as p by 0 x").contains("expected the number of an axis, not `x`"));
     assert!(refused("split sum j").contains("expected `split STAGE LOOP FACTOR`"));
 }
+
+/// Protects: the reference is compiled in the first call that needs it, and once; where that does not work, the call says
+/// so, and the next one tries again.
+#[test]
+fn the_reference_is_compiled_when_it_is_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (cache, script) = (folder.path().join("cache"), folder.path().join("compiler"));
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_string());
+    let write = || {
+        std::fs::write(&script, format!("#!/bin/sh\nexec {compiler} \"$@\"\n")).unwrap();
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    write();
+    let tools = Toolchain::discover(script.to_str().map(ToString::to_string), Some(cache.clone()));
+    let objects = || std::fs::read_dir(&cache).unwrap().filter(|e| is_object(&e.as_ref().unwrap().path())).count();
+    let program = read(
+        "(def main (Vec Integer) ((x : (Vec Integer) n) (y : (Vec Integer) n))
+        (build n (lam (i : Integer) (div (index i x) (index i y)))))",
+    );
+    let def = program.named("main")[0];
+    let made = native::compile_scheduled(&program, def, &empty(&program, "main"), &tools).unwrap();
+    let vector =
+        |each: &[i64]| Value::tensor(vec![each.len()], each.iter().map(|n| Value::Scalar(Lit::int(*n))).collect());
+    let call = |y: &[i64]| made.call(&[vector(&[12, 12]), vector(y)]);
+    assert_eq!((call(&[3, 4]).unwrap(), objects()), (vector(&[4, 3]), 1));
+    std::fs::remove_file(&script).unwrap();
+    let error = call(&[3, 0]).unwrap_err().render();
+    assert!(error.contains("cannot be run"), "{error}");
+    write();
+    for _ in 0..2 {
+        let error = call(&[3, 0]).unwrap_err().render();
+        assert!(error.contains("division by zero") && error.contains("div (index i x)"), "{error}");
+        assert_eq!(objects(), 2);
+    }
+    assert_eq!(call(&[2, 6]).unwrap(), vector(&[6, 2]));
+}
+
+fn is_object(path: &std::path::Path) -> bool {
+    path.extension().is_some_and(|e| e == "so")
+}

@@ -8,6 +8,7 @@ use common::generate::{self, Generated, Knobs};
 use common::native::{difference, quick};
 use common::{Case, arguments, corpus};
 use daedal::codegen::Unit;
+use daedal::diag::Diagnostic;
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Def, Program};
 use daedal::machine::Machine;
@@ -19,6 +20,7 @@ use daedal::schedule::{Schedule, Step, lower};
 use daedal::stage::{Graph, extract};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 /// Numbers for one test, from its seed alone.
 struct Dice(u64);
@@ -240,7 +242,9 @@ fn compiled(made: &[Scheduled<'_>]) -> Vec<String> {
         let mut wrong = vec![];
         for s in *some {
             let (native, reference) = (each.next().unwrap(), each.next().unwrap());
-            wrong.extend(s.wrong(native.with_reference(reference)));
+            let reference = Mutex::new(Some(reference));
+            let once = move || reference.lock().unwrap().take().ok_or_else(|| Diagnostic::bug("made twice"));
+            wrong.extend(s.wrong(native.with_reference(once)));
         }
         wrong
     });
