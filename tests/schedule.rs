@@ -4,13 +4,14 @@
 mod common;
 
 use common::native::difference;
+use daedal::codegen::Unit;
 use daedal::diag::Source;
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Lit, Program, Scalar};
 use daedal::machine::Machine;
 use daedal::nest::interpret;
 use daedal::pipeline::native;
-use daedal::run::Toolchain;
+use daedal::run::{Native, Toolchain};
 use daedal::schedule::{Schedule, text};
 use daedal::stage::extract;
 
@@ -57,8 +58,13 @@ fn compare(program: &Program, def: &str, schedule: &Schedule, cases: &[Vec<Value
     let machine = Machine::host();
     let nest = native::scheduled_nest(def, schedule, &machine).unwrap_or_else(|d| panic!("{}", d.render()));
     let lowered = daedal::schedule::lower(schedule, def).unwrap();
-    let compile =
-        || native::compile_scheduled(program, def, schedule, &tools()).unwrap_or_else(|d| panic!("{}", d.render()));
+    // Without the bound of work, which these are too small for.
+    let compile = || {
+        let unit = common::native::eager(Unit::new(&[&nest]));
+        let native = Native::load(unit, &program.source, &tools()).unwrap_or_else(|d| panic!("{}", d.render())).pop();
+        let (program, def) = (program.clone(), def.clone());
+        native.unwrap().with_reference(move || native::compile(&program, &def, &tools()))
+    };
     let (one, two) = (compile().with_threads(1), compile().with_threads(2));
     for args in cases {
         let want = Interpreter::new(program).run(def, args);
@@ -409,4 +415,30 @@ fn the_reference_is_compiled_when_it_is_needed() {
 
 fn is_object(path: &std::path::Path) -> bool {
     path.extension().is_some_and(|e| e == "so")
+}
+
+/// Protects: small loops stay on one thread and large ones do not, which shows in the memory that packed operands take; and
+/// where the outer loop has few iterations, the one inside runs on threads.
+#[test]
+fn threads_start_where_there_is_enough_to_do() {
+    let program = read(MATMUL);
+    let def = program.named("plain")[0];
+    let schedule = daedal::schedule::default(empty(&program, "plain").graph, &Machine::host());
+    let steps = schedule.steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    assert!(steps.contains("parallel sum jo\nparallel sum io"), "{steps}");
+    let native = native::compile_scheduled(&program, def, &schedule, &tools()).unwrap();
+    let text = native.cpp().to_string();
+    assert!(text.contains("ks::parallel<true, true>(arena, 0L, ks::div<int64_t>((b_size1"), "{text}");
+    let (one, two) = (native.with_threads(1), native::compile_scheduled(&program, def, &schedule, &tools()).unwrap());
+    let two = two.with_threads(2);
+    let call = |n, m, p| {
+        let args = [tensor(Scalar::F32, &[n, m], 1), tensor(Scalar::F32, &[m, p], 2)];
+        let [a, b] = [&one, &two].map(|native| native.time(&args, 1).unwrap());
+        assert!(a.value == b.value, "{n} {m} {p}");
+        (a.peak_bytes, b.peak_bytes)
+    };
+    let (a, b) = call(16, 16, 256);
+    assert_eq!(a, b, "a small product runs on threads");
+    let (a, b) = call(256, 128, 512);
+    assert!(a < b, "a large product takes {a} bytes on one thread and {b} on two");
 }

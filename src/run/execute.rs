@@ -9,7 +9,7 @@ use crate::ir::{Lit, Scalar, Ty, TyKind};
 use indexmap::IndexSet;
 use libloading::Library;
 use std::ffi::c_void;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The most address space for tensors, and the least that is worth a try.
 const SPACE: u64 = 1 << 36;
@@ -118,9 +118,6 @@ impl Native {
             Err(_) if !object.exists() => load(&tools.object(&text)?)?,
             loaded => loaded?,
         };
-        if text.contains("#pragma omp") {
-            keep_threads()?;
-        }
         let loaded = Arc::new(loaded);
         unit.entries.into_iter().map(|interface| Native::entry(&loaded, &text, interface, source)).collect()
     }
@@ -230,20 +227,8 @@ impl Native {
     }
 }
 
-/// Keeps the library of parallel loops for good: its threads wait in it for the next loop, so it must not be unloaded
-/// with the last object that needs it.
-fn keep_threads() -> Result<()> {
-    static KEPT: LazyLock<std::result::Result<(), String>> = LazyLock::new(|| {
-        // SAFETY: an object that was loaded before needs the same library, so that no initializer runs.
-        let library = unsafe { Library::new("libgomp.so.1") }.map_err(|e| e.to_string())?;
-        std::mem::forget(library);
-        Ok(())
-    });
-    KEPT.clone().map_err(|e| Diagnostic::user("the library of parallel loops cannot be kept").note(e))
-}
-
 fn load(path: &std::path::Path) -> Result<Loaded> {
-    // SAFETY: the object is generated code without initializers.
+    // SAFETY: the object is generated code, whose one initializer makes an empty pool of threads.
     let library = unsafe { Library::new(path) }.map_err(|e| {
         Diagnostic::user(format!("{} cannot be loaded", path.display())).note(e.to_string()).note(
             "hint: CXX names what makes shared objects for this machine; DAEDAL_CACHE a folder that may have them",
