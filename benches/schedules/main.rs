@@ -1,8 +1,9 @@
 //! How fast programs run under the default schedule, beside what runs where nothing is said.
 //!
 //! `cargo bench --bench schedules` compiles each kernel of `kernels.ks` both ways. They take turns on one thread, and the
-//! scheduled one on two, so that a slow moment of the machine hits all, and all results must be equal to the bit. `-- --write` puts the table into
-//! `docs/results.md`; other words choose kernels. There is no bound; needs g++, or what CXX names.
+//! scheduled one on two, so that a slow moment of the machine hits all, and all results must be equal to the bit.
+//! `-- --write` puts the table into `docs/results.md`; other words choose kernels. There is no bound; needs g++, or what CXX
+//! names.
 #![allow(clippy::unwrap_used, reason = "a benchmark that meets what it does not expect should stop there")]
 
 use daedal::diag::Source;
