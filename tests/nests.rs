@@ -5,7 +5,7 @@
 use daedal::diag::{Kind, Source};
 use daedal::eval::Value;
 use daedal::ir::{Lit, Op, Scalar};
-use daedal::nest::{Expr, Func, Info, Loop, Nest, Slot, Stmt, Var, interpret, verify, walk};
+use daedal::nest::{Expr, Func, Info, Loop, LoopKind, Nest, Slot, Stmt, Var, interpret, verify, walk};
 use daedal::pipeline::native;
 
 /// A function with a vector, a loop with a local buffer, a condition, and a mutable variable.
@@ -143,6 +143,38 @@ fn races_are_found() {
         _ => None,
     };
     check(|f| plant(f, claim), "independent iterations that set");
+}
+
+/// Protects: iterations of parallel loops of which the last may compute again what the one before does, and no other.
+#[test]
+fn only_the_last_two_iterations_overlap() {
+    let overlapping = |early: i64| {
+        move |s: &Stmt| match s {
+            Stmt::For(l) if l.independent => {
+                let mut l = l.clone();
+                (l.kind, l.independent) = (LoopKind::Parallel { overlap: true }, false);
+                // The first iterations, or the last ones, write one place.
+                let to = Expr::index_op(Op::Sub, l.to.clone(), Expr::int(2));
+                let place = move |at: &Expr| match early {
+                    0 => Expr::index_op(Op::Min, at.clone(), to.clone()),
+                    n => Expr::index_op(Op::Max, at.clone(), Expr::int(n)),
+                };
+                for s in &mut l.body {
+                    if let Stmt::Store(_, at, _) = s {
+                        *at = place(at);
+                    }
+                }
+                Some(vec![Stmt::For(l)])
+            }
+            _ => None,
+        }
+    };
+    check(|f| plant(f, overlapping(1)), "iterations that are not independent");
+    let mut nest = sound();
+    assert!(plant(&mut nest.entry, overlapping(0)));
+    let d = verify(&nest).and_then(|()| run(&nest).map(drop)).err();
+    // What the last one wrote elsewhere is missing, and that alone.
+    assert!(d.is_none_or(|d| !d.message.contains("independent")), "{nest}");
 }
 
 /// Protects: types, numbers of lanes, and what is declared.

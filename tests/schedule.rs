@@ -4,13 +4,14 @@
 mod common;
 
 use common::native::difference;
+use daedal::codegen::Unit;
 use daedal::diag::Source;
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Lit, Program, Scalar};
 use daedal::machine::Machine;
 use daedal::nest::interpret;
 use daedal::pipeline::native;
-use daedal::run::Toolchain;
+use daedal::run::{Native, Toolchain};
 use daedal::schedule::{Schedule, text};
 use daedal::stage::extract;
 
@@ -57,8 +58,13 @@ fn compare(program: &Program, def: &str, schedule: &Schedule, cases: &[Vec<Value
     let machine = Machine::host();
     let nest = native::scheduled_nest(def, schedule, &machine).unwrap_or_else(|d| panic!("{}", d.render()));
     let lowered = daedal::schedule::lower(schedule, def).unwrap();
-    let compile =
-        || native::compile_scheduled(program, def, schedule, &tools()).unwrap_or_else(|d| panic!("{}", d.render()));
+    // Without the bound of work, which these are too small for.
+    let compile = || {
+        let unit = common::native::eager(Unit::new(&[&nest]));
+        let native = Native::load(unit, &program.source, &tools()).unwrap_or_else(|d| panic!("{}", d.render())).pop();
+        let (program, def) = (program.clone(), def.clone());
+        native.unwrap().with_reference(move || native::compile(&program, &def, &tools()))
+    };
     let (one, two) = (compile().with_threads(1), compile().with_threads(2));
     for args in cases {
         let want = Interpreter::new(program).run(def, args);
@@ -369,4 +375,70 @@ fn steps_that_are_mistyped_are_explained() {
     assert!(error.contains("`cache-read`; did you mean `vectorize`?\n") && error.contains("test.sched:2:1"), "{error}");
     assert!(refused("cache-read sum b at j as p by 0 x").contains("expected the number of an axis, not `x`"));
     assert!(refused("split sum j").contains("expected `split STAGE LOOP FACTOR`"));
+}
+
+/// Protects: the reference is compiled in the first call that needs it, and once; where that does not work, the call says
+/// so, and the next one tries again.
+#[test]
+fn the_reference_is_compiled_when_it_is_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (cache, script) = (folder.path().join("cache"), folder.path().join("compiler"));
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_string());
+    let write = || {
+        std::fs::write(&script, format!("#!/bin/sh\nexec {compiler} \"$@\"\n")).unwrap();
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    write();
+    let tools = Toolchain::discover(script.to_str().map(ToString::to_string), Some(cache.clone()));
+    let objects = || std::fs::read_dir(&cache).unwrap().filter(|e| is_object(&e.as_ref().unwrap().path())).count();
+    let program = read(
+        "(def main (Vec Integer) ((x : (Vec Integer) n) (y : (Vec Integer) n))
+        (build n (lam (i : Integer) (div (index i x) (index i y)))))",
+    );
+    let def = program.named("main")[0];
+    let made = native::compile_scheduled(&program, def, &empty(&program, "main"), &tools).unwrap();
+    let vector =
+        |each: &[i64]| Value::tensor(vec![each.len()], each.iter().map(|n| Value::Scalar(Lit::int(*n))).collect());
+    let call = |y: &[i64]| made.call(&[vector(&[12, 12]), vector(y)]);
+    assert_eq!((call(&[3, 4]).unwrap(), objects()), (vector(&[4, 3]), 1));
+    std::fs::remove_file(&script).unwrap();
+    let error = call(&[3, 0]).unwrap_err().render();
+    assert!(error.contains("cannot be run"), "{error}");
+    write();
+    for _ in 0..2 {
+        let error = call(&[3, 0]).unwrap_err().render();
+        assert!(error.contains("division by zero") && error.contains("div (index i x)"), "{error}");
+        assert_eq!(objects(), 2);
+    }
+    assert_eq!(call(&[2, 6]).unwrap(), vector(&[6, 2]));
+}
+
+fn is_object(path: &std::path::Path) -> bool {
+    path.extension().is_some_and(|e| e == "so")
+}
+
+/// Protects: small loops stay on one thread and large ones do not, which shows in the memory that packed operands take; and
+/// where the outer loop has few iterations, the one inside runs on threads.
+#[test]
+fn threads_start_where_there_is_enough_to_do() {
+    let program = read(MATMUL);
+    let def = program.named("plain")[0];
+    let schedule = daedal::schedule::default(empty(&program, "plain").graph, &Machine::host());
+    let steps = schedule.steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    assert!(steps.contains("parallel sum jo\nparallel sum io"), "{steps}");
+    let native = native::compile_scheduled(&program, def, &schedule, &tools()).unwrap();
+    let text = native.cpp().to_string();
+    assert!(text.contains("ks::parallel<true, true>(arena, 0L, ks::div<int64_t>((b_size1"), "{text}");
+    let (one, two) = (native.with_threads(1), native::compile_scheduled(&program, def, &schedule, &tools()).unwrap());
+    let two = two.with_threads(2);
+    let call = |n, m, p| {
+        let args = [tensor(Scalar::F32, &[n, m], 1), tensor(Scalar::F32, &[m, p], 2)];
+        let [a, b] = [&one, &two].map(|native| native.time(&args, 1).unwrap());
+        assert!(a.value == b.value, "{n} {m} {p}");
+        (a.peak_bytes, b.peak_bytes)
+    };
+    let (a, b) = call(16, 16, 256);
+    assert_eq!(a, b, "a small product runs on threads");
+    let (a, b) = call(256, 128, 512);
+    assert!(a < b, "a large product takes {a} bytes on one thread and {b} on two");
 }

@@ -5,9 +5,10 @@
 mod common;
 
 use common::generate::{self, Generated, Knobs};
-use common::native::{difference, quick};
+use common::native::{difference, eager, quick};
 use common::{Case, arguments, corpus};
 use daedal::codegen::Unit;
+use daedal::diag::Diagnostic;
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Def, Program};
 use daedal::machine::Machine;
@@ -20,6 +21,7 @@ use daedal::stage::{Graph, extract};
 use daedal::tune::example::incoming;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 /// Numbers for one test, from its seed alone.
 struct Dice(u64);
@@ -91,6 +93,21 @@ fn random(graph: &Graph, seed: u64) -> (Schedule, Vec<Step>, usize) {
         }
     }
     (s, taken, refused)
+}
+
+/// The schedule with two more loops of each stage on threads, where they may be: by itself none chooses them in loops that are
+/// as short as those of random programs.
+fn threaded(mut s: Schedule) -> Schedule {
+    for stage in s.graph.ids() {
+        let names: Vec<String> = s.plan(stage).loops.iter().map(|l| l.name.clone()).collect();
+        let serial =
+            |s: &Schedule, of: &str| s.plan(stage).loops.iter().any(|l| l.name == of && l.kind == Kind::Serial);
+        for of in names.into_iter().take(2).filter(|of| serial(&s, of)).collect::<Vec<_>>() {
+            let stage = s.graph.stage(stage).name.clone();
+            let _ = Step::Run { stage, of, kind: Kind::Parallel }.apply(&mut s);
+        }
+    }
+    s
 }
 
 /// The definition that a line of a program runs, and its arguments.
@@ -239,12 +256,14 @@ fn compiled(made: &[Scheduled<'_>]) -> Vec<String> {
     let units: Vec<&[Scheduled<'_>]> = made.chunks(50).collect();
     let each = units.par_iter().flat_map_iter(|some| {
         let nests: Vec<&Nest> = some.iter().flat_map(|s| [&s.nest, &s.reference]).collect();
-        let compiled = Native::load(Unit::new(&nests), &some[0].program.source, &quick("schedules"));
+        let compiled = Native::load(eager(Unit::new(&nests)), &some[0].program.source, &quick("schedules"));
         let mut each = compiled.unwrap_or_else(|d| panic!("{}", d.render())).into_iter();
         let mut wrong = vec![];
         for s in *some {
             let (native, reference) = (each.next().unwrap(), each.next().unwrap());
-            wrong.extend(s.wrong(native.with_reference(reference)));
+            let reference = Mutex::new(Some(reference));
+            let once = move || reference.lock().unwrap().take().ok_or_else(|| Diagnostic::bug("made twice"));
+            wrong.extend(s.wrong(native.with_reference(once)));
         }
         wrong
     });
@@ -270,8 +289,28 @@ fn random_schedules_compile_to_the_same_bits() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Protects: compiled code of random programs under the default schedule: what may be divided by zero or read out of range
-/// would end the process.
+/// Protects: compiled code of the corpus under the default schedule, with more loops on threads.
+#[test]
+fn the_corpus_on_threads_compiles_to_the_same_bits() {
+    let all = corpus();
+    let mut made: Vec<Scheduled<'_>> = vec![];
+    for case in &all {
+        for (def, args) in targets(case).into_iter().take(2) {
+            let Ok(graph) = extract(&case.program, def) else { continue };
+            let schedule = threaded(daedal::schedule::default(graph, &Machine::host()));
+            let name = format!("{} {}", case.name, def.name());
+            made.push(Scheduled::new(name, &case.program, def, args, &schedule));
+        }
+    }
+    let parallel = made.iter().filter(|s| s.nest.to_string().contains(" parallel")).count();
+    let overlapping = made.iter().filter(|s| s.nest.to_string().contains("the last two in order")).count();
+    assert!(parallel >= 30 && overlapping >= 20, "{parallel} of {} are parallel, {overlapping} overlap", made.len());
+    let wrong = compiled(&made);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Protects: compiled code of random programs under the default schedule, on one thread and two: what may be divided by zero
+/// or read out of range would end the process.
 #[test]
 fn random_programs_compile_to_the_same_bits() {
     let cases: u64 = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
@@ -280,7 +319,7 @@ fn random_programs_compile_to_the_same_bits() {
     for (seed, (program, made_up)) in &all {
         let def = program.named("main")[0];
         let Ok(graph) = extract(program, def) else { continue };
-        let schedule = daedal::schedule::default(graph, &Machine::host());
+        let schedule = threaded(daedal::schedule::default(graph, &Machine::host()));
         let args = arguments(def, &made_up.args).unwrap();
         made.push(Scheduled::new(format!("seed {seed}\n{}", made_up.text), program, def, args, &schedule));
     }
@@ -316,7 +355,7 @@ fn generated(seed: u64) -> (Program, Generated) {
     (daedal::types::program(&daedal::diag::Source::new("main", &made.text)).unwrap(), made)
 }
 
-/// A random program under four schedules: whether it is staged, whether a nest leaves its call to the reference, and what is
+/// A random program under five schedules: whether it is staged, whether a nest leaves its call to the reference, and what is
 /// wrong.
 fn staged_at_random(seed: u64) -> (bool, bool, Option<String>) {
     let (program, made) = generated(seed);
@@ -326,7 +365,8 @@ fn staged_at_random(seed: u64) -> (bool, bool, Option<String>) {
     let default = daedal::schedule::default(graph.clone(), &Machine::host());
     let mut given_up = false;
     let special = default.specialized(&incoming(def, &args));
-    for schedule in [Schedule::new(graph.clone()), default, special, random(&graph, seed).0] {
+    let all = [Schedule::new(graph.clone()), threaded(default.clone()), default, special, random(&graph, seed).0];
+    for schedule in all {
         let steps = schedule.steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         let shown = format!("{}\n{:?}\n{graph}\n{steps}", made.text, made.args);
         let last = native::scheduled_nest(def, &schedule, &Machine::host());
@@ -346,7 +386,7 @@ fn staged_at_random(seed: u64) -> (bool, bool, Option<String>) {
 }
 
 /// Protects: random programs, with indices out of range, divisions by zero and arms that fail, have the interpreter's
-/// bits or failures as stages: under the empty, the default and a random schedule.
+/// bits or failures as stages: under the empty, the default and a random schedule, and with more loops on threads.
 #[test]
 fn random_programs_are_staged() {
     let cases: u64 = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(4000);

@@ -1,8 +1,9 @@
 //! How fast programs run under the default schedule, beside what runs where nothing is said.
 //!
-//! `cargo bench --bench schedules` compiles each kernel of `kernels.ks` both ways. They take turns on one thread, so that a
-//! slow moment of the machine hits both, and all results must be equal to the bit. `-- --write` puts the table into
-//! `docs/results.md`; other words choose kernels. There is no bound; needs g++, or what CXX names.
+//! `cargo bench --bench schedules` compiles each kernel of `kernels.ks` both ways. They take turns on one thread, and the
+//! scheduled one on two, so that a slow moment of the machine hits all, and all results must be equal to the bit.
+//! `-- --write` puts the table into `docs/results.md`; other words choose kernels. There is no bound; needs g++, or what CXX
+//! names.
 #![allow(clippy::unwrap_used, reason = "a benchmark that meets what it does not expect should stop there")]
 
 use daedal::diag::Source;
@@ -76,24 +77,32 @@ fn row(program: &Program, def: &Def, dims: &[&[usize]], tools: &Toolchain) -> St
     let made = schedule::default(graph, &Machine::host());
     let chosen = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let scheduled = native::compile_scheduled(program, def, &made, tools).unwrap_or_else(|d| panic!("{}", d.render()));
+    let mut scheduled =
+        native::compile_scheduled(program, def, &made, tools).unwrap_or_else(|d| panic!("{}", d.render()));
     let compiled = start.elapsed().as_secs_f64();
-    let scheduled = scheduled.with_threads(1);
-    let (mut before, mut after) = (f64::INFINITY, f64::INFINITY);
+    let (mut before, mut after) = (f64::INFINITY, [f64::INFINITY; 2]);
     for _ in 0..TURNS {
-        let ((a, want), (b, have)) = (turn(&plain, &args), turn(&scheduled, &args));
-        assert!(want == have, "{}: the schedule changes bits", def.name());
-        (before, after) = (before.min(a), after.min(b));
+        let (seconds, want) = turn(&plain, &args);
+        before = before.min(seconds);
+        for (threads, least) in (1..).zip(&mut after) {
+            scheduled = scheduled.with_threads(threads);
+            let (seconds, have) = turn(&scheduled, &args);
+            assert!(want == have, "{}: the schedule changes bits on {threads} threads", def.name());
+            *least = least.min(seconds);
+        }
     }
+    let [after, two] = after;
     let sizes: Vec<String> =
         dims.iter().map(|d| d.iter().map(ToString::to_string).collect::<Vec<_>>().join("×")).collect();
     format!(
-        "| `{}` | {} | {:.3} | {:.3} | {:.2} | {} | {:.1} | {compiled:.1} |",
+        "| `{}` | {} | {:.3} | {:.3} | {:.2} | {:.3} | {:.2} | {} | {:.1} | {compiled:.1} |",
         def.name(),
         sizes.join(", "),
         1e3 * before,
         1e3 * after,
         before / after,
+        1e3 * two,
+        after / two,
         made.steps.len(),
         1e3 * chosen,
     )
@@ -109,9 +118,9 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let names: Vec<&String> = words.iter().filter(|w| !w.starts_with("--")).collect();
     let mut rows = vec![
-        "| kernel | sizes | unscheduled | default schedule | speed | steps | to choose them | to compile, s |"
+        "| kernel | sizes | unscheduled | default schedule | speed | on two threads | speed | steps | to choose them | to compile, s |"
             .to_string(),
-        "|---|---|---:|---:|---:|---:|---:|---:|".to_string(),
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|".to_string(),
     ];
     for (name, dims) in KERNELS.iter().filter(|(n, _)| names.is_empty() || names.iter().any(|w| w == n)) {
         rows.push(row(&program, program.named(name)[0], dims, &tools));

@@ -6,6 +6,7 @@
 
 use super::names::{Names, identifier};
 use super::vector::lanes_ty;
+use super::work::work;
 use crate::ir::{Lit, Op, Scalar};
 use crate::nest::{Arg, Buf, Expr, Func, Loop, LoopKind, Nest, Slot, Stmt, Var, walk};
 use rustc_hash::FxHashSet;
@@ -134,6 +135,8 @@ pub(super) struct Writer<'a> {
     pub(super) names: Named,
     /// The variables of loops whose iterations take memory.
     taking: FxHashSet<Var>,
+    /// The buffers that are local arrays.
+    arrays: FxHashSet<Buf>,
 }
 
 impl<'a> Writer<'a> {
@@ -146,7 +149,17 @@ impl<'a> Writer<'a> {
                 taking.insert(l.var);
             }
         });
-        Writer { f, nest, names: Named::new(f, Names::default()), taking }
+        let mut arrays = FxHashSet::default();
+        f.body.iter().flat_map(Stmt::blocks).for_each(|b| {
+            walk::visit(b, &mut |s| {
+                if let Stmt::Alloc(b, dims) = s
+                    && small(dims).is_some()
+                {
+                    arrays.insert(*b);
+                }
+            });
+        });
+        Writer { f, nest, names: Named::new(f, Names::default()), taking, arrays }
     }
 
     pub(super) fn function(&self) -> String {
@@ -248,22 +261,57 @@ impl<'a> Writer<'a> {
     }
 
     fn for_loop(&self, out: &mut String, l: &Loop, depth: usize) {
-        let pad = "  ".repeat(depth);
-        let (v, n) = (self.names.var(l.var), self.expr(&l.to));
-        if l.kind == LoopKind::Parallel {
+        let (pad, v, from) = ("  ".repeat(depth), self.names.var(l.var), self.expr(&l.from));
+        if let LoopKind::Parallel { overlap } = l.kind {
+            let inner = has_parallel(&l.body);
+            let (to, each) = (self.expr(&l.to), work(self.f, l, &|e| self.expr(e)));
+            let _ = writeln!(out, "{pad}ks::parallel<{overlap}, {inner}>(arena, {from}, {to}, {each},");
             let _ = writeln!(
                 out,
-                "{pad}ks::parallel(arena, {}, {n}, [&](int64_t {v}, ks::Arena& arena) {{",
-                self.expr(&l.from)
+                "{pad}  [{}](int64_t from_{v}, int64_t to_{v}, ks::Arena& arena) __attribute__((always_inline)) {{",
+                self.captures(l)
             );
-            self.block(out, &l.body, depth + 1);
+            self.rounds(out, l, [&format!("from_{v}"), &format!("to_{v}")], depth + 1);
             let _ = writeln!(out, "{pad}}});");
             return;
         }
+        self.rounds(out, l, [&from, &self.expr(&l.to)], depth);
+    }
+
+    /// What the body of a parallel loop has copies of: all but small buffers of the blocks around, which are local arrays.
+    fn captures(&self, l: &Loop) -> String {
+        let mut used: Vec<Buf> = vec![];
+        let mut own: FxHashSet<Buf> = FxHashSet::default();
+        walk::visit(&l.body, &mut |s| {
+            match s {
+                Stmt::Alloc(b, _) => drop(own.insert(*b)),
+                Stmt::Store(b, ..) | Stmt::MaskedStore(b, ..) | Stmt::StoreLane(b, ..) => used.push(*b),
+                _ => {}
+            }
+            s.exprs().into_iter().for_each(|e| {
+                e.visit(&mut |e| {
+                    if let Expr::Load(b, _) | Expr::MaskedLoad(b, _) = e {
+                        used.push(*b);
+                    }
+                });
+            });
+        });
+        used.sort_unstable();
+        used.dedup();
+        let arrays = used.into_iter().filter(|b| self.arrays.contains(b) && !own.contains(b));
+        std::iter::once("=".to_string())
+            .chain(arrays.map(|b| format!("&{}", self.names.buf(b))))
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// A loop of one iteration after another.
+    fn rounds(&self, out: &mut String, l: &Loop, [from, to]: [&str; 2], depth: usize) {
+        let (pad, v) = ("  ".repeat(depth), self.names.var(l.var));
         if l.is_flat() {
             let _ = writeln!(out, "#pragma GCC ivdep");
         }
-        let _ = writeln!(out, "{pad}for (int64_t {v} = {}; {v} < {n}; ++{v}) {{", self.expr(&l.from));
+        let _ = writeln!(out, "{pad}for (int64_t {v} = {from}; {v} < {to}; ++{v}) {{");
         if l.takes {
             let _ = writeln!(out, "{pad}  char* const mark_{v} = arena.top;");
         }
@@ -385,6 +433,12 @@ impl<'a> Writer<'a> {
 }
 
 /// Whether statements leave the loop of a variable.
+fn has_parallel(stmts: &[Stmt]) -> bool {
+    let mut found = false;
+    walk::visit(stmts, &mut |s| found |= matches!(s, Stmt::For(l) if matches!(l.kind, LoopKind::Parallel { .. })));
+    found
+}
+
 fn leaves(stmts: &[Stmt], v: Var) -> bool {
     let mut found = false;
     walk::visit(stmts, &mut |s| found |= matches!(s, Stmt::Leave(w, _) if *w == v));

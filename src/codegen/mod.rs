@@ -6,5 +6,6 @@ mod cpp;
 mod names;
 mod unit;
 mod vector;
+mod work;
 
 pub use unit::{Interface, Unit, runtime};

@@ -80,7 +80,7 @@ impl Unit {
                 variables: nest.entry.vars.len(),
             });
         }
-        if text.contains("ks::parallel(") {
+        if text.contains("ks::parallel<") {
             text.insert_str(0, PARALLEL);
         }
         let below = runtime(|name| text.matches(&format!("ks::{name}(")).count());

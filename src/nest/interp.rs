@@ -4,7 +4,7 @@
 //! program demands is the failure of its place.
 
 use super::memory::{Memory, Pointer};
-use super::{Arg, Expr, Func, Loop, Nest, Slot, Stmt, Var};
+use super::{Arg, Expr, Func, Loop, LoopKind, Nest, Slot, Stmt, Var};
 use crate::diag::{Diagnostic, Result};
 use crate::eval::{self, Value};
 use crate::ir::{Lit, Scalar, Ty, TyKind, deep};
@@ -217,12 +217,14 @@ impl<'a> Run<'a> {
 
     fn run_loop(&mut self, f: &mut Frame<'a>, l: &'a Loop) -> Result<Flow> {
         let (from, to) = (self.expr(f, &l.from)?.int()?, self.expr(f, &l.to)?.int()?);
-        if l.independent {
+        if l.is_judged() {
             self.memory.watch();
         }
+        let overlap = l.kind == LoopKind::Parallel { overlap: true };
         let mut flow = Flow::On;
         for k in from..to {
-            if l.independent {
+            // The last two may be one.
+            if l.is_judged() && !(overlap && k > from && k == to - 1) {
                 self.memory.iterate();
             }
             f.vars[l.var.0 as usize] = Some(Num::One(Lit::int(k)));
@@ -235,7 +237,7 @@ impl<'a> Run<'a> {
                 break;
             }
         }
-        if l.independent {
+        if l.is_judged() {
             self.memory.unwatch();
         }
         Ok(if flow == Flow::Leave(l.var) { Flow::On } else { flow })

@@ -106,7 +106,8 @@ impl Func {
                 let from = if l.from == Expr::int(0) { String::new() } else { format!("{} <= ", self.expr(&l.from)) };
                 let kind = match l.kind {
                     LoopKind::Serial => String::new(),
-                    LoopKind::Parallel => " parallel".to_string(),
+                    LoopKind::Parallel { overlap: false } => " parallel".to_string(),
+                    LoopKind::Parallel { overlap: true } => " parallel, the last two in order".to_string(),
                     LoopKind::Vector(n) => format!(" vector {n}"),
                 };
                 writeln!(f, "for {from}{} < {}{kind}", self.var_name(l.var), self.expr(&l.to))?;

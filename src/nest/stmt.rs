@@ -45,8 +45,12 @@ pub enum LoopKind {
     /// One after another.
     #[default]
     Serial,
-    /// In any order, on several threads; each has memory of its own.
-    Parallel,
+    /// In any order, on several threads; each has memory of its own. Where they overlap, the last iteration may compute
+    /// again what the one before it does, and follows it on its thread.
+    Parallel {
+        /// Whether the last two iterations may write the same.
+        overlap: bool,
+    },
     /// So many at once, one in each lane of vectors, until the pass that makes vectors has run.
     Vector(u32),
 }
@@ -79,6 +83,11 @@ impl Loop {
     /// The same way of running over another range and body.
     pub fn with(&self, var: Var, to: Expr, body: Vec<Stmt>) -> Loop {
         Loop { takes: self.takes, independent: self.independent, ..Loop::new(var, to, body) }
+    }
+
+    /// Whether no iteration may touch what another writes, but perhaps for the last two.
+    pub fn is_judged(&self) -> bool {
+        self.independent || matches!(self.kind, LoopKind::Parallel { .. })
     }
 
     /// The number of iterations, where the loop starts from 0.

@@ -214,11 +214,11 @@ impl Scope<'_> {
         {
             return self.wrong("has a vector loop of fewer than two lanes");
         }
-        if l.kind == LoopKind::Parallel && !l.independent {
+        if l.kind == (LoopKind::Parallel { overlap: false }) && !l.independent {
             return self.wrong("has a parallel loop whose iterations are not independent");
         }
         let from = self.log.len();
-        self.loops.push((l.var, l.independent));
+        self.loops.push((l.var, l.is_judged()));
         self.declare(l.var, false)?;
         self.nested(&l.body)?;
         self.loops.pop();

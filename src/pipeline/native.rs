@@ -81,17 +81,19 @@ pub fn scheduled_nest(def: &Def, schedule: &Schedule, machine: &Machine) -> Resu
     SCHEDULED.iter().try_fold(nest, |nest, pass| apply(pass, nest, machine))
 }
 
-/// Compiles a definition by a schedule. Where what the schedule relies on does not hold, the reference runs.
+/// Compiles a definition by a schedule. Where what the schedule relies on does not hold, the reference runs: it is compiled
+/// in the first call that needs it.
 ///
 /// # Errors
-/// What lowering refuses, and what the toolchain says.
+/// A bug, where the schedule cannot be lowered, and what the toolchain says.
 pub fn compile_scheduled(program: &Program, def: &Def, schedule: &Schedule, tools: &Toolchain) -> Result<Native> {
-    let machine = Machine::host();
-    let both = [scheduled_nest(def, schedule, &machine)?, nest(program, def, &machine)?];
-    let mut each = Native::load(Unit::new(&[&both[0], &both[1]]), &program.source, tools)?.into_iter();
-    match (each.next(), each.next()) {
-        (Some(scheduled), Some(reference)) => Ok(scheduled.with_reference(reference)),
-        _ => Err(Diagnostic::bug("a function was not compiled")),
+    let made = scheduled_nest(def, schedule, &Machine::host())?;
+    let scheduled = Native::load(Unit::new(&[&made]), &program.source, tools)?.pop();
+    let (program, def, tools) = (program.clone(), def.clone(), tools.clone());
+    let reference = move || compile(&program, &def, &tools);
+    match scheduled {
+        Some(scheduled) => Ok(scheduled.with_reference(reference)),
+        None => Err(Diagnostic::bug("nothing was compiled")),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::ir::{Lit, Scalar, Ty, TyKind};
 use indexmap::IndexSet;
 use libloading::Library;
 use std::ffi::c_void;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The most address space for tensors, and the least that is worth a try.
 const SPACE: u64 = 1 << 36;
@@ -42,10 +42,10 @@ struct Call {
 
 type Entry = unsafe extern "C" fn(*mut Call) -> i32;
 
-/// A loaded object and its memory, which one call at a time may use.
+/// A loaded object and its memory, which one call at a time may use. What never runs by itself needs none.
 struct Loaded {
     library: Library,
-    memory: Mutex<Space>,
+    memory: Mutex<Option<Space>>,
 }
 
 struct Space {
@@ -58,7 +58,7 @@ unsafe impl Send for Space {}
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        let space = self.memory.get_mut().unwrap_or_else(|e| e.into_inner());
+        let Some(space) = self.memory.get_mut().unwrap_or_else(|e| e.into_inner()) else { return };
         // SAFETY: the symbol has this type in the runtime, and nobody else has the memory.
         unsafe {
             if let Ok(release) = self.library.get::<unsafe extern "C" fn(*mut u8, u64)>(b"ks_release") {
@@ -82,7 +82,27 @@ pub struct Native {
     /// How many threads parallel loops use at most.
     threads: usize,
     /// What runs where this one is of no use for its arguments.
-    reference: Option<Box<Native>>,
+    reference: Option<Reference>,
+}
+
+/// How a function is made.
+type Make = dyn Fn() -> Result<Native> + Send + Sync;
+
+/// A function that few calls need: made when the first one does, and kept.
+struct Reference {
+    make: Box<Make>,
+    made: OnceLock<Box<Native>>,
+}
+
+impl Reference {
+    /// The function. Where it cannot be made, the next call tries again.
+    fn get(&self) -> Result<&Native> {
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let made = (self.make)()?;
+        Ok(self.made.get_or_init(|| Box::new(made)))
+    }
 }
 
 impl Native {
@@ -98,9 +118,6 @@ impl Native {
             Err(_) if !object.exists() => load(&tools.object(&text)?)?,
             loaded => loaded?,
         };
-        if text.contains("#pragma omp") {
-            keep_threads()?;
-        }
         let loaded = Arc::new(loaded);
         unit.entries.into_iter().map(|interface| Native::entry(&loaded, &text, interface, source)).collect()
     }
@@ -129,12 +146,11 @@ impl Native {
         self
     }
 
-    /// The function of a schedule, with what runs where its checks do not hold. Both are of one object.
+    /// The function of a schedule, with how to make what runs where its checks do not hold: a function of the same
+    /// parameters and result.
     #[must_use]
-    pub fn with_reference(mut self, reference: Native) -> Native {
-        self.frame = self.frame.max(reference.frame);
-        self.interface.recursive |= reference.interface.recursive;
-        self.reference = Some(Box::new(reference));
+    pub fn with_reference(mut self, make: impl Fn() -> Result<Native> + Send + Sync + 'static) -> Native {
+        self.reference = Some(Reference { make: Box::new(make), made: OnceLock::new() });
         self
     }
 
@@ -189,58 +205,53 @@ impl Native {
         }
         let mut input = vec![];
         packed.iter().for_each(|p| p.words(false, &mut input));
-        let space = self.loaded.memory.lock().unwrap_or_else(|e| e.into_inner());
-        let output = vec![0; self.interface.words];
-        let mut run = Run { native: self, input, output, space: &space, peak: 0, texts, printed: String::new() };
-        let done = if self.interface.recursive {
-            stacker::grow(STACK, || work(&mut run))
-        } else {
-            stacker::maybe_grow(self.frame, self.frame * 2, || work(&mut run))
+        let mut memory = self.loaded.memory.lock().unwrap_or_else(|e| e.into_inner());
+        let space = match &mut *memory {
+            Some(space) => space,
+            none => none.insert(reserve(&self.loaded.library)?),
         };
+        let output = vec![0; self.interface.words];
+        let mut run = Run { native: self, input, output, space, peak: 0, texts, printed: String::new() };
+        let done = self.on_stack(|| work(&mut run));
         *self.printed.lock().unwrap_or_else(|e| e.into_inner()) = run.printed;
         done.map_err(|d| d.within(&self.source))
     }
-}
 
-/// Keeps the library of parallel loops for good: its threads wait in it for the next loop, so it must not be unloaded
-/// with the last object that needs it.
-fn keep_threads() -> Result<()> {
-    static KEPT: LazyLock<std::result::Result<(), String>> = LazyLock::new(|| {
-        // SAFETY: an object that was loaded before needs the same library, so that no initializer runs.
-        let library = unsafe { Library::new("libgomp.so.1") }.map_err(|e| e.to_string())?;
-        std::mem::forget(library);
-        Ok(())
-    });
-    KEPT.clone().map_err(|e| Diagnostic::user("the library of parallel loops cannot be kept").note(e))
+    /// Does something where there is enough stack for the function.
+    fn on_stack<T>(&self, work: impl FnOnce() -> T) -> T {
+        if self.interface.recursive {
+            stacker::grow(STACK, work)
+        } else {
+            stacker::maybe_grow(self.frame, self.frame * 2, work)
+        }
+    }
 }
 
 fn load(path: &std::path::Path) -> Result<Loaded> {
-    let bad = |e: libloading::Error| Diagnostic::bug("a compiled object cannot be loaded").note(e.to_string());
-    // SAFETY: the object is generated code without initializers.
+    // SAFETY: the object is generated code, whose one initializer makes an empty pool of threads.
     let library = unsafe { Library::new(path) }.map_err(|e| {
         Diagnostic::user(format!("{} cannot be loaded", path.display())).note(e.to_string()).note(
             "hint: CXX names what makes shared objects for this machine; DAEDAL_CACHE a folder that may have them",
         )
     })?;
-    let mut space = None;
-    {
-        // SAFETY: the symbol has this type in the runtime.
-        let reserve = unsafe { library.get::<unsafe extern "C" fn(u64) -> *mut u8>(b"ks_reserve") }.map_err(bad)?;
-        let mut bytes = SPACE.min(machine_memory());
-        while space.is_none() && bytes >= LEAST_SPACE {
-            // SAFETY: it only asks the system for address space.
-            let base = unsafe { reserve(bytes) };
-            if base.is_null() {
-                bytes = (bytes / 2) & !4095;
-            } else {
-                space = Some(Space { base, bytes });
-            }
+    Ok(Loaded { library, memory: Mutex::default() })
+}
+
+/// Address space for the tensors of an object's calls.
+fn reserve(library: &Library) -> Result<Space> {
+    let bad = |e: libloading::Error| Diagnostic::bug("a compiled object cannot be loaded").note(e.to_string());
+    // SAFETY: the symbol has this type in the runtime.
+    let reserve = unsafe { library.get::<unsafe extern "C" fn(u64) -> *mut u8>(b"ks_reserve") }.map_err(bad)?;
+    let mut bytes = SPACE.min(machine_memory());
+    while bytes >= LEAST_SPACE {
+        // SAFETY: it only asks the system for address space.
+        let base = unsafe { reserve(bytes) };
+        if !base.is_null() {
+            return Ok(Space { base, bytes });
         }
+        bytes = (bytes / 2) & !4095;
     }
-    match space {
-        Some(space) => Ok(Loaded { library, memory: Mutex::new(space) }),
-        None => Err(Diagnostic::limit("no address space for tensors is to be had")),
-    }
+    Err(Diagnostic::limit("no address space for tensors is to be had"))
 }
 
 /// Most of the machine's memory, or of what this process may have: who takes all is killed.
@@ -286,9 +297,9 @@ impl Run<'_> {
         let scheduled = self.native;
         let done = self.attempt();
         // Whatever went wrong in scheduled code, memory included, the reference knows what it means.
-        let Some(reference) = scheduled.reference.as_deref().filter(|_| done.is_err()) else { return done };
-        self.native = reference;
-        let done = self.attempt();
+        let Some(reference) = scheduled.reference.as_ref().filter(|_| done.is_err()) else { return done };
+        self.native = reference.get()?;
+        let done = self.native.on_stack(|| self.attempt());
         self.native = scheduled;
         done
     }

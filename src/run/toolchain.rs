@@ -73,8 +73,8 @@ impl Toolchain {
     fn flags(level: u8, text: &str) -> Vec<String> {
         let mut out = vec![format!("-O{level}")];
         out.extend(FLAGS.iter().map(|f| (*f).to_string()));
-        if text.contains("#pragma omp") {
-            out.push("-fopenmp".into());
+        if text.contains("pthread_create") {
+            out.push("-pthread".into());
         }
         out
     }

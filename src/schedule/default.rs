@@ -2,11 +2,12 @@
 //!
 //! Cheap elements are computed where they are read. A reduction whose last dimension lies in memory next to each other, or
 //! can be packed so, is tiled: rows by vectors of accumulators, and the operand that all rows share is packed. What only
-//! moves elements runs in blocks. Other stages run their last dimension in vectors. Each step is tried; one that is refused
-//! is left out.
+//! moves elements runs in blocks. Other stages run their last dimension in vectors. Outer loops run on several threads. Each
+//! step is tried; one that is refused is left out.
 
 use super::plan::{Kind, Schedule, Site};
 use super::steps::Step;
+use super::threads;
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
@@ -57,15 +58,16 @@ pub fn default(graph: Graph, machine: &Machine) -> Schedule {
             loops(&mut s, stage, machine);
         }
     }
+    threads::choose(&mut s);
     s
 }
 
-fn name(s: &Schedule, stage: StageId) -> String {
+pub(super) fn name(s: &Schedule, stage: StageId) -> String {
     s.graph.stage(stage).name.clone()
 }
 
 /// Takes a step where it is legal.
-fn take(s: &mut Schedule, step: Step) -> bool {
+pub(super) fn take(s: &mut Schedule, step: Step) -> bool {
     step.apply(s).is_ok()
 }
 
@@ -175,7 +177,7 @@ fn vector(s: &mut Schedule, stage: StageId, of: &str, lanes: i64) -> Option<(Str
     Some((outer, inner))
 }
 
-fn split(s: &mut Schedule, stage: StageId, of: &str, factor: i64) -> Option<(String, String)> {
+pub(super) fn split(s: &mut Schedule, stage: StageId, of: &str, factor: i64) -> Option<(String, String)> {
     let step = Step::Split { stage: name(s, stage), of: of.to_string(), factor };
     if !take(s, step) {
         return None;

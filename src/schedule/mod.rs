@@ -10,6 +10,7 @@ pub mod passes;
 pub mod plan;
 pub mod steps;
 pub mod text;
+mod threads;
 mod tree;
 
 pub use default::{default, packable, strides, worth_inlining};

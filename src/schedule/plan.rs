@@ -26,6 +26,9 @@ pub fn refuse<T>(reason: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal(reason.into()))
 }
 
+/// Parts of at least so many iterations lose nothing where their number is not known to the compiler.
+pub const STRIP: i64 = 32;
+
 /// Where a stage is computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Site {
@@ -217,6 +220,24 @@ impl Plan {
     /// Whether a loop runs over what is reduced.
     pub fn reduces(&self, name: &str) -> bool {
         self.root(name).is_some_and(|k| k >= self.dims.len() - self.over)
+    }
+
+    /// Whether parts of a loop are strips: long, and nothing in them needs to know how long, so that the last one may
+    /// just be shorter.
+    pub fn is_strip(&self, split: &Split) -> bool {
+        let inside = |l: &Loop| self.part_of(&l.name, &split.inner);
+        let whole = |l: &Loop| l.kind == Kind::Unrolled || l.kind == Kind::Vector && l.name == split.inner;
+        split.factor >= STRIP && !self.loops.iter().any(|l| inside(l) && whole(l))
+    }
+
+    /// Whether a loop is another one, or a part of it.
+    fn part_of(&self, name: &str, of: &str) -> bool {
+        let mut name = name;
+        while name != of {
+            let Some(s) = self.splits.iter().rev().find(|s| s.outer == name || s.inner == name) else { return false };
+            name = &s.of;
+        }
+        true
     }
 
     /// A name that no loop and no split has.

@@ -167,7 +167,7 @@ impl Counter<'_> {
             self.vector = around;
             return;
         }
-        let threads = if l.kind == LoopKind::Parallel { self.machine.threads as f64 } else { 1.0 };
+        let threads = if matches!(l.kind, LoopKind::Parallel { .. }) { self.machine.threads as f64 } else { 1.0 };
         let node = Node { trips, vars: vec![(l.var, trips)], threads, ..Node::default() };
         let mut inner = Block { node, ..Block::default() };
         self.block(&l.body, &mut inner, times * trips);

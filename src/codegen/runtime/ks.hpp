@@ -125,6 +125,7 @@ struct Arena {
   char* peak;
   char* stack;
   const Call* call;
+  int64_t threads;
 };
 
 [[gnu::cold, gnu::noinline]] static int64_t write(const Arena& arena, int32_t place, const uint64_t* words) {
@@ -170,7 +171,7 @@ template <class T> inline uint64_t word(T value) {
 static inline int32_t guard(Call* call, void (*start)(const uint64_t*, uint64_t*, Arena&)) {
   // The last cache line stays free, so that rounding up never passes the end.
   Arena whole{call->base, call->base + call->capacity - 64, call->base,
-              (char*)__builtin_frame_address(0) - call->stack, call};
+              (char*)__builtin_frame_address(0) - call->stack, call, call->threads};
   try {
     start(call->in, call->out, whole);
     call->peak = whole.peak - call->base;

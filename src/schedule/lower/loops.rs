@@ -134,9 +134,13 @@ impl<'s> Lower<'s> {
             let independent = !run.plan.reduces(&first.name);
             return self.one_loop(run, first, n, independent, &mut inner);
         };
+        if first.kind == Kind::Parallel && run.plan.is_strip(&split) {
+            let n = self.extent(run, &first.name);
+            return self.one_loop(run, first, n, true, &mut inner);
+        }
         let n = self.extent(run, &split.of);
-        // Iterations of the last part run twice, so not beside each other, and not where each adds.
-        let again = first.kind == Kind::Serial && !run.plan.reduces(&split.of);
+        // Iterations of the last part run twice, so not where each adds.
+        let again = matches!(first.kind, Kind::Serial | Kind::Parallel) && !run.plan.reduces(&split.of);
         let done = if again && !self.divides(split.factor, n) {
             self.moved_inwards(run, first, &split, n, &mut inner)
         } else {
@@ -208,7 +212,7 @@ impl<'s> Lower<'s> {
         }
         self.blocks.push(Block::default());
         run.parts.insert(split.inner.clone(), factor);
-        // The last two may compute the same elements.
+        // The last two may compute the same elements, so they are not independent.
         self.one_loop(run, l, parts, false, &mut |l, run| {
             let at = run.values.get(&split.outer).copied().unwrap_or(factor);
             let start = l.ints(Op::Mul, at, factor);
@@ -274,7 +278,7 @@ impl<'s> Lower<'s> {
         run.values.remove(&l.name);
         self.ranges.truncate(depth);
         let kind = match l.kind {
-            Kind::Parallel => LoopKind::Parallel,
+            Kind::Parallel => LoopKind::Parallel { overlap: !independent },
             Kind::Vector => LoopKind::Vector(run.lanes(&l.name)),
             Kind::Serial | Kind::Unrolled => LoopKind::Serial,
         };

@@ -123,7 +123,11 @@ impl Lower<'_> {
             return true;
         }
         let (zero, d) = (self.g.bodies.int(0), self.ints(Op::Sub, a, b));
-        self.ranges.bounds(&mut self.g.bodies, d).is_some_and(|d| at_most(&self.g.bodies, d.hi, zero))
+        // How long a strip is depends on where it is, and that is lost once the outer loop may be anywhere.
+        (0..=self.ranges.len()).rev().any(|from| {
+            let known = self.ranges.bounds_from(&mut self.g.bodies, d, from);
+            known.is_some_and(|d| at_most(&self.g.bodies, d.hi, zero))
+        })
     }
 
     /// The indices at which a stage is loaded by another.

@@ -26,7 +26,7 @@ fn block(func: &mut Func, stmts: &mut Vec<Stmt>) {
         match s {
             Stmt::For(l) => match l.kind {
                 LoopKind::Vector(lanes) => out.extend(vector_loop(func, *l, lanes)),
-                LoopKind::Serial | LoopKind::Parallel => out.push(Stmt::For(l)),
+                LoopKind::Serial | LoopKind::Parallel { .. } => out.push(Stmt::For(l)),
             },
             _ => out.push(s),
         }

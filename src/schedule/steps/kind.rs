@@ -40,7 +40,7 @@ pub(super) fn run(s: &mut Schedule, stage: &str, of: &str, kind: Kind) -> Result
 }
 
 /// How many iterations a loop has at most, where that is known.
-fn most(graph: &Graph, plan: &Plan, of: &str) -> Option<i64> {
+pub(in crate::schedule) fn most(graph: &Graph, plan: &Plan, of: &str) -> Option<i64> {
     if let Some(split) = plan.splits.iter().find(|s| s.inner == of) {
         return Some(split.factor);
     }

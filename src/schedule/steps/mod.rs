@@ -9,7 +9,7 @@ mod reorder;
 mod site;
 mod split;
 
-pub(super) use kind::MAX_UNROLLED;
+pub(super) use kind::{MAX_UNROLLED, most};
 
 use super::plan::{Kind, Refusal, Schedule};
 

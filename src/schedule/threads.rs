@@ -1,0 +1,63 @@
+//! The threads of the default schedule: which loops of stages that are computed whole are parallel.
+//!
+//! Whether threads are worth their start depends on sizes, and is asked when the program runs. So all that is chosen here is
+//! where they may be: at the outermost loop over elements, and, around a tile of accumulators, at those inside it as well,
+//! of which the program takes one with enough iterations. It must not know how loops become text.
+
+use super::default::{name, split, take};
+use super::plan::{Kind, Plan, STRIP, Schedule, Site};
+use super::steps::{Step, most};
+use crate::stage::{Definition, StageId};
+
+/// Loops with fewer iterations are left to one thread where there is another loop in them.
+const FEW: i64 = 8;
+/// Strips of single elements, each of which is little work.
+const LONG_STRIP: i64 = 1024;
+/// Parallel loops in each other; more would only make more text.
+const MAX_NESTED: usize = 3;
+
+/// Makes outer loops of all stages parallel.
+pub(super) fn choose(s: &mut Schedule) {
+    for stage in s.graph.order() {
+        if s.plan(stage).site == Site::Root {
+            outermost(s, stage);
+        }
+    }
+}
+
+fn outermost(s: &mut Schedule, stage: StageId) {
+    let plan = s.plan(stage).clone();
+    let over_elements = |l: &&super::plan::Loop| l.kind == Kind::Serial && !plan.reduces(&l.name);
+    let mut outer: Vec<String> = plan.loops.iter().take_while(over_elements).map(|l| l.name.clone()).collect();
+    while outer.len() > 1 && most(&s.graph, &plan, &outer[0]).is_some_and(|n| n < FEW) {
+        outer.remove(0);
+    }
+    if let [only] = outer.as_slice()
+        && !plan.splits.iter().any(|p| p.outer == *only)
+    {
+        strips(s, stage, &plan, only);
+        return;
+    }
+    let tiled = plan.over > 0 && plan.loops.iter().any(|l| l.kind == Kind::Vector);
+    for of in outer.iter().take(if tiled { MAX_NESTED } else { 1 }) {
+        parallel(s, stage, of);
+    }
+}
+
+fn parallel(s: &mut Schedule, stage: StageId, of: &str) {
+    let step = Step::Run { stage: name(s, stage), of: of.to_string(), kind: Kind::Parallel };
+    take(s, step);
+}
+
+/// The only loop over elements may still become vectors, which take several of its iterations at once: threads take strips.
+fn strips(s: &mut Schedule, stage: StageId, plan: &Plan, of: &str) {
+    let hosts = s.plans.iter().any(|p| matches!(&p.site, Site::At(to, _) if *to == stage));
+    let single = !hosts && matches!(s.graph.stage(stage).def, Definition::Pure(_));
+    let strip = if single { LONG_STRIP } else { STRIP };
+    if most(&s.graph, plan, of).is_some_and(|n| n < 2 * strip) {
+        return;
+    }
+    if let Some((outer, _)) = split(s, stage, of, strip) {
+        parallel(s, stage, &outer);
+    }
+}
