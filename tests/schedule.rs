@@ -327,7 +327,7 @@ fn the_default_schedule_tiles_packs_and_moves() {
         ("smoothed", "unroll sum j", [(9, 70), (3, 3), (5, 34), (2, 9)].map(|(h, w)| one(&[h, w])).to_vec()),
     ];
     for (def, has, cases) in cases {
-        let schedule = daedal::schedule::default(empty(&program, def).graph, &Machine::host());
+        let schedule = daedal::schedule::default((*empty(&program, def).graph).clone(), &Machine::host());
         let steps = schedule.steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         assert!(steps.contains(has), "{def}\n{steps}");
         check(&program, def, &schedule, &cases);
@@ -423,7 +423,7 @@ fn is_object(path: &std::path::Path) -> bool {
 fn threads_start_where_there_is_enough_to_do() {
     let program = read(MATMUL);
     let def = program.named("plain")[0];
-    let schedule = daedal::schedule::default(empty(&program, "plain").graph, &Machine::host());
+    let schedule = daedal::schedule::default((*empty(&program, "plain").graph).clone(), &Machine::host());
     let steps = schedule.steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     assert!(steps.contains("parallel sum jo\nparallel sum io"), "{steps}");
     let native = native::compile_scheduled(&program, def, &schedule, &tools()).unwrap();
