@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -300,12 +301,16 @@ fn measured(outcome: Option<&Outcome>) -> String {
     }
 }
 
+/// What was measured, and what the model expects.
+fn both(outcome: Option<&Outcome>, expected: f64) -> String {
+    format!("{}, expected {}", measured(outcome), time(expected))
+}
+
 /// What was found, in lines.
 fn summary(t: &Tuned, reference: Option<f64>) -> Vec<String> {
     let count = t.tried.iter().filter(|t| t.outcome.is_some()).count();
     let mut out = vec![format!("; {} schedules judged, {count} measured", t.tally.evaluations)];
     out.extend(reference.map(|s| format!("; as it stands      {}", time(s))));
-    let both = |t: Option<&Outcome>, expected: f64| format!("{}, expected {}", measured(t), time(expected));
     out.push(format!("; default schedule  {}", both(t.default.outcome.as_ref(), t.default.expected)));
     out.push(format!("; this schedule     {}", both(t.outcome.as_ref(), t.expected)));
     let failed = t.tried.iter().filter(|t| matches!(t.outcome, Some(Outcome::Failed(_)))).count();
@@ -318,7 +323,13 @@ fn text(case: &Case, def: &Def, machine: &Machine, t: &Tuned) -> String {
     let mut out = format!("; a schedule for `{}`, found for {} threads", def.name(), machine.threads);
     let sizes: Vec<String> = case.sizes.iter().map(|(n, v)| format!("{n}={v}")).collect();
     out += &if sizes.is_empty() { String::new() } else { format!(" at {}", sizes.join(" ")) };
-    out + "\n" + &tree::steps(&t.schedule)
+    let _ = writeln!(
+        out,
+        "\n; {}; the default schedule {}",
+        both(t.outcome.as_ref(), t.expected),
+        both(t.default.outcome.as_ref(), t.default.expected)
+    );
+    out + &tree::steps(&t.schedule)
 }
 
 fn object(def: &Def, t: &Tuned, reference: Option<f64>) -> serde_json::Value {

@@ -8,39 +8,25 @@
 use super::plan::{Kind, Schedule, Site};
 use super::steps::Step;
 use super::threads;
+use super::tiling::{FEW, Tiling};
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
 
 /// Bodies of more nodes are computed once and read, where they are read more than once.
 const CHEAP: usize = 12;
-/// Reductions of at most so many points are text without loops.
-const FEW: i64 = 25;
 
 /// Rows and columns of a block of what is only moved: a row of it is a line of the cache, or two.
 const BLOCK: i64 = 16;
 
-/// A tile of accumulators.
-struct Tile {
-    /// Lanes of a vector.
-    lanes: i64,
-    /// Vectors in a row.
-    vectors: i64,
-    /// Rows.
-    rows: i64,
-}
-
-impl Tile {
-    /// Six rows of four vectors leave a row of operands its registers, of 32 where vectors have 512 bits; two do, of 16
-    /// otherwise. Where there are few points, what they read needs registers, too, and a tile of two by two is enough to
-    /// hide how long an addition takes.
-    fn new(machine: &Machine, lanes: u32, few: bool) -> Tile {
-        let (vectors, rows) = match (few, machine.vector_bytes >= 64) {
-            (true, _) => (2, 2),
-            (false, true) => (4, 6),
-            (false, false) => (4, 2),
-        };
-        Tile { lanes: i64::from(lanes), vectors, rows }
+/// Vectors in a row of a tile of accumulators, and rows. Six rows of four vectors leave a row of operands its registers, of
+/// 32 where vectors have 512 bits; two do, of 16 otherwise. Where there are few points, what they read needs registers, too,
+/// and a tile of two by two is enough to hide how long an addition takes.
+fn size(machine: &Machine, few: bool) -> (i64, i64) {
+    match (few, machine.vector_bytes >= 64) {
+        (true, _) => (2, 2),
+        (false, true) => (4, 6),
+        (false, false) => (4, 2),
     }
 }
 
@@ -105,7 +91,7 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
                 take(s, step);
             }
             if s.plan(stage).site == Site::Root {
-                tile(s, stage, &Tile::new(machine, lanes, few), few);
+                tile(s, stage, machine, few);
             }
         }
         Definition::Pure(each) if !near && known.dims.len() > 1 && across(&s.graph, &known, each) => blocks(s, stage),
@@ -119,7 +105,7 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
 }
 
 /// Whether all loads either do not depend on a dimension, or step by one element with it, as they are or packed.
-pub fn strides(graph: &Graph, stage: &Stage, d: DimId) -> bool {
+pub(super) fn strides(graph: &Graph, stage: &Stage, d: DimId) -> bool {
     let all = graph.bodies.reachable(stage.bodies());
     all.iter().all(|b| match graph.bodies.node(*b) {
         Node::Load(_, _, at) => {
@@ -185,63 +171,27 @@ pub(super) fn split(s: &mut Schedule, stage: StageId, of: &str, factor: i64) -> 
     s.plan(stage).splits.last().map(|p| (p.outer.clone(), p.inner.clone()))
 }
 
-/// A reduction with a tile of accumulators: rows of the dimension before the last, vectors of the last one.
-fn tile(s: &mut Schedule, stage: StageId, tile: &Tile, few: bool) {
-    let plan = s.plan(stage).clone();
-    let pure = plan.dims.len() - plan.over;
-    let over: Vec<String> = plan.dims[pure..].iter().map(|(n, _)| n.clone()).collect();
-    let (last, d) = plan.dims[pure - 1].clone();
-    let row = (pure >= 2).then(|| plan.dims[pure - 2].0.clone());
-    let Some((jo, ji)) = split(s, stage, &last, tile.vectors * tile.lanes) else { return };
-    let Some((vectors, inner)) = split(s, stage, &ji, tile.lanes) else { return };
-    let rows = row.and_then(|i| split(s, stage, &i, tile.rows));
-    let packed = packable(s, stage, d);
-    let mut order: Vec<String> = plan.dims[..pure.saturating_sub(2)].iter().map(|(n, _)| n.clone()).collect();
-    order.extend(rows.iter().map(|(io, _)| io.clone()));
-    // What is packed serves all rows; else rows are read one after another.
-    order.insert(if packed.is_empty() { order.len() } else { order.len() - rows.iter().len() }, jo.clone());
-    order.extend(over.clone());
-    order.extend(rows.iter().map(|(_, ii)| ii.clone()));
-    order.extend([vectors.clone(), inner.clone()]);
-    let stage_name = name(s, stage);
-    if !take(s, Step::Reorder { stage: stage_name.clone(), order }) {
-        return;
-    }
-    let run = |of: &str, kind| Step::Run { stage: stage_name.clone(), of: of.to_string(), kind };
-    take(s, run(&inner, Kind::Vector));
-    take(s, run(&vectors, Kind::Unrolled));
-    if let Some((_, ii)) = &rows {
-        take(s, run(ii, Kind::Unrolled));
-    }
-    if few {
-        for k in &over {
-            take(s, run(k, Kind::Unrolled));
-        }
-    }
-    for (source, axes) in packed {
-        let copy = super::plan::unique("packed", |n| s.graph.find(n).is_some());
-        let (stage, moved) = (name(s, stage), !axes.is_empty());
-        if !take(s, Step::CacheRead { stage, source, at: jo.clone(), name: copy.clone(), axes }) {
-            continue;
-        }
-        let loops = s.graph.find(&copy).map(|id| (id, s.plan(id).loops.clone()));
-        let Some((id, loops)) = loops else { continue };
-        let mut order: Vec<String> = loops.into_iter().map(|l| l.name).collect();
-        match order.pop() {
-            // The source is read in its own order.
-            Some(last) if moved => {
-                order.insert(0, last);
-                take(s, Step::Reorder { stage: copy, order });
-            }
-            Some(last) => drop(vector(s, id, &last, tile.lanes)),
-            None => {}
+/// A reduction with a tile of accumulators: rows of the dimension before the last, vectors of the last one. Operands that
+/// all rows share are packed, where that is legal.
+fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) {
+    let dims = &s.graph.stage(stage).dims;
+    let (deep, last) = (dims.len() > 1, dims.last().copied());
+    let (vectors, rows) = size(machine, few);
+    let rows = if deep { rows } else { 1 };
+    let packs = last.is_some_and(|d| !packable(s, stage, d).is_empty());
+    for pack in [true, false] {
+        let tiling = Tiling { rows, vectors, pack, ..Tiling::default() };
+        let mut tried = s.clone();
+        if pack <= packs && tiling.apply(&mut tried, stage, machine).is_ok() {
+            *s = tried;
+            return;
         }
     }
 }
 
 /// What is read at the last dimension and at what is reduced, and so again for every row; and the order of axes in which
 /// the last dimension is the last, where it is not so already.
-pub fn packable(s: &Schedule, stage: StageId, last: DimId) -> Vec<(String, Vec<usize>)> {
+pub(super) fn packable(s: &Schedule, stage: StageId, last: DimId) -> Vec<(String, Vec<usize>)> {
     let known = s.graph.stage(stage);
     let mut out: Vec<(Source, Vec<usize>)> = vec![];
     let all = s.graph.bodies.reachable(known.bodies());

@@ -11,9 +11,10 @@ pub mod plan;
 pub mod steps;
 pub mod text;
 mod threads;
+pub mod tiling;
 mod tree;
 
-pub use default::{default, packable, strides, worth_inlining};
+pub use default::{default, worth_inlining};
 pub use lower::lower;
 pub use plan::Schedule;
 pub use steps::Step;

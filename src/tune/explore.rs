@@ -1,9 +1,9 @@
 //! Searches of the space: by model alone, and from schedules that were measured.
 
 use super::model::Model;
-use super::tiling::blocks;
 use super::tree::{Choice, Judge, Judged, Place, Tree};
 use crate::schedule::plan::Schedule;
+use crate::schedule::tiling::blocks;
 use crate::search::{Limits, Mb2fbs, Mcts, Priority, Tally, greedy, mb2fbs, mcts, random};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -8,7 +8,6 @@ pub mod explore;
 pub mod form;
 pub mod model;
 pub mod record;
-pub mod tiling;
 pub mod traffic;
 pub mod tree;
 pub mod work;

@@ -4,12 +4,12 @@
 //! a whole schedule: what is not decided yet is completed plainly, so that any state can be lowered, judged and run.
 
 use super::model::Model;
-use super::tiling::{Tiling, blocks, tiles};
 use super::work::{self, PARTS, Work};
 use crate::ir::Def;
 use crate::machine::Machine;
 use crate::schedule::plan::{Kind, Schedule, Site};
 use crate::schedule::steps::Step;
+use crate::schedule::tiling::{Tiling, blocks, tiles};
 use crate::schedule::{lower, worth_inlining};
 use crate::search::{Cost, Space};
 use crate::stage::{Definition, Graph, StageId};

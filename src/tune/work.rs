@@ -36,7 +36,8 @@ pub fn count(func: &Func, incoming: &[f64], machine: &Machine) -> Work {
             known.forms.insert(*v, Form::constant(*value));
         }
     }
-    let mut c = Counter { func, machine, known, vector: None, small: FxHashSet::default(), work: Work::default() };
+    let (small, wild, work) = Default::default();
+    let mut c = Counter { func, machine, known, vector: None, small, wild, spread: false, work };
     // The function itself is a loop of one iteration, whose variable nothing names.
     let vars = vec![(Var(u32::MAX), 1.0)];
     let mut whole = Block { node: Node { trips: 1.0, threads: 1.0, vars, ..Node::default() }, ..Block::default() };
@@ -106,6 +107,10 @@ struct Counter<'a> {
     vector: Option<(Var, u32)>,
     /// Buffers that may be registers.
     small: FxHashSet<Buf>,
+    /// Variables that differ from lane to lane, and do not grow by one stride.
+    wild: FxHashSet<Var>,
+    /// Whether a loop around runs on threads.
+    spread: bool,
     work: Work,
 }
 
@@ -117,10 +122,15 @@ impl Counter<'_> {
 
     fn stmt(&mut self, s: &Stmt, b: &mut Block, times: f64) {
         match s {
-            Stmt::Let(v, e) => match self.known.form(e).filter(|_| self.func.ty(e) == Scalar::I64) {
-                Some(form) => drop(self.known.forms.insert(*v, form)),
-                None => self.expr(e, b, times),
-            },
+            Stmt::Let(v, e) => {
+                if self.is_wild(e) {
+                    self.wild.insert(*v);
+                }
+                match self.known.form(e).filter(|_| self.func.ty(e) == Scalar::I64) {
+                    Some(form) => drop(self.known.forms.insert(*v, form)),
+                    None => self.expr(e, b, times),
+                }
+            }
             Stmt::Mut(v, e) => {
                 b.own.insert(Root::Var(*v));
                 self.expr(e, b, times);
@@ -167,10 +177,14 @@ impl Counter<'_> {
             self.vector = around;
             return;
         }
-        let threads = if matches!(l.kind, LoopKind::Parallel { .. }) { self.machine.threads as f64 } else { 1.0 };
+        // Of parallel loops in each other, one runs on threads.
+        let spread = matches!(l.kind, LoopKind::Parallel { .. }) && !self.spread && trips > 1.0;
+        let threads = if spread { self.machine.threads as f64 } else { 1.0 };
         let node = Node { trips, vars: vec![(l.var, trips)], threads, ..Node::default() };
         let mut inner = Block { node, ..Block::default() };
+        self.spread |= spread;
         self.block(&l.body, &mut inner, times * trips);
+        self.spread &= !spread;
         let rounds = (trips / threads).ceil();
         self.work.0[4] += times * rounds;
         self.work.0[5] += if threads > 1.0 { times } else { 0.0 };
@@ -215,7 +229,7 @@ impl Counter<'_> {
         if self.in_register(buf, form.as_ref()) || !b.read.insert(key(&Accumulator::Place(buf, form.clone()))) {
             return;
         }
-        self.access(buf, form, false, b, times);
+        self.access((buf, form), self.is_wild(at), false, b, times);
     }
 
     fn store(&mut self, buf: Buf, at: &Expr, e: &Expr, b: &mut Block, times: f64) {
@@ -223,13 +237,14 @@ impl Counter<'_> {
         let form = self.known.form(at);
         self.accumulated(&Accumulator::Place(buf, form.clone()), e, b);
         if !self.in_register(buf, form.as_ref()) {
-            self.access(buf, form, true, b, times);
+            self.access((buf, form), self.is_wild(at), true, b, times);
         }
     }
 
-    fn access(&mut self, buf: Buf, at: Option<Form>, store: bool, b: &mut Block, times: f64) {
+    fn access(&mut self, (buf, at): (Buf, Option<Form>), wild: bool, store: bool, b: &mut Block, times: f64) {
         let ty = self.func.buf(buf).ty;
         let step = match (self.vector, &at) {
+            _ if wild => f64::INFINITY,
             (Some((v, _)), Some(form)) => form.coefficient(v).abs(),
             (Some(_), None) => f64::INFINITY,
             (None, _) => 0.0,
@@ -245,6 +260,22 @@ impl Counter<'_> {
         };
         *(if store { &mut b.stores } else { &mut b.loads }) += count;
         b.node.accesses.push(Access { buf, bytes: f64::from(ty.bytes()), at, store });
+    }
+
+    /// Whether an index is clamped, divided or chosen lane by lane: such elements are read one by one.
+    fn is_wild(&self, e: &Expr) -> bool {
+        let Some((lane, _)) = self.vector else { return false };
+        let bends = |e: &Expr| match e {
+            Expr::Op(op, ..) => {
+                matches!(op, Op::Min | Op::Max | Op::Div | Op::FloorDiv | Op::Mod | Op::FloorMod)
+            }
+            Expr::Cond(_) => true,
+            _ => false,
+        };
+        e.any(&mut |e| match e {
+            Expr::Var(v) => self.wild.contains(v),
+            _ => bends(e) && e.uses(&|v| v == lane),
+        })
     }
 
     /// Whether an element of a small buffer is at a known place.

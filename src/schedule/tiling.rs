@@ -2,11 +2,11 @@
 //!
 //! They become steps, each of which may be refused; whoever asks for a tiling learns of it.
 
+use super::default::{packable, strides};
+use super::plan::{self, Kind, Refusal, Schedule};
+use super::steps::Step;
 use crate::ir::Scalar;
 use crate::machine::Machine;
-use crate::schedule::plan::{self, Kind, Refusal, Schedule};
-use crate::schedule::steps::Step;
-use crate::schedule::{packable, strides};
 use crate::stage::StageId;
 
 /// How the loops of one stage run.
@@ -25,7 +25,7 @@ pub struct Tiling {
 }
 
 /// Reductions of at most so many points are text without loops.
-const FEW: i64 = 25;
+pub(super) const FEW: i64 = 25;
 /// Rows and columns of blocks that are tried.
 const ROWS: [i64; 7] = [0, 4, 8, 16, 32, 64, 128];
 const COLUMNS: [i64; 6] = [0, 16, 64, 128, 256, 512];
@@ -60,21 +60,7 @@ impl Tiling {
         if self.block[1] > 0 {
             x = loops.block(&x, self.block[1])?;
         }
-        let (columns, mut unrolled, mut vector);
-        (unrolled, vector) = (vec![], None);
-        if self.vectors > 1 {
-            let (outer, inner) = loops.split(x, self.vectors * lanes)?;
-            let (row, lane) = loops.split(inner, lanes)?;
-            columns = Some(outer);
-            unrolled.push(row);
-            vector = Some(lane);
-        } else if self.vectors == 1 {
-            let (outer, lane) = loops.split(x, lanes)?;
-            columns = Some(outer);
-            vector = Some(lane);
-        } else {
-            columns = Some(x);
-        }
+        let (columns, mut unrolled, vector) = self.columns(&mut loops, x, lanes)?;
         if self.rows > 1 {
             let Some(whole) = y.take() else { return plan::refuse("there are no rows") };
             let (outer, inner) = loops.split(whole, self.rows)?;
@@ -82,6 +68,7 @@ impl Tiling {
             unrolled.insert(0, inner);
         }
         let panel = columns.clone();
+        let columns = Some(columns);
         // What is packed serves all rows; else rows are read one after another.
         let (first, second) = if self.pack { (columns, y) } else { (y, columns) };
         let elements: Vec<String> = unrolled.iter().cloned().chain(vector.clone()).collect();
@@ -94,12 +81,25 @@ impl Tiling {
         if self.parallel {
             loops.run(order.first().into_iter(), Kind::Parallel)?;
         }
-        match panel.filter(|_| self.pack) {
-            Some(panel) => pack(s, stage, &panel, machine),
-            None => Ok(()),
+        if self.pack { pack(s, stage, &panel, machine) } else { Ok(()) }
+    }
+
+    /// Cuts the last dimension into vectors: the loop over what is one row of a tile, the vectors in it, and the lanes.
+    fn columns(&self, loops: &mut Loops<'_>, x: String, lanes: i64) -> Result<Columns, Refusal> {
+        match self.vectors {
+            0 => Ok((x, vec![], None)),
+            1 => loops.split(x, lanes).map(|(outer, lane)| (outer, vec![], Some(lane))),
+            n => {
+                let (outer, inner) = loops.split(x, n * lanes)?;
+                let (row, lane) = loops.split(inner, lanes)?;
+                Ok((outer, vec![row], Some(lane)))
+            }
         }
     }
 }
+
+/// Names of loops: over rows of vectors, over the vectors of a row, and over lanes.
+type Columns = (String, Vec<String>, Option<String>);
 
 /// How many lanes a stage's vectors have.
 pub fn lanes(s: &Schedule, stage: StageId, machine: &Machine) -> u32 {
