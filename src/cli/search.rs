@@ -163,8 +163,11 @@ impl Search {
             let n = known.unread;
             let plural = if n == 1 { "line" } else { "lines" };
             // Where the standard error is gone, nobody reads it.
-            let _ =
-                writeln!(std::io::stderr(), "note: {n} {plural} of {} cannot be read, and stay there", path.display());
+            let _ = writeln!(
+                std::io::stderr(),
+                "note: {n} {plural} of {} cannot be read; nothing there is changed",
+                path.display()
+            );
         }
         Ok(known)
     }
@@ -313,6 +316,9 @@ fn summary(t: &Tuned, reference: Option<f64>) -> Vec<String> {
     out.extend(reference.map(|s| format!("; as it stands      {}", time(s))));
     out.push(format!("; default schedule  {}", both(t.default.outcome.as_ref(), t.default.expected)));
     out.push(format!("; this schedule     {}", both(t.outcome.as_ref(), t.expected)));
+    if reference.is_some_and(|s| t.outcome.as_ref().is_some_and(|o| o.seconds() > s)) {
+        out.push("; the program as it stands is faster than any schedule that was measured".into());
+    }
     let failed = t.tried.iter().filter(|t| matches!(t.outcome, Some(Outcome::Failed(_)))).count();
     out.extend((failed > 0).then(|| format!("; {failed} failed, and are not chosen")));
     out

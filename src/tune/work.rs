@@ -272,9 +272,10 @@ impl Counter<'_> {
             Expr::Cond(_) => true,
             _ => false,
         };
+        let differs = |e: &Expr| self.known.form(e).is_none_or(|f| f.coefficient(lane) != 0.0);
         e.any(&mut |e| match e {
             Expr::Var(v) => self.wild.contains(v),
-            _ => bends(e) && e.uses(&|v| v == lane),
+            _ => bends(e) && e.kids().iter().any(differs),
         })
     }
 
