@@ -269,6 +269,13 @@ fn schedules_are_searched_from_the_command_line() {
     let second = object(&good(d, &searched));
     assert_eq!((&first["steps"], &first["outcome"]), (&second["steps"], &second["outcome"]));
     assert_eq!(std::fs::read_to_string(d.join("r.jsonl")).unwrap(), records);
+    // The end of a process may cut a line off: only what stood there is measured again, and stays from then on.
+    std::fs::write(d.join("r.jsonl"), &records[..records.len() - 40]).unwrap();
+    daedal(d, &searched);
+    let mended = std::fs::read_to_string(d.join("r.jsonl")).unwrap();
+    assert_eq!(mended.lines().count(), 4, "{mended}");
+    daedal(d, &searched);
+    assert_eq!(std::fs::read_to_string(d.join("r.jsonl")).unwrap(), mended);
     let image: Vec<Vec<f64>> = (0..9).map(|i| (0..12).map(|j| f64::from(i * j % 7)).collect()).collect();
     let image = serde_json::to_string(&image).unwrap();
     let plain = good(d, &["run", "k.ks", "blur", &image]);

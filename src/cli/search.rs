@@ -7,20 +7,19 @@ use crate::data::{self, Output};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Program};
 use crate::machine::Machine;
+use crate::pipeline::lab::{self, Book, Lab};
 use crate::pipeline::tuning::{self, Mode, Options, Tuned};
-use crate::run::{Interrupt, Progress, Watch, child};
+use crate::run::Watch;
 use crate::tune::explore::{Settings, Way};
-use crate::tune::record::{self, Known, Outcome, Record};
-use crate::tune::tree;
+use crate::tune::record::{self, Known, Outcome};
 use crate::tune::work::PARTS;
+use crate::tune::{example, tree};
 use clap::{Args, ValueEnum};
-use rayon::prelude::*;
 use serde_json::json;
-use sha2::{Digest, Sha256};
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// How a schedule is searched.
 #[derive(Args, Debug)]
@@ -80,10 +79,6 @@ enum Name {
     Random,
 }
 
-/// Seconds that compiling, and measuring, a schedule may take.
-const COMPILING: f64 = 120.0;
-const MEASURING: f64 = 30.0;
-
 impl Search {
     /// Whether a schedule is searched.
     pub fn wanted(&self) -> bool {
@@ -103,34 +98,31 @@ impl Search {
             How::Autotune => (Mode::Autotune, 64),
         };
         let measurements = self.measurements.map_or(measurements, |n| n as usize);
-        let incoming = crate::tune::example::incoming(def, &args);
-        let key = key(&[&program.source.text, def.name(), &format!("{incoming:?}{machine:?}")]);
-        let known = self.known(&key)?;
+        let incoming = example::incoming(def, &args);
+        let case_key = lab::key(&[&program.source.text, def.name(), &format!("{incoming:?}{machine:?}")]);
+        let (known, cut) = self.known(&case_key)?;
         let (interrupt, line) = (world.interrupt, world.progress(json));
         let watch = Watch::new(interrupt, self.max_seconds, None);
         let stop = || watch.spent(1.0).is_some();
-        let options =
-            Options { mode, search: self.settings(case.seed, measurements), measurements, stop: &stop, known };
-        let folder = tempfile::tempdir().map_err(|e| Diagnostic::user(format!("no temporary folder: {e}")))?;
-        let mut lab = Lab {
-            program: world.program.clone(),
-            words: case.words(),
-            threads,
-            folder: folder.path(),
-            records: self.records.as_deref(),
-            key: &key,
-            reference: None,
-            best: f64::INFINITY,
-            line: &line,
-            interrupt,
+        let search = self.settings(case.seed, measurements);
+        let options = Options { mode, search, measurements, stop: &stop, known };
+        let daedal = world.program.clone();
+        let daedal = daedal.ok_or_else(|| Diagnostic::user("this program cannot be found, and so not be started"))?;
+        let book = self.records.as_deref().map(|path| Book { path, case: &case_key, cut });
+        let mut best = f64::INFINITY;
+        let mut told = |outcome: Option<&Outcome>| {
+            best = outcome.map_or(best, |o| best.min(o.seconds()));
+            outcome.iter().for_each(|_| line.done());
+            line.doing(&if best.is_finite() { format!("best so far {}", time(best)) } else { "compiling".into() });
         };
+        let mut lab = Lab::new(daedal, (case.words(), threads), book, &mut told, interrupt)?;
         line.all(measurements);
         line.doing("judging schedules");
         let mut measure = |steps: &[String]| lab.measure(steps);
         let tuned = interrupt.during(|| tuning::tune(def, graph, &args, &machine, &options, &mut measure));
         line.clear();
         let tuned = tuned?;
-        let reference = lab.reference.as_ref().map(|(_, seconds)| *seconds);
+        let reference = lab.reference();
         let text = text(case, def, &machine, &tuned);
         if let Some(place) = &place {
             place.bytes(text.as_bytes())?;
@@ -154,9 +146,9 @@ impl Search {
         Settings { way, beam, evaluations, seed, keep: measurements.max(8) }
     }
 
-    /// What was measured before.
-    fn known(&self, key: &str) -> Result<Known> {
-        let Some(path) = self.records.as_deref().filter(|p| p.exists()) else { return Ok(Known::default()) };
+    /// What was measured before, and whether the last line there was cut off.
+    fn known(&self, key: &str) -> Result<(Known, bool)> {
+        let Some(path) = self.records.as_deref().filter(|p| p.exists()) else { return Ok(Default::default()) };
         let text = String::from_utf8_lossy(&data::bytes(path)?).into_owned();
         let known = record::read(&text, key);
         if known.unread > 0 {
@@ -169,121 +161,8 @@ impl Search {
                 path.display()
             );
         }
-        Ok(known)
+        Ok((known, !text.is_empty() && !text.ends_with('\n')))
     }
-}
-
-/// Where schedules are measured.
-struct Lab<'a> {
-    program: Option<PathBuf>,
-    words: Vec<OsString>,
-    threads: usize,
-    folder: &'a Path,
-    records: Option<&'a Path>,
-    key: &'a str,
-    /// The value of the program as it stands, as a digest, and how long it takes.
-    reference: Option<(String, f64)>,
-    best: f64,
-    line: &'a Progress,
-    interrupt: &'a Interrupt,
-}
-
-/// What a measurement says.
-struct Said {
-    min: f64,
-    median: f64,
-    digest: String,
-}
-
-impl Lab<'_> {
-    /// Compiles schedules on all cores, then measures one after another.
-    fn measure(&mut self, steps: &[String]) -> Result<Vec<Outcome>> {
-        if self.reference.is_none() {
-            self.line.doing("the program as it stands");
-            let said = self.child("none".into(), false)?.map_err(|why| {
-                let d = Diagnostic::user("the program cannot be measured at these arguments").note(why);
-                d.note("hint: give arguments after the definition, or other sizes with `--size`")
-            })?;
-            self.reference = Some((said.digest, said.min));
-        }
-        let paths: Vec<PathBuf> = (0..steps.len()).map(|k| self.folder.join(format!("{k}.sched"))).collect();
-        for (path, text) in paths.iter().zip(steps) {
-            std::fs::write(path, text)
-                .map_err(|e| Diagnostic::user(format!("cannot write {}: {e}", path.display())))?;
-        }
-        self.line.doing("compiling");
-        let compiled: Vec<Result<std::result::Result<(), String>>> =
-            paths.par_iter().map(|p| Ok(self.child(p.clone().into(), true)?.map(|_| ()))).collect();
-        let mut out = vec![];
-        for ((path, steps), compiled) in paths.into_iter().zip(steps).zip(compiled) {
-            let outcome = match compiled? {
-                Ok(()) => self.judged(self.child(path.into(), false)?),
-                Err(why) => Outcome::Failed(why),
-            };
-            // What an interrupt ended says nothing of the schedule.
-            if self.interrupt.raised() {
-                break;
-            }
-            self.best = self.best.min(outcome.seconds());
-            self.line.done();
-            self.line.doing(&format!("best so far {}", time(self.best)));
-            self.record(steps, &outcome)?;
-            out.push(outcome);
-        }
-        Ok(out)
-    }
-
-    fn judged(&self, said: std::result::Result<Said, String>) -> Outcome {
-        let want = self.reference.as_ref().map(|(digest, _)| digest.as_str());
-        match said {
-            Ok(said) if Some(said.digest.as_str()) != want => Outcome::Failed("it gives another value".into()),
-            Ok(said) => Outcome::Seconds { min: said.min, median: said.median },
-            Err(why) => Outcome::Failed(why),
-        }
-    }
-
-    /// One measurement, in a process of its own.
-    fn child(&self, schedule: OsString, compile: bool) -> Result<std::result::Result<Said, String>> {
-        let program = self.program.as_deref();
-        let program = program.ok_or_else(|| Diagnostic::user("this program cannot be found, and so not be started"))?;
-        let mut words: Vec<OsString> = vec!["measure".into(), "--schedule".into(), schedule];
-        words.extend(["--threads".into(), self.threads.to_string().into()]);
-        words.extend(compile.then(|| "--compile".into()));
-        words.extend(self.words.iter().cloned());
-        let said = child::output(program, &words, if compile { COMPILING } else { MEASURING })?;
-        Ok(said.and_then(|text| {
-            let object: serde_json::Value = serde_json::from_str(text.trim()).unwrap_or_default();
-            let number = |name: &str| object.get(name).and_then(serde_json::Value::as_f64);
-            let digest = object.get("digest").and_then(|d| d.as_str()).map(ToString::to_string);
-            match (number("min"), number("median"), digest) {
-                (Some(min), Some(median), Some(digest)) => Ok(Said { min, median, digest }),
-                _ if compile => Ok(Said { min: 0.0, median: 0.0, digest: String::new() }),
-                _ => Err("it said nothing of its time".into()),
-            }
-        }))
-    }
-
-    /// Appends a line to the records; it is on disk when this returns.
-    fn record(&self, steps: &str, outcome: &Outcome) -> Result<()> {
-        let Some(path) = self.records else { return Ok(()) };
-        let record = Record { case: self.key.to_string(), steps: steps.to_string(), outcome: outcome.clone() };
-        let line = serde_json::to_string(&record).map_err(|e| Diagnostic::bug(format!("a record: {e}")))?;
-        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        let written = file.as_mut().map_err(|e| std::io::Error::new(e.kind(), e.to_string())).and_then(|f| {
-            f.write_all(format!("{line}\n").as_bytes())?;
-            f.sync_data()
-        });
-        written.map_err(|e| Diagnostic::user(format!("cannot write {}: {e}", path.display())))
-    }
-}
-
-fn key(parts: &[&str]) -> String {
-    let mut hash = Sha256::new();
-    parts.iter().for_each(|p| {
-        hash.update((p.len() as u64).to_le_bytes());
-        hash.update(p.as_bytes());
-    });
-    hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()
 }
 
 /// Seconds for people.
@@ -319,8 +198,13 @@ fn summary(t: &Tuned, reference: Option<f64>) -> Vec<String> {
     if reference.is_some_and(|s| t.outcome.as_ref().is_some_and(|o| o.seconds() > s)) {
         out.push("; the program as it stands is faster than any schedule that was measured".into());
     }
-    let failed = t.tried.iter().filter(|t| matches!(t.outcome, Some(Outcome::Failed(_)))).count();
-    out.extend((failed > 0).then(|| format!("; {failed} failed, and are not chosen")));
+    let mut failed: BTreeMap<&str, usize> = BTreeMap::new();
+    for tried in &t.tried {
+        if let Some(Outcome::Failed(why)) = &tried.outcome {
+            *failed.entry(why).or_insert(0) += 1;
+        }
+    }
+    out.extend(failed.into_iter().map(|(why, n)| format!("; {n} failed, and are not chosen: {why}")));
     out
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: no definition comes out costlier than it went in, as recomputed from the printed text.
 
 mod assemble;
+pub mod lab;
 pub mod native;
 mod only;
 pub mod replay;

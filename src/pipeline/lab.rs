@@ -1,0 +1,176 @@
+//! Schedules become times: each is compiled and run in a process of its own, with a limit of time, and what it gives is
+//! compared with what the program as it stands gives.
+//!
+//! It must not know how schedules are searched.
+
+use crate::diag::{Diagnostic, Result};
+use crate::run::{Interrupt, child};
+use crate::tune::record::{Outcome, Record};
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Seconds that compiling, and measuring, a schedule may take.
+const COMPILING: f64 = 120.0;
+const MEASURING: f64 = 30.0;
+
+/// Where what is measured is kept.
+pub struct Book<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// What stands for program, definition, arguments and machine.
+    pub case: &'a str,
+    /// Whether the last line of the file was cut off: then the next one begins on a line of its own.
+    pub cut: bool,
+}
+
+/// Told of each outcome, and of work that has none.
+pub type Told<'a> = dyn FnMut(Option<&Outcome>) + 'a;
+
+/// Where schedules are measured.
+pub struct Lab<'a> {
+    daedal: PathBuf,
+    /// What says what is measured, and on how many threads.
+    case: (Vec<OsString>, usize),
+    folder: tempfile::TempDir,
+    book: Option<Book<'a>>,
+    told: &'a mut Told<'a>,
+    interrupt: &'a Interrupt,
+    /// The value of the program as it stands, as a digest, and how long it takes.
+    reference: Option<(String, f64)>,
+}
+
+/// What a measurement says.
+struct Said {
+    min: f64,
+    median: f64,
+    digest: String,
+}
+
+impl<'a> Lab<'a> {
+    /// A place to measure, with the program that does it, `daedal` itself.
+    ///
+    /// # Errors
+    /// There is no temporary folder.
+    pub fn new(
+        daedal: PathBuf,
+        case: (Vec<OsString>, usize),
+        book: Option<Book<'a>>,
+        told: &'a mut Told<'a>,
+        interrupt: &'a Interrupt,
+    ) -> Result<Lab<'a>> {
+        let folder = tempfile::tempdir().map_err(|e| Diagnostic::user(format!("no temporary folder: {e}")))?;
+        Ok(Lab { daedal, case, folder, book, told, interrupt, reference: None })
+    }
+
+    /// The seconds of the program as it stands, where it was measured.
+    pub fn reference(&self) -> Option<f64> {
+        self.reference.as_ref().map(|(_, seconds)| *seconds)
+    }
+
+    /// Compiles schedules, given as their steps, on all cores, then measures one after another. After an interrupt there
+    /// are fewer outcomes.
+    ///
+    /// # Errors
+    /// The program as it stands cannot be measured, or nothing can be written.
+    pub fn measure(&mut self, steps: &[String]) -> Result<Vec<Outcome>> {
+        (self.told)(None);
+        if self.reference.is_none() {
+            let said = self.worker().child("none".into(), false, COMPILING + MEASURING)?.map_err(|why| {
+                let d = Diagnostic::user("the program cannot be measured at these arguments").note(why);
+                d.note("hint: give arguments after the definition, or other sizes with `--size`")
+            })?;
+            self.reference = Some((said.digest, said.min));
+        }
+        let paths: Vec<PathBuf> = (0..steps.len()).map(|k| self.folder.path().join(format!("{k}.sched"))).collect();
+        for (path, text) in paths.iter().zip(steps) {
+            std::fs::write(path, text).map_err(|e| cannot_write(path, &e))?;
+        }
+        let worker = self.worker();
+        let compiled: Vec<_> = paths.par_iter().map(|p| worker.child(p.clone().into(), true, COMPILING)).collect();
+        let mut out = vec![];
+        for ((path, steps), compiled) in paths.into_iter().zip(steps).zip(compiled) {
+            let outcome = match compiled? {
+                Ok(_) => self.judged(self.worker().child(path.into(), false, MEASURING)?),
+                Err(why) => Outcome::Failed(why),
+            };
+            // What an interrupt ended says nothing of the schedule.
+            if self.interrupt.raised() {
+                break;
+            }
+            self.record(steps, &outcome)?;
+            (self.told)(Some(&outcome));
+            out.push(outcome);
+        }
+        Ok(out)
+    }
+
+    fn judged(&self, said: std::result::Result<Said, String>) -> Outcome {
+        let want = self.reference.as_ref().map(|(digest, _)| digest.as_str());
+        match said {
+            Ok(said) if Some(said.digest.as_str()) != want => Outcome::Failed("it gives another value".into()),
+            Ok(said) => Outcome::Seconds { min: said.min, median: said.median },
+            Err(why) => Outcome::Failed(why),
+        }
+    }
+
+    fn worker(&self) -> Worker<'_> {
+        Worker { daedal: &self.daedal, words: &self.case.0, threads: self.case.1 }
+    }
+
+    /// Appends a line to the records; it is on disk when this returns.
+    fn record(&mut self, steps: &str, outcome: &Outcome) -> Result<()> {
+        let Some(book) = &mut self.book else { return Ok(()) };
+        let record = Record { case: book.case.to_string(), steps: steps.to_string(), outcome: outcome.clone() };
+        let line = serde_json::to_string(&record).map_err(|e| Diagnostic::bug(format!("a record: {e}")))?;
+        let gap = if std::mem::take(&mut book.cut) { "\n" } else { "" };
+        let written = std::fs::OpenOptions::new().create(true).append(true).open(book.path).and_then(|mut f| {
+            f.write_all(format!("{gap}{line}\n").as_bytes())?;
+            f.sync_data()
+        });
+        written.map_err(|e| cannot_write(book.path, &e))
+    }
+}
+
+/// What starts processes, and may do so from several threads at once.
+struct Worker<'a> {
+    daedal: &'a Path,
+    words: &'a [OsString],
+    threads: usize,
+}
+
+impl Worker<'_> {
+    /// One schedule, compiled or measured, for so many seconds at most.
+    fn child(&self, schedule: OsString, compile: bool, limit: f64) -> Result<std::result::Result<Said, String>> {
+        let mut words: Vec<OsString> = vec!["measure".into(), "--schedule".into(), schedule];
+        words.extend(["--threads".into(), self.threads.to_string().into()]);
+        words.extend(compile.then(|| "--compile".into()));
+        words.extend(self.words.iter().cloned());
+        Ok(child::output(self.daedal, &words, limit)?.and_then(|text| {
+            let object: serde_json::Value = serde_json::from_str(text.trim()).unwrap_or_default();
+            let number = |name: &str| object.get(name).and_then(serde_json::Value::as_f64);
+            let digest = object.get("digest").and_then(|d| d.as_str()).map(ToString::to_string);
+            match (number("min"), number("median"), digest) {
+                (Some(min), Some(median), Some(digest)) => Ok(Said { min, median, digest }),
+                _ if compile => Ok(Said { min: 0.0, median: 0.0, digest: String::new() }),
+                _ => Err("it said nothing of its time".into()),
+            }
+        }))
+    }
+}
+
+fn cannot_write(path: &Path, e: &std::io::Error) -> Box<Diagnostic> {
+    Diagnostic::user(format!("cannot write {}: {e}", path.display()))
+}
+
+/// A short number for texts together.
+pub fn key(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()
+}
