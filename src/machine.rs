@@ -1,4 +1,4 @@
-//! What code is made for: widths and counts of a processor, read from this one or stated.
+//! What code is made for: widths, counts and caches of a processor, read from this one or stated.
 //!
 //! It knows numbers alone; which instructions they stand for is the compiler's matter.
 

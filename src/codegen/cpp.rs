@@ -432,13 +432,14 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether statements leave the loop of a variable.
+/// Whether a parallel loop stands among statements.
 fn has_parallel(stmts: &[Stmt]) -> bool {
     let mut found = false;
     walk::visit(stmts, &mut |s| found |= matches!(s, Stmt::For(l) if matches!(l.kind, LoopKind::Parallel { .. })));
     found
 }
 
+/// Whether statements leave the loop of a variable.
 fn leaves(stmts: &[Stmt], v: Var) -> bool {
     let mut found = false;
     walk::visit(stmts, &mut |s| found |= matches!(s, Stmt::Leave(w, _) if *w == v));

@@ -13,7 +13,7 @@ use crate::tune::explore::{Settings, mutations, search};
 use crate::tune::record::{Known, Outcome};
 use crate::tune::work::Work;
 use crate::tune::{Choice, Judged, Model, Tree, example, tree};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// How much is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,7 +103,7 @@ pub fn tune(
     measure: &mut Measure<'_>,
 ) -> Result<Tuned> {
     let tree = Tree::new(def, graph.clone(), example::incoming(def, args), *machine);
-    let mut run = Run { tree, options, model: Model::default(), all: vec![], by_steps: BTreeMap::new() };
+    let mut run = Run { tree, options, model: Model::default(), all: vec![], known: BTreeSet::new() };
     let standard = schedule::default(graph, machine);
     let work = run.tree.work(&standard);
     run.add(standard, work, None);
@@ -122,7 +122,8 @@ struct Run<'a> {
     options: &'a Options<'a>,
     model: Model,
     all: Vec<Candidate>,
-    by_steps: BTreeMap<String, usize>,
+    /// The steps of all of them.
+    known: BTreeSet<String>,
 }
 
 impl Run<'_> {
@@ -133,11 +134,10 @@ impl Run<'_> {
     /// Adds a candidate, if it is new.
     fn add(&mut self, schedule: Schedule, work: Option<Work>, choices: Option<Vec<Choice>>) {
         let steps = tree::steps(&schedule);
-        if self.by_steps.contains_key(&steps) {
+        if !self.known.insert(steps.clone()) {
             return;
         }
         let expected = work.as_ref().map_or(f64::INFINITY, |w| self.model.seconds(w));
-        self.by_steps.insert(steps.clone(), self.all.len());
         self.all.push(Candidate { schedule, choices, tried: Tried { steps, expected, work, outcome: None } });
     }
 
@@ -190,6 +190,9 @@ impl Run<'_> {
             let (before, known) = (self.measured(), self.all.len());
             self.measure_best((before + ROUND).min(most), measure)?;
             self.learn();
+            if self.measured() >= most || (self.options.stop)() {
+                return Ok(());
+            }
             round += 1;
             let seed = self.options.search.seed.wrapping_add(round);
             let parents = self.parents();

@@ -8,7 +8,7 @@
 use super::plan::{Kind, Schedule, Site};
 use super::steps::Step;
 use super::threads;
-use super::tiling::{FEW, Tiling};
+use super::tiling::{FEW, Tiling, lanes};
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
@@ -79,7 +79,7 @@ pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
 fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
     let known = s.graph.stage(stage).clone();
     let Some(last) = known.dims.last().copied() else { return };
-    let lanes = known.tys.iter().map(|ty| machine.lanes(*ty)).min().unwrap_or(2).clamp(2, 64);
+    let lanes = lanes(s, stage, machine);
     let near = strides(&s.graph, &known, last);
     match &known.def {
         Definition::Reduce { over, .. } if near => {

@@ -48,16 +48,16 @@ impl Form {
     }
 }
 
-/// What is known of variables: forms, and the middle of each loop variable's range.
+/// What variables stand for: forms, and the middle of each loop variable's range.
 #[derive(Default)]
-pub struct Known {
+pub struct Environment {
     /// Forms of variables that are set once.
     pub forms: FxHashMap<Var, Form>,
     /// The middle of what a loop variable runs over.
     pub middle: FxHashMap<Var, f64>,
 }
 
-impl Known {
+impl Environment {
     /// The value of a form in the middle of all loops.
     pub fn value(&self, form: &Form) -> f64 {
         form.terms.iter().fold(form.constant, |sum, (v, c)| sum + c * self.middle.get(v).copied().unwrap_or(0.0))

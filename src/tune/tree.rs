@@ -234,7 +234,7 @@ impl<'a> Tree<'a> {
         out
     }
 
-    /// The tilings of a stage whose place is decided, tiles first.
+    /// The tiles of registers that are worth trying for a stage whose place is decided, without blocks.
     pub fn tilings(&self, s: &Schedule, stage: StageId) -> Vec<Tiling> {
         let parallel = self.machine.threads > 1 && s.plan(stage).site == Site::Root;
         tiles(s, stage, &self.machine, parallel)

@@ -3,7 +3,7 @@
 //! It reads the nest that a schedule is lowered to, before any pass, and knows no step. Guesses rank schedules; nothing rests
 //! on them.
 
-use super::form::{Form, Known};
+use super::form::{Environment, Form};
 use super::traffic::{Access, Node};
 use crate::ir::op::Class;
 use crate::ir::{Op, Scalar};
@@ -30,7 +30,7 @@ const REGISTERS: f64 = 64.0;
 
 /// The work of a function, whose sizes and scalars are `incoming`, in the order of its parameters.
 pub fn count(func: &Func, incoming: &[f64], machine: &Machine) -> Work {
-    let mut known = Known::default();
+    let mut known = Environment::default();
     for (slot, value) in func.params.iter().zip(incoming) {
         if let Slot::Size(v) | Slot::Scalar(v) = slot {
             known.forms.insert(*v, Form::constant(*value));
@@ -102,7 +102,7 @@ impl Block {
 struct Counter<'a> {
     func: &'a Func,
     machine: &'a Machine,
-    known: Known,
+    known: Environment,
     /// The variable of the vector loop around, and its lanes.
     vector: Option<(Var, u32)>,
     /// Buffers that may be registers.
