@@ -29,6 +29,9 @@ impl Schedule {
                     "`{stage}` may fail, and in `{name}` of `{host}` not all of it would be computed"
                 ));
             }
+            if self.leads_to(self.graph.stage(*to).when.into_iter().collect(), s) {
+                return refuse(format!("`{stage}` decides where `{host}` is computed, and is computed before it"));
+            }
             let plan = self.plan(*to);
             if plan.loops[..=place].iter().any(|l| plan.reduces(&l.name)) && self.reads_first(*to, s) {
                 return refuse(format!("`{host}` reads `{stage}` before it reduces, and not in `{name}`"));
@@ -49,10 +52,15 @@ impl Schedule {
 
     /// Whether a reduction reads a stage before its first step: in first values, or in checks before them.
     fn reads_first(&self, reader: StageId, s: StageId) -> bool {
-        let mut todo = self.graph.checks(reader).0;
+        let mut all = self.graph.checks(reader).0;
         if let Definition::Reduce { init, .. } = &self.graph.stage(reader).def {
-            todo.extend(init);
+            all.extend(init);
         }
+        self.leads_to(all, s)
+    }
+
+    /// Whether bodies read a stage, directly or by way of what is inlined.
+    pub(super) fn leads_to(&self, mut todo: Vec<Body>, s: StageId) -> bool {
         while !todo.is_empty() {
             let mut next = vec![];
             for from in self.graph.reads(todo) {
@@ -70,7 +78,7 @@ impl Schedule {
     }
 
     /// Whether all elements of a stage are computed: at the start; or in loops over dimensions of its own, of a stage that
-    /// reads it at its own indices, and of which all elements are computed.
+    /// reads it at its own indices, and of which all elements are computed, where it is in no arm but that of its own.
     pub(super) fn whole(&self, s: StageId) -> bool {
         let (host, name) = match &self.plan(s).site {
             Site::Root => return true,
@@ -78,6 +86,9 @@ impl Schedule {
             Site::At(host, name) => (*host, name),
         };
         let (g, plan) = (&self.graph, self.plan(host));
+        if g.stage(host).when.is_some_and(|c| g.stage(s).when != Some(c)) {
+            return false;
+        }
         let dims = &g.stage(s).dims;
         let own = |l: &Loop| plan.root(&l.name).is_some_and(|k| dims.contains(&plan.dims[k].1));
         let around = plan.find(name).is_ok_and(|at| plan.loops[..=at].iter().all(own));

@@ -110,7 +110,8 @@ impl Schedule {
         // Readers come after what they read, and first here.
         for s in out.graph.ids().rev() {
             out.plan_mut(s).site = out.natural_site(s);
-            if !out.graph.stage(s).checks.is_empty() && !out.whole(s) {
+            let partly = !out.graph.stage(s).checks.is_empty() && !out.whole(s);
+            if partly || out.decides_its_host(s) {
                 out.plan_mut(s).site = Site::Root;
             }
         }
@@ -124,6 +125,12 @@ impl Schedule {
         let theirs = self.plan(*reader);
         let shared = theirs.dims.iter().take_while(|(_, d)| own.contains(d)).last();
         shared.map_or(Site::Root, |(name, _)| Site::At(*reader, name.clone()))
+    }
+
+    /// Whether a stage is computed in the loops of one for which it decides where that is computed at all.
+    fn decides_its_host(&self, s: StageId) -> bool {
+        let Site::At(host, _) = self.plan(s).site else { return false };
+        self.leads_to(self.graph.stage(host).when.into_iter().collect(), s)
     }
 
     /// The same schedule for stated sizes alone, whose code is shorter and faster; see [`Graph::specialized`].

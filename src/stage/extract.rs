@@ -128,7 +128,7 @@ impl<'a> Extract<'a> {
         self.outputs(body, &value, &[])?;
         let rest = self.taken(0);
         if rest.iter().any(|c| self.g.bodies.is_data(*c)) {
-            self.add_stage("check", vec![], vec![], Definition::Pure(vec![]), rest)?;
+            self.add_stage("check", vec![], None, Definition::Pure(vec![]), rest)?;
         } else {
             rest.into_iter().for_each(|c| self.at_entry(c));
         }
@@ -244,8 +244,7 @@ impl<'a> Extract<'a> {
         }
         let checks = self.guarding(&[b]).into_iter().map(|c| self.g.bodies.substitute(c, &of)).collect();
         let b = self.g.bodies.substitute(b, &of);
-        let ty = self.g.bodies.ty(b);
-        let stage = self.add_stage("result", own, vec![ty], Definition::Pure(vec![b]), checks)?;
+        let stage = self.add_stage("result", own, None, Definition::Pure(vec![b]), checks)?;
         Ok(Source::Stage(stage, 0))
     }
 
@@ -255,7 +254,7 @@ impl<'a> Extract<'a> {
         &mut self,
         name: &str,
         dims: Vec<DimId>,
-        tys: Vec<Scalar>,
+        when: Option<Body>,
         def: Definition,
         checks: Vec<Body>,
     ) -> Staged<StageId> {
@@ -268,27 +267,75 @@ impl<'a> Extract<'a> {
             unique = format!("{name}_{k}");
             k += 1;
         }
-        self.g.stages.push(Stage { name: unique, dims, tys, def, checks });
+        let tys = match &def {
+            Definition::Pure(each) | Definition::Reduce { init: each, .. } => {
+                each.iter().map(|b| self.g.bodies.ty(*b)).collect()
+            }
+        };
+        self.g.stages.push(Stage { name: unique, dims, tys, when, def, checks });
         Ok(StageId(self.g.stages.len() as u32 - 1))
     }
 
     /// A stage over those of the loops around that it depends on; its components, read at their indices. It has checks of
-    /// its own, and those of the loops around that guard what it evaluates.
+    /// its own, and those of the loops around that guard what it evaluates. In an arm of a condition it is computed where
+    /// the arm is taken.
     pub(super) fn stage(&mut self, id: Id, name: &str, def: Definition, own: Vec<Body>) -> Staged<Vec<Body>> {
         let (each, over): (Vec<Body>, Vec<DimId>) = match &def {
             Definition::Pure(each) => (each.clone(), vec![]),
             Definition::Reduce { over, init, next } => (init.iter().chain(next).copied().collect(), over.clone()),
         };
-        let mut checks = self.guarding(&[&each[..], &own].concat());
-        checks.extend(own);
-        for b in self.g.bodies.reachable(each.iter().chain(&checks).copied()) {
+        let (arms, used, checks) = self.surroundings(&each, &over, own);
+        for b in self.g.bodies.reachable(each.iter().chain(&checks).chain(&arms).copied()) {
             if matches!(self.g.bodies.node(b), Node::Acc(k, _) if *k >= ACC_BASE || over.is_empty()) {
                 return self.refuse(id, "a loop inside of a step that reads the state");
             }
         }
+        let dims: Vec<DimId> = self.loops.iter().copied().filter(|d| used.contains(d) && !over.contains(d)).collect();
+        let no = self.g.bodies.bool(false);
+        let when = arms.into_iter().rev().reduce(|inner, c| self.g.bodies.cond(c, inner, no));
+        let at: Vec<Body> = dims.iter().map(|d| self.g.bodies.index(*d)).collect();
+        let stage = self.add_stage(name, dims, when, def, checks)?;
+        let tys = self.g.stage(stage).tys.clone();
+        let load =
+            |(k, ty): (usize, &Scalar)| self.g.bodies.load(Source::Stage(stage, k as u32), *ty, at.iter().copied());
+        Ok(tys.iter().enumerate().map(load).collect())
+    }
+
+    /// What decides where some bodies are evaluated: the conditions of the arms around, outermost first, the dimensions,
+    /// and the checks before them. A condition on other dimensions than theirs is none of theirs: without it they are
+    /// evaluated once, and not at all its points. One that shares a dimension may be what keeps an index in range.
+    fn surroundings(&mut self, each: &[Body], over: &[DimId], own: Vec<Body>) -> (Vec<Body>, FxHashSet<DimId>, Vec<Body>) {
+        let path: Vec<Body> = self.path.clone().into_iter().map(|(c, holds)| self.as_arm(c, holds)).collect();
+        let mut taken = vec![false; path.len()];
+        loop {
+            let arms: Vec<Body> = path.iter().zip(&taken).filter(|(_, t)| **t).map(|(c, _)| *c).collect();
+            let mut checks = self.guarding(&[each, &own, &arms].concat());
+            checks.extend(&own);
+            let all = each.iter().chain(&checks).chain(&arms).copied();
+            let used = self.dims_of(all.chain(over.iter().map(|d| self.g.dim(*d).extent)));
+            let next: Vec<bool> = path
+                .iter()
+                .map(|c| {
+                    let own = self.g.bodies.dims(*c);
+                    own.is_empty() || own.iter().any(|d| used.contains(d))
+                })
+                .collect();
+            if next == taken {
+                return (arms, used, checks);
+            }
+            taken = next;
+        }
+    }
+
+    /// A condition, or its opposite.
+    fn as_arm(&mut self, c: Body, holds: bool) -> Body {
+        if holds { c } else { self.g.bodies.op(Op::Not, Scalar::Bool, &[c]) }
+    }
+
+    /// The dimensions that bodies name, and those that their extents name.
+    fn dims_of(&self, bodies: impl Iterator<Item = Body>) -> FxHashSet<DimId> {
         let mut used: FxHashSet<DimId> = FxHashSet::default();
-        let mut todo: Vec<Body> = each.iter().chain(&checks).copied().collect();
-        todo.extend(over.iter().map(|d| self.g.dim(*d).extent));
+        let mut todo: Vec<Body> = bodies.collect();
         while let Some(b) = todo.pop() {
             for d in self.g.bodies.dims(b) {
                 if used.insert(d) {
@@ -296,19 +343,7 @@ impl<'a> Extract<'a> {
                 }
             }
         }
-        let dims: Vec<DimId> = self.loops.iter().copied().filter(|d| used.contains(d) && !over.contains(d)).collect();
-        let tys: Vec<Scalar> = match &def {
-            Definition::Pure(each) => each.iter().map(|b| self.g.bodies.ty(*b)).collect(),
-            Definition::Reduce { init, .. } => init.iter().map(|b| self.g.bodies.ty(*b)).collect(),
-        };
-        let at: Vec<Body> = dims.iter().map(|d| self.g.bodies.index(*d)).collect();
-        if !self.path.is_empty() {
-            return self.refuse(id, "a loop in an arm of `if`");
-        }
-        let stage = self.add_stage(name, dims, tys.clone(), def, checks)?;
-        let load =
-            |(k, ty): (usize, &Scalar)| self.g.bodies.load(Source::Stage(stage, k as u32), *ty, at.iter().copied());
-        Ok(tys.iter().enumerate().map(load).collect())
+        used
     }
 
     /// Whether a body is read where it is used: a literal, arithmetic of indices, or an element at such indices.
@@ -323,9 +358,14 @@ impl<'a> Extract<'a> {
         }
     }
 
+    /// Whether a body is made of the state of a fold whose step is being read.
+    fn reads_state(&self, b: Body) -> bool {
+        self.g.bodies.reachable([b]).into_iter().any(|b| matches!(self.g.bodies.node(b), Node::Acc(..)))
+    }
+
     /// A number that is used again and again: computed once for the loops around that it depends on.
     pub(super) fn once(&mut self, id: Id, b: Body, name: &str) -> Staged<Body> {
-        if self.is_view(b) || !self.path.is_empty() {
+        if self.is_view(b) || self.reads_state(b) {
             return Ok(b);
         }
         Ok(self.stage(id, name, Definition::Pure(vec![b]), vec![])?[0])

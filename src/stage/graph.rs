@@ -76,6 +76,9 @@ pub struct Stage {
     pub dims: Vec<DimId>,
     /// The element types of its components.
     pub tys: Vec<Scalar>,
+    /// Where an element is computed: in an arm of a condition, which also decides where it is read; everywhere where
+    /// nothing is said. It is of the dimensions alone, and is evaluated before the checks.
+    pub when: Option<Body>,
     /// What it computes.
     pub def: Definition,
     /// What must hold at every point of its dimensions, and those it reduces over, else the graph is of no use there.
@@ -127,14 +130,23 @@ impl Stage {
         }
     }
 
-    /// All its bodies: checks, first values, elements.
+    /// All its bodies: where it is computed, checks, first values, elements.
     pub fn bodies(&self) -> Vec<Body> {
-        let mut out = self.checks.clone();
+        let mut out: Vec<Body> = self.when.iter().chain(&self.checks).copied().collect();
         match &self.def {
             Definition::Pure(each) => out.extend(each),
             Definition::Reduce { init, next, .. } => out.extend(init.iter().chain(next)),
         }
         out
+    }
+
+    /// All its bodies, to change.
+    pub fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Body> {
+        let (first, rest): (&mut [Body], &mut [Body]) = match &mut self.def {
+            Definition::Pure(each) => (each, &mut []),
+            Definition::Reduce { init, next, .. } => (init, next),
+        };
+        self.when.iter_mut().chain(&mut self.checks).chain(first).chain(rest)
     }
 }
 
@@ -276,7 +288,7 @@ impl Graph {
         let body = self.bodies.load(from, ty, at);
         let copy = StageId(self.stages.len() as u32);
         let def = Definition::Pure(vec![body]);
-        self.stages.push(Stage { name: name.to_string(), dims, tys: vec![ty], def, checks: vec![] });
+        self.stages.push(Stage { name: name.to_string(), dims, tys: vec![ty], when: None, def, checks: vec![] });
         self.redirect(reader, &mut |g, source, ty, at| {
             let at = || axes.iter().map(|axis| at[*axis]);
             (source == from).then(|| g.bodies.load(Source::Stage(copy, 0), ty, at()))
@@ -287,13 +299,7 @@ impl Graph {
     /// Lets a stage read other bodies in place of loads.
     pub fn redirect(&mut self, stage: StageId, by: &mut Reading<'_>) {
         let mut s = self.stage(stage).clone();
-        let each = match &mut s.def {
-            Definition::Pure(each) => s.checks.iter_mut().chain(each.iter_mut()).collect::<Vec<_>>(),
-            Definition::Reduce { init, next, .. } => {
-                s.checks.iter_mut().chain(init.iter_mut()).chain(next.iter_mut()).collect()
-            }
-        };
-        for b in each {
+        for b in s.bodies_mut() {
             *b = self.reading(*b, by);
         }
         self.stages[stage.0 as usize] = s;

@@ -51,6 +51,7 @@ impl fmt::Display for Graph {
         for id in self.ids() {
             let (s, (before, at_each)) = (self.stage(id), self.checks(id));
             writeln!(f, "  {}[{}]", s.name, self.dims_text(&s.dims))?;
+            s.when.iter().try_for_each(|c| writeln!(f, "    when {}", self.show(*c)))?;
             before.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
             match &s.def {
                 Definition::Pure(each) => {

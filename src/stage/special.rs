@@ -1,7 +1,7 @@
 //! A graph for all sizes becomes one for stated sizes: whole numbers that come in are known, and with them extents.
 
 use super::body::{Body, Node, SymbolId};
-use super::graph::{Definition, Graph, Output, Slot};
+use super::graph::{Graph, Output, Slot};
 use crate::ir::{Lit, Op, Scalar};
 use rustc_hash::FxHashMap;
 
@@ -31,13 +31,7 @@ impl Graph {
         out.inputs.iter_mut().flat_map(|i| &mut i.sizes).for_each(&mut of);
         out.dims.iter_mut().for_each(|d| of(&mut d.extent));
         out.entry.iter_mut().for_each(&mut of);
-        for s in &mut out.stages {
-            s.checks.iter_mut().for_each(&mut of);
-            match &mut s.def {
-                Definition::Pure(each) => each.iter_mut().for_each(&mut of),
-                Definition::Reduce { init, next, .. } => init.iter_mut().chain(next).for_each(&mut of),
-            }
-        }
+        out.stages.iter_mut().flat_map(super::Stage::bodies_mut).for_each(&mut of);
         for o in &mut out.outputs {
             match o {
                 Output::Scalar(b) | Output::Size(b) => of(b),

@@ -25,6 +25,8 @@ pub(super) struct Run {
     pub(super) parts: FxHashMap<String, Body>,
     /// Whether stages are computed in these loops.
     pub(super) hosts: bool,
+    /// What decides where elements are computed, where no loop around has asked yet.
+    pub(super) when: Option<Body>,
 }
 
 /// What runs in a loop.
@@ -120,8 +122,27 @@ impl<'s> Lower<'s> {
         }
     }
 
-    /// Runs a body in loops, outermost first.
+    /// Runs a body in loops, outermost first, where its elements are computed: that is asked as soon as it is decided.
     pub(super) fn nested(&mut self, run: &mut Run, loops: &[Loop], body: &mut Each<'_, 's>) -> Lowered<()> {
+        let Some(when) = run.when else { return self.all_nested(run, loops, body) };
+        let of = self.dim_values(run);
+        let own = run.plan.dims.iter().map(|(_, d)| *d);
+        if self.g.bodies.dims(when).iter().any(|d| own.clone().any(|o| o == *d) && !of.contains_key(d)) {
+            return self.all_nested(run, loops, body);
+        }
+        let when_here = self.g.bodies.substitute(when, &of);
+        let c = self.element(&[when_here])[0].clone();
+        run.when = None;
+        self.blocks.push(Block::default());
+        let made = self.all_nested(run, loops, body);
+        let block = self.blocks.pop().unwrap_or_default();
+        run.when = Some(when);
+        made?;
+        self.push(Stmt::If(c, block.stmts, vec![]));
+        Ok(())
+    }
+
+    fn all_nested(&mut self, run: &mut Run, loops: &[Loop], body: &mut Each<'_, 's>) -> Lowered<()> {
         let Some((first, rest)) = loops.split_first() else { return body(self, run) };
         let mut inner = |l: &mut Self, run: &mut Run| {
             if run.hosts {

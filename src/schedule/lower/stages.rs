@@ -35,7 +35,8 @@ impl Lower<'_> {
         let fixed = dims.all(|d| self.g.bodies.dims(self.g.dim(*d).extent).is_empty());
         let single = fixed && extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1)) && !self.is_result(stage);
         let (values, starts, parts) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
-        let mut run = Run { stage, plan, least, extent, values, starts, parts, hosts: true };
+        let when = self.g.stage(stage).when;
+        let mut run = Run { stage, plan, least, extent, values, starts, parts, hosts: true, when };
         if !single {
             let room: Vec<Body> = run.extent.iter().map(|n| self.room(*n)).collect();
             self.reserve(stage, run.least.clone(), room);
@@ -120,9 +121,14 @@ impl Lower<'_> {
         let (outer, inner) = run.plan.loops.split_at(first);
         let (outer, inner) = (outer.to_vec(), inner.to_vec());
         let tile: Vec<Loop> = inner.iter().filter(|l| !run.plan.reduces(&l.name)).cloned().collect();
-        if single && !tile.is_empty() {
-            self.declare(run.stage);
-        }
+        // What is set in an arm, or in loops, is declared outside of them.
+        let single = single && {
+            let inside = run.when.is_some() || !tile.is_empty();
+            if inside {
+                self.declare(run.stage);
+            }
+            !inside
+        };
         self.nested(run, &outer, &mut |l, run| {
             if tile.is_empty() {
                 l.accumulate(run, &inner, init, next, single)

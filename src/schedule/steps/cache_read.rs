@@ -25,6 +25,11 @@ pub(super) fn cache_read(
     {
         return refuse(format!("`{source}` has several components"));
     }
+    if let Source::Stage(p, _) = from
+        && s.graph.stage(p).when.is_some()
+    {
+        return refuse(format!("`{source}` has elements only where a condition holds"));
+    }
     let axes = order_of(s, from, axes)?;
     let copy: StageId = s.copy(from, id, name, &axes);
     super::site::at(s, name, stage, at)?;
