@@ -84,7 +84,7 @@ pub struct Plan {
     pub dims: Vec<(String, DimId)>,
     /// How many of the dimensions it reduces over.
     pub over: usize,
-    /// Its loops, outermost first.
+    /// Its loops, outermost first; a scatter has none over the dimensions whose indices data decide.
     pub loops: Vec<Loop>,
     /// What was split, in order.
     pub splits: Vec<Split>,
@@ -123,8 +123,9 @@ impl Schedule {
         let ([reader], false) = (readers.as_slice(), self.graph.is_output(s)) else { return Site::Root };
         let own = &self.graph.stage(s).dims;
         let theirs = self.plan(*reader);
-        let shared = theirs.dims.iter().take_while(|(_, d)| own.contains(d)).last();
-        shared.map_or(Site::Root, |(name, _)| Site::At(*reader, name.clone()))
+        let is_own = |l: &&Loop| theirs.root(&l.name).is_some_and(|k| own.contains(&theirs.dims[k].1));
+        let shared = theirs.loops.iter().take_while(is_own).last();
+        shared.map_or(Site::Root, |l| Site::At(*reader, l.name.clone()))
     }
 
     /// Whether a stage is computed in the loops of one for which it decides where that is computed at all.
@@ -200,8 +201,15 @@ impl Plan {
             let name = unique(&graph.dim(*d).name, |n| dims.iter().any(|(m, _)| m == n));
             dims.push((name, *d));
         }
-        let loops = dims.iter().map(|(name, _)| Loop { name: name.clone(), kind: Kind::Serial }).collect();
-        let over = if let Definition::Reduce { over, .. } = &stage.def { over.len() } else { 0 };
+        let over = stage.over().len();
+        let own = dims.len() - over;
+        let (outer, inside) = match stage.def {
+            Definition::Reduce { inside, .. } => (own - inside, own),
+            Definition::Pure(_) | Definition::Scatter { .. } => (stage.looped(), stage.looped()),
+        };
+        // In the order of the source; what data decide has no loops.
+        let each = dims[..outer].iter().chain(&dims[own..]).chain(&dims[outer..inside]);
+        let loops = each.map(|(name, _)| Loop { name: name.clone(), kind: Kind::Serial }).collect();
         Plan { site: Site::Root, dims, over, loops, splits: vec![] }
     }
 

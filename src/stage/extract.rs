@@ -268,7 +268,7 @@ impl<'a> Extract<'a> {
             k += 1;
         }
         let tys = match &def {
-            Definition::Pure(each) | Definition::Reduce { init: each, .. } => {
+            Definition::Pure(each) | Definition::Reduce { init: each, .. } | Definition::Scatter { value: each, .. } => {
                 each.iter().map(|b| self.g.bodies.ty(*b)).collect()
             }
         };
@@ -282,7 +282,8 @@ impl<'a> Extract<'a> {
     pub(super) fn stage(&mut self, id: Id, name: &str, def: Definition, own: Vec<Body>) -> Staged<Vec<Body>> {
         let (each, over): (Vec<Body>, Vec<DimId>) = match &def {
             Definition::Pure(each) => (each.clone(), vec![]),
-            Definition::Reduce { over, init, next } => (init.iter().chain(next).copied().collect(), over.clone()),
+            Definition::Reduce { over, init, next, .. } => (init.iter().chain(next).copied().collect(), over.clone()),
+            Definition::Scatter { over, at, value, .. } => (at.iter().chain(value).copied().collect(), over.clone()),
         };
         let (arms, used, checks) = self.surroundings(&each, &over, own);
         for b in self.g.bodies.reachable(each.iter().chain(&checks).chain(&arms).copied()) {
@@ -290,7 +291,14 @@ impl<'a> Extract<'a> {
                 return self.refuse(id, "a loop inside of a step that reads the state");
             }
         }
-        let dims: Vec<DimId> = self.loops.iter().copied().filter(|d| used.contains(d) && !over.contains(d)).collect();
+        let own = if let Definition::Scatter { into, .. } = &def { self.loops.len() - into } else { self.loops.len() };
+        let named = |(k, d): &(usize, DimId)| *k >= own || used.contains(d) && !over.contains(d);
+        let dims: Vec<DimId> = self.loops.iter().copied().enumerate().filter(named).map(|(_, d)| d).collect();
+        let mut def = def;
+        if let Definition::Reduce { inside, .. } = &mut def {
+            let from = self.loops.len() - *inside;
+            *inside = self.loops[from..].iter().filter(|d| dims.contains(d)).count();
+        }
         let no = self.g.bodies.bool(false);
         let when = arms.into_iter().rev().reduce(|inner, c| self.g.bodies.cond(c, inner, no));
         let at: Vec<Body> = dims.iter().map(|d| self.g.bodies.index(*d)).collect();
@@ -382,6 +390,14 @@ impl<'a> Extract<'a> {
             dims.push(d);
         }
         dims
+    }
+
+    /// Opens the loops of a tensor again, which its elements name.
+    pub(super) fn reopen(&mut self, dims: &[DimId], sizes: &[Body]) {
+        for (d, n) in dims.iter().zip(sizes) {
+            self.ranges.push(&mut self.g.bodies, *d, *n);
+            self.loops.push(*d);
+        }
     }
 
     pub(super) fn close(&mut self, dims: &[DimId]) {

@@ -64,6 +64,20 @@ pub enum Definition {
         init: Vec<Body>,
         /// Next values.
         next: Vec<Body>,
+        /// How many of the stage's dimensions, the last ones, stand inside of the reduction in the source: elements of
+        /// tensors that are summed.
+        inside: usize,
+    },
+    /// Zeros, and at each point of the dimensions, in lexicographic order, values that are added at indices.
+    Scatter {
+        /// The dimensions that are run through, outermost first.
+        over: Vec<DimId>,
+        /// The indices of the stage's last dimensions.
+        at: Vec<Body>,
+        /// What is added, for each component.
+        value: Vec<Body>,
+        /// How many dimensions it has indices of.
+        into: usize,
     },
 }
 
@@ -122,11 +136,19 @@ pub struct Graph {
 }
 
 impl Stage {
-    /// The dimensions that it reduces over.
+    /// The dimensions that it reduces over, or adds values at.
     pub fn over(&self) -> &[DimId] {
         match &self.def {
             Definition::Pure(_) => &[],
-            Definition::Reduce { over, .. } => over,
+            Definition::Reduce { over, .. } | Definition::Scatter { over, .. } => over,
+        }
+    }
+
+    /// How many of its dimensions have loops: not those whose indices data decide.
+    pub fn looped(&self) -> usize {
+        match &self.def {
+            Definition::Scatter { into, .. } => self.dims.len() - into,
+            Definition::Pure(_) | Definition::Reduce { .. } => self.dims.len(),
         }
     }
 
@@ -135,7 +157,9 @@ impl Stage {
         let mut out: Vec<Body> = self.when.iter().chain(&self.checks).copied().collect();
         match &self.def {
             Definition::Pure(each) => out.extend(each),
-            Definition::Reduce { init, next, .. } => out.extend(init.iter().chain(next)),
+            Definition::Reduce { init: a, next: b, .. } | Definition::Scatter { at: a, value: b, .. } => {
+                out.extend(a.iter().chain(b));
+            }
         }
         out
     }
@@ -144,7 +168,7 @@ impl Stage {
     pub fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Body> {
         let (first, rest): (&mut [Body], &mut [Body]) = match &mut self.def {
             Definition::Pure(each) => (each, &mut []),
-            Definition::Reduce { init, next, .. } => (init, next),
+            Definition::Reduce { init: a, next: b, .. } | Definition::Scatter { at: a, value: b, .. } => (a, b),
         };
         self.when.iter_mut().chain(&mut self.checks).chain(first).chain(rest)
     }

@@ -13,6 +13,7 @@
 
 mod body;
 mod bounds;
+mod collect;
 mod extract;
 mod graph;
 mod print;

@@ -57,11 +57,17 @@ impl fmt::Display for Graph {
                 Definition::Pure(each) => {
                     each.iter().try_for_each(|b| writeln!(f, "    = {}", self.show(*b)))?;
                 }
-                Definition::Reduce { over, init, next } => {
+                Definition::Reduce { over, init, next, .. } => {
                     init.iter().try_for_each(|b| writeln!(f, "    from {}", self.show(*b)))?;
                     writeln!(f, "    over {}", self.dims_text(over))?;
                     at_each.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
                     next.iter().try_for_each(|b| writeln!(f, "    = {}", self.show(*b)))?;
+                }
+                Definition::Scatter { over, at, value, .. } => {
+                    writeln!(f, "    over {}", self.dims_text(over))?;
+                    at_each.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
+                    let at: Vec<String> = at.iter().map(|b| self.show(*b)).collect();
+                    value.iter().try_for_each(|b| writeln!(f, "    at {} add {}", at.join(", "), self.show(*b)))?;
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Terms become values over bodies: one function for each kind of term.
 
-use super::body::{Body, DimId, Node};
+use super::body::{Body, DimId};
 use super::extract::{Extract, Guards, Staged};
 use super::graph::Definition;
 use super::value::Val;
@@ -14,7 +14,7 @@ impl Extract<'_> {
     }
 
     /// A number or truth value.
-    fn scalar(&mut self, id: Id) -> Staged<Body> {
+    pub(super) fn scalar(&mut self, id: Id) -> Staged<Body> {
         match self.value(id)? {
             Val::Scalar(b) => Ok(b),
             Val::Tuple(_) | Val::Tensor { .. } => self.refuse(id, "a number was expected"),
@@ -114,11 +114,11 @@ impl Extract<'_> {
             }
             Head::VecInit => self.vec_init(id),
             Head::Scan => self.refuse(id, "a scan"),
-            Head::Scatter(_) => self.refuse(id, "a scatter"),
+            Head::Scatter(d) => self.scatter(id, d),
         }
     }
 
-    fn sizes(&mut self, id: Id, ids: &[Id], tensor: bool) -> Staged<Vec<Body>> {
+    pub(super) fn sizes(&mut self, id: Id, ids: &[Id], tensor: bool) -> Staged<Vec<Body>> {
         let sizes = self.scalars(ids)?;
         for n in &sizes {
             self.size(id, *n, tensor)?;
@@ -222,7 +222,7 @@ impl Extract<'_> {
     }
 
     /// A body under the loops that were opened last.
-    fn under(&mut self, body: Id, d: usize) -> Staged<Val> {
+    pub(super) fn under(&mut self, body: Id, d: usize) -> Staged<Val> {
         for dim in &self.loops[self.loops.len() - d..] {
             let i = self.g.bodies.index(*dim);
             self.env.push(Val::Scalar(i));
@@ -232,7 +232,7 @@ impl Extract<'_> {
         out
     }
 
-    fn element(&mut self, id: Id, v: &Val, at: &[Body]) -> Staged<Val> {
+    pub(super) fn element(&mut self, id: Id, v: &Val, at: &[Body]) -> Staged<Val> {
         match v.at(&mut self.g.bodies, at) {
             Some(v) => Ok(v),
             None => self.refuse(id, "a tensor was expected"),
@@ -267,112 +267,6 @@ impl Extract<'_> {
         let loads = self.stage(id, &label, Definition::Pure(keep.clone()), checks)?;
         let of: FxHashMap<Body, Body> = keep.into_iter().zip(loads).collect();
         Ok(replace(&v, &of))
-    }
-
-    /// A reduction to a number.
-    fn reduce(
-        &mut self,
-        id: Id,
-        m: Monoid,
-        sizes: &[Body],
-        elem: impl FnOnce(&mut Self, &[Body]) -> Staged<Val>,
-    ) -> Staged<Val> {
-        let Some((ty, first)) = self.terms.ty(id).as_scalar().and_then(|s| Some((s, m.identity(s)?))) else {
-            return self.refuse(id, "a sum of tensors or tuples");
-        };
-        let first = self.g.bodies.lit(first);
-        self.steps(id, sizes, &[first], |x, at, acc| match elem(x, at)? {
-            Val::Scalar(e) => Ok(vec![x.g.bodies.op(m.op(), ty, &[acc[0], e])]),
-            Val::Tuple(_) | Val::Tensor { .. } => x.refuse(id, "a sum of tensors or tuples"),
-        })
-        .map(|mut out| Val::Scalar(out.swap_remove(0)))
-    }
-
-    /// A reduction: first values, and the next ones from those before at each point.
-    fn steps(
-        &mut self,
-        id: Id,
-        sizes: &[Body],
-        init: &[Body],
-        next: impl FnOnce(&mut Self, &[Body], &[Body]) -> Staged<Vec<Body>>,
-    ) -> Staged<Vec<Body>> {
-        let base = self.accs;
-        self.accs += init.len() as u32;
-        let acc: Vec<Body> = init
-            .iter()
-            .zip(base..)
-            .map(|(b, k)| {
-                let ty = self.g.bodies.ty(*b);
-                self.g.bodies.acc(k, ty)
-            })
-            .collect();
-        // The variable of a fold's step is its second one.
-        let skip = if self.terms.head(id) == Head::Fold { 1 } else { 0 };
-        let names = self.terms.names(id).map_or(vec![], |all| all.iter().skip(skip).cloned().collect::<Vec<_>>());
-        let over = self.open(sizes, &names);
-        let around = self.pending.len();
-        let at: Vec<Body> = over.iter().map(|d| self.g.bodies.index(*d)).collect();
-        let made = next(self, &at, &acc);
-        let mut checks = self.taken(around);
-        self.close(&over);
-        let mut made = made?;
-        let mut memo = FxHashMap::default();
-        for b in made.iter_mut().chain(&mut checks) {
-            *b = self.g.bodies.map(*b, &mut memo, &mut |s, b| match *s.node(b) {
-                Node::Acc(k, ty) if k >= base => Some(s.acc(k - base, ty)),
-                _ => None,
-            });
-        }
-        let label = self.terms.labelled(id).unwrap_or("sum").to_string();
-        let def = Definition::Reduce { over, init: init.to_vec(), next: made };
-        self.stage(id, &label, def, checks)
-    }
-
-    /// A fold over numbers: a reduction whose steps are any function of the state.
-    fn fold(&mut self, id: Id) -> Staged<Val> {
-        let kids = self.terms.kids(id);
-        let state = self.value(kids[0])?;
-        let vector = self.value(kids[1])?;
-        let (mut init, mut tensors) = (vec![], false);
-        parts(&state, &mut init, &mut |_| tensors = true);
-        let Val::Tensor { sizes, .. } = &vector else { return self.refuse(id, "a vector was expected") };
-        if tensors || init.is_empty() {
-            return self.refuse(id, "a fold whose state is a tensor");
-        }
-        let out = self.steps(id, sizes, &init, |x, at, acc| {
-            let elem = x.element(id, &vector, at)?;
-            let mut each = acc.iter().copied();
-            x.env.push(state.with_scalars(&mut |b| each.next().unwrap_or(b)));
-            x.env.push(elem);
-            let next = x.value(kids[2]);
-            x.env.truncate(x.env.len() - 2);
-            let mut out = vec![];
-            parts(&next?, &mut out, &mut |_| {});
-            Ok(out)
-        })?;
-        let mut each = out.into_iter();
-        Ok(state.with_scalars(&mut |b| each.next().unwrap_or(b)))
-    }
-
-    /// The first index of the least or greatest key.
-    fn arg(&mut self, id: Id, m: Monoid) -> Staged<Val> {
-        let kids = self.terms.kids(id);
-        let sizes = self.sizes(id, &kids[..1], false)?;
-        let zero = self.g.bodies.int(0);
-        let some = self.g.bodies.op(Op::Gt, Scalar::Bool, &[sizes[0], zero]);
-        self.check(some, Guards::Reads(vec![]));
-        let Some(ty) = self.terms.ty(kids[1]).as_scalar() else { return self.refuse(id, "a number was expected") };
-        let first = self.g.bodies.lit(Lit::zero(ty));
-        let op = if m == Monoid::Min { Op::Lt } else { Op::Gt };
-        let out = self.steps(id, &sizes, &[first, zero], |x, at, acc| {
-            let Val::Scalar(key) = x.under(kids[1], 1)? else { return x.refuse(id, "a number was expected") };
-            let bodies = &mut x.g.bodies;
-            let start = bodies.op(Op::Eq, Scalar::Bool, &[at[0], zero]);
-            let better = bodies.op(op, Scalar::Bool, &[key, acc[0]]);
-            let better = bodies.op(Op::Or, Scalar::Bool, &[start, better]);
-            Ok(vec![bodies.cond(better, key, acc[0]), bodies.cond(better, at[0], acc[1])])
-        })?;
-        Ok(Val::Scalar(out[1]))
     }
 
     /// A vector of listed elements: each read chooses one by its index.
@@ -450,7 +344,7 @@ impl Extract<'_> {
 }
 
 /// The numbers of a value that stand in no tensor of it, and the sizes of its tensors.
-fn parts(v: &Val, out: &mut Vec<Body>, size: &mut dyn FnMut(Body)) {
+pub(super) fn parts(v: &Val, out: &mut Vec<Body>, size: &mut dyn FnMut(Body)) {
     match v {
         Val::Scalar(b) => out.push(*b),
         Val::Tuple(each) => each.iter().for_each(|p| parts(p, out, size)),

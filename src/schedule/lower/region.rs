@@ -52,7 +52,10 @@ impl Lower<'_> {
         let each = self.read(p, run)?;
         let (from, dims) = (self.ranges.len(), self.g.stage(p).dims.clone());
         let (mut out, mut of) = (vec![], FxHashMap::default());
-        for (d, known) in dims.into_iter().zip(each) {
+        let looped = self.g.stage(p).looped();
+        for (k, (d, known)) in dims.into_iter().zip(each).enumerate() {
+            // Data decide where values are added, so it is whole.
+            let known = known.filter(|_| k < looped);
             // The dimensions before it decide how long it is: each at its only index in the box, or at any of them.
             let n = self.g.bodies.substitute(self.g.dim(d).extent, &of);
             let n = self.longest(n, from)?;

@@ -3,8 +3,9 @@
 use super::elements::zero;
 use super::loops::Run;
 use super::{Lower, Lowered, Storage};
+use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Info, Stmt, Var};
-use crate::schedule::plan::{Loop, Site};
+use crate::schedule::plan::{Kind, Loop, Site};
 use crate::stage::{Body, Definition, Output, Source, StageId};
 use rustc_hash::FxHashMap;
 
@@ -33,7 +34,8 @@ impl Lower<'_> {
         let plan = self.s.plan(stage).clone();
         let mut dims = self.g.stage(stage).dims.iter();
         let fixed = dims.all(|d| self.g.bodies.dims(self.g.dim(*d).extent).is_empty());
-        let single = fixed && extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1)) && !self.is_result(stage);
+        let scatters = self.g.stage(stage).looped() < extent.len();
+        let single = !scatters && fixed && extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1)) && !self.is_result(stage);
         let (values, starts, parts) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         let when = self.g.stage(stage).when;
         let mut run = Run { stage, plan, least, extent, values, starts, parts, hosts: true, when };
@@ -44,6 +46,7 @@ impl Lower<'_> {
         match self.g.stage(stage).def.clone() {
             Definition::Pure(each) => self.pure(&mut run, &each, single),
             Definition::Reduce { init, next, .. } => self.reduce(&mut run, &init, &next, single),
+            Definition::Scatter { at, value, .. } => self.scatter(&mut run, &at, &value),
         }
     }
 
@@ -113,6 +116,53 @@ impl Lower<'_> {
                 }
             }
             None => {}
+        }
+    }
+
+    /// Zeros, and then values that are added in the order of the loops.
+    fn scatter(&mut self, run: &mut Run, to: &[Body], values: &[Body]) -> Lowered<()> {
+        let stage = self.g.stage(run.stage).clone();
+        let (outer, over) = run.plan.loops.split_at(stage.looped());
+        let (outer, over) = (outer.to_vec(), over.to_vec());
+        let plain = |(name, _): &(String, _)| Loop { name: name.clone(), kind: Kind::Serial };
+        let elements: Vec<Loop> = run.plan.dims[stage.looped()..stage.dims.len()].iter().map(plain).collect();
+        let zeros: Vec<Expr> = stage.tys.iter().map(|ty| Expr::Lit(zero(*ty))).collect();
+        let (before, at_each) = self.g.checks(run.stage);
+        self.nested(run, &outer, &mut |l, run| {
+            l.at_here(run, &before, &[]);
+            l.nested(run, &elements, &mut |l, run| {
+                l.store(run, zeros.clone());
+                Ok(())
+            })?;
+            l.nested(run, &over, &mut |l, run| {
+                let each = l.at_here(run, &at_each, &[to, values].concat());
+                let (to, values) = each.split_at(to.len());
+                l.add_at(run, to, values);
+                Ok(())
+            })
+        })
+    }
+
+    /// Adds values to the element at indices of the last dimensions.
+    fn add_at(&mut self, run: &Run, to: &[Expr], values: &[Expr]) {
+        let Some(Storage::Bufs { bufs, least, room }) = self.stored.get(&run.stage).cloned() else { return };
+        let outer: Vec<Body> = (0..least.len() - to.len()).filter_map(|k| self.dim_value(run, k)).collect();
+        let at = self.inside(&outer, &least);
+        // Row-major: the outer indices first, then each of the others.
+        let (own, inner) = room.split_at(outer.len());
+        let at = self.offset(&at, own);
+        let mut at = self.element(&[at])[0].clone();
+        for (i, n) in to.iter().zip(self.element(inner)) {
+            at = Expr::folded(Op::Mul, Scalar::I64, vec![at, n]);
+            at = Expr::folded(Op::Add, Scalar::I64, vec![at, i.clone()]);
+        }
+        let place = self.scalar("at", Scalar::I64);
+        self.push(Stmt::Let(place, at));
+        let values = if values.len() > 1 { self.held(values.to_vec()) } else { values.to_vec() };
+        for (b, v) in bufs.iter().zip(values) {
+            let (ty, at) = (self.f.ty(&v), Expr::Var(place));
+            let sum = Expr::Op(Op::Add, ty, vec![Expr::Load(*b, Box::new(at.clone())), v]);
+            self.push(Stmt::Store(*b, at, sum));
         }
     }
 

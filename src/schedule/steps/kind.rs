@@ -16,6 +16,9 @@ pub(super) fn run(s: &mut Schedule, stage: &str, of: &str, kind: Kind) -> Result
     if matches!(kind, Kind::Parallel | Kind::Vector) && plan.reduces(of) {
         return refuse(format!("`{of}` runs over what is reduced, so each iteration needs the one before"));
     }
+    if matches!(kind, Kind::Unrolled | Kind::Vector) {
+        super::no_scatter(s, id)?;
+    }
     let most = most(&s.graph, plan, of);
     match (kind, most) {
         (Kind::Vector, Some(n)) if (2..=MAX_LANES).contains(&n) && n.count_ones() == 1 => {}

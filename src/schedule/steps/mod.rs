@@ -11,7 +11,8 @@ mod split;
 
 pub(super) use kind::{MAX_UNROLLED, most};
 
-use super::plan::{Kind, Refusal, Schedule};
+use super::plan::{Kind, Refusal, Schedule, refuse};
+use crate::stage::{Definition, StageId};
 
 /// A step of a schedule. Stages and loops are named as the graph and the steps before name them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -103,4 +104,13 @@ impl Step {
             }
         }
     }
+}
+
+/// Refuses a step for a scatter, whose values are added in the order of the source.
+fn no_scatter(s: &Schedule, id: StageId) -> Result<(), Refusal> {
+    let known = s.graph.stage(id);
+    if let Definition::Scatter { .. } = known.def {
+        return refuse(format!("`{}` is a scatter: its loops run as they are, but for the parallel ones around it", known.name));
+    }
+    Ok(())
 }

@@ -4,6 +4,7 @@ use crate::schedule::plan::{Kind, Loop, Refusal, Schedule, Split, refuse};
 
 pub(super) fn split(s: &mut Schedule, stage: &str, of: &str, factor: i64) -> Result<(), Refusal> {
     let id = s.stage(stage)?;
+    super::no_scatter(s, id)?;
     let plan = s.plan_mut(id);
     let at = plan.find(of)?;
     if factor < 1 {
