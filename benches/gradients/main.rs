@@ -19,8 +19,12 @@ mod workloads;
 
 use baseline::Call;
 use daedal::ad::{self, Mode, Wanted};
+use daedal::eval::Value;
+use daedal::machine::Machine;
 use daedal::pipeline::{self, Options, native};
 use daedal::run::Toolchain;
+use daedal::tune::example;
+use daedal::{schedule, stage};
 use libloading::Library;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -123,7 +127,7 @@ fn daedal_primal(root: &Path, w: &Workload, tools: &Toolchain) -> Timer {
 /// Value and gradient as Daedal derives, optimizes and compiles them, by the inputs that `w.meaning`
 /// names; of many numbers, the gradient of their sum. The result is compared with that of the first
 /// hand-written one before anything is timed.
-fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<Library>) -> Timer {
+fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<Library>, scheduled: bool) -> Timer {
     let inputs = check::inputs_of(w.meaning);
     let program = check::program(root, &w.objective);
     let def = check::definition(&program, &w.objective);
@@ -139,16 +143,28 @@ fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<L
         arguments.push(check::ones(&program, source, case, def.params.last().unwrap().ty));
         arguments
     };
-    let native = native::compile(&optimized, def, tools).unwrap_or_else(|d| panic!("{d}"));
+    let compile = |arguments: &[Value]| {
+        let made = if scheduled {
+            let graph = stage::extract(&optimized, def).unwrap_or_else(|u| panic!("{}: {}", w.name, u.reason));
+            let schedule = schedule::default(graph, &Machine::host());
+            let schedule = schedule.specialized(&example::incoming(def, arguments));
+            native::compile_scheduled(&optimized, def, &schedule, tools)
+        } else {
+            native::compile(&optimized, def, tools)
+        };
+        made.unwrap_or_else(|d| panic!("{d}")).with_threads(1)
+    };
     let entry = w.precise.unwrap_or(w.entries[0]);
     for case in &w.small {
-        let made = native.call(&with_adjoint(case)).unwrap_or_else(|d| panic!("{d}"));
+        let arguments = with_adjoint(case);
+        let made = compile(&arguments).call(&arguments).unwrap_or_else(|d| panic!("{d}"));
         match w.meaning {
             Meaning::Gradient(_) => check::gradient(library, entry, case, &made),
             Meaning::Observations | Meaning::Angles => check::product(library, entry, w.meaning, case, &made),
         }
     }
     let arguments = with_adjoint(&w.large);
+    let native = compile(&arguments);
     Box::new(move || {
         let call = || native.time(&arguments, 3).unwrap_or_else(|d| panic!("{d}"));
         let first = call();
@@ -237,18 +253,20 @@ fn write(path: &Path, lines: &[String]) {
 /// The command line.
 struct Words {
     daedal: bool,
+    scheduled: bool,
     page: Option<PathBuf>,
     names: Vec<String>,
 }
 
 fn words() -> Words {
-    let mut out = Words { daedal: false, page: None, names: vec![] };
+    let mut out = Words { daedal: false, scheduled: false, page: None, names: vec![] };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             // Cargo adds it.
             "--bench" => {}
             "--daedal" => out.daedal = true,
+            "--scheduled" => (out.daedal, out.scheduled) = (true, true),
             "--write" => out.page = Some(words.next().expect("--write needs a file").into()),
             _ => {
                 assert!(!word.starts_with("--"), "the options are --daedal and --write FILE");
@@ -260,7 +278,7 @@ fn words() -> Words {
 }
 
 fn main() {
-    let Words { daedal, page, names } = words();
+    let Words { daedal, scheduled, page, names } = words();
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();
     let tools = Toolchain::discover(std::env::var("CXX").ok(), Some(folder.path().join("cache")));
@@ -309,7 +327,7 @@ fn main() {
         let mut row = Row {
             hand: hand.collect(),
             daedal_primal: daedal.then(|| daedal_primal(&root, w, &tools)),
-            daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools, &libraries[0])),
+            daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools, &libraries[0], scheduled)),
         };
         lines.extend(print(w, &mut row));
     }

@@ -75,6 +75,8 @@ pub struct Bodies {
     small: FxHashSet<Body>,
     /// What is small and not negative.
     sizes: FxHashSet<Body>,
+    /// What is small and at least 1.
+    positive: FxHashSet<Body>,
 }
 
 impl Bodies {
@@ -87,6 +89,22 @@ impl Bodies {
     pub fn assume_size(&mut self, b: Body) {
         self.small.insert(b);
         self.sizes.insert(b);
+    }
+
+    /// Takes a size for one of at least 1 from now on.
+    pub fn assume_positive(&mut self, b: Body) {
+        self.assume_size(b);
+        self.positive.insert(b);
+    }
+
+    /// The least that an integer is, whatever sizes and indices are; nothing where it may be anything.
+    fn lowest(&self, form: &Linear<Body>) -> Option<i64> {
+        let each = form.terms().map(|(a, c)| match self.positive.contains(&a) {
+            true if c > 0 => Some(c),
+            false if c > 0 && self.is_nonnegative(a) => Some(0),
+            _ => None,
+        });
+        each.sum::<Option<i64>>()?.checked_add(form.offset())
     }
 
     /// Whether an integer was taken for a size.
@@ -200,10 +218,36 @@ impl Bodies {
             }
             Op::And if is(self, 0, true) => args[1],
             Op::And if is(self, 1, true) => args[0],
-            Op::And if args[0] == args[1] => args[0],
+            Op::And | Op::Or if args[0] == args[1] => args[0],
+            Op::Or if is(self, 0, false) => args[1],
+            Op::Or if is(self, 1, false) => args[0],
+            Op::And if is(self, 0, false) || is(self, 1, false) => self.bool(false),
+            Op::Or if is(self, 0, true) || is(self, 1, true) => self.bool(true),
+            Op::Not => self.opposite(args[0]),
             Op::Min | Op::Max if ty == Scalar::I64 && args[0] == args[1] => args[0],
             _ => self.put(Node::Op(op, ty, args.into()), ty),
         }
+    }
+
+    /// What holds where a truth value does not.
+    fn opposite(&mut self, c: Body) -> Body {
+        if let Node::Op(op, _, args) = self.node(c).clone() {
+            let other = match op {
+                Op::Not => return args[0],
+                Op::Lt => Some(Op::Gte),
+                Op::Gte => Some(Op::Lt),
+                Op::Gt => Some(Op::Lte),
+                Op::Lte => Some(Op::Gt),
+                Op::Eq => Some(Op::Ne),
+                Op::Ne => Some(Op::Eq),
+                _ => None,
+            };
+            // Of numbers that are none, no order holds, nor its opposite.
+            if let Some(other) = other.filter(|_| self.ty(args[0]).is_int()) {
+                return self.test(other, args[0], args[1]);
+            }
+        }
+        self.put(Node::Op(Op::Not, Scalar::Bool, [c].into_iter().collect()), Scalar::Bool)
     }
 
     /// An operation on 64-bit integers.
@@ -216,21 +260,50 @@ impl Bodies {
         if self.ty(a) == Scalar::I64
             && matches!(op, Op::Lt | Op::Lte | Op::Gt | Op::Gte | Op::Eq | Op::Ne)
             && let (Some(x), Some(y)) = (self.linear(a), self.linear(b))
-            && let Some(d) = x.plus(&y, -1).and_then(|f| f.as_constant())
+            && let Some(d) = x.plus(&y, -1)
             && self.is_small(a)
             && self.is_small(b)
+            && let Some(holds) = self.compared(op, &d)
         {
-            let holds = match op {
-                Op::Lt => d < 0,
-                Op::Lte => d <= 0,
-                Op::Gt => d > 0,
-                Op::Gte => d >= 0,
-                Op::Eq => d == 0,
-                _ => d != 0,
-            };
             return self.bool(holds);
         }
         self.op(op, Scalar::Bool, &[a, b])
+    }
+
+    /// Whether a difference compares so with 0, whatever sizes and indices are; nothing where they decide it.
+    fn compared(&self, op: Op, d: &Linear<Body>) -> Option<bool> {
+        let least = self.lowest(d);
+        let most = d.times(-1).and_then(|f| self.lowest(&f)).and_then(i64::checked_neg);
+        let above = |n: i64| least.is_some_and(|v| v > n);
+        let below = |n: i64| most.is_some_and(|v| v < n);
+        let (yes, no) = match op {
+            Op::Lt => (below(0), above(-1)),
+            Op::Lte => (below(1), above(0)),
+            Op::Gt => (above(0), below(1)),
+            Op::Gte => (above(-1), below(0)),
+            Op::Eq => (d.as_constant() == Some(0), above(0) || below(0)),
+            _ => (above(0) || below(0), d.as_constant() == Some(0)),
+        };
+        (yes || no).then_some(yes)
+    }
+
+    /// A size of which a comparison holds, or does not, wherever it is at least 1; and which of both.
+    pub fn decided_by_a_size(&self, c: Body) -> Option<(Body, bool)> {
+        let Node::Op(op @ (Op::Lt | Op::Lte | Op::Gt | Op::Gte | Op::Eq | Op::Ne), _, args) = self.node(c) else {
+            return None;
+        };
+        if !args.iter().all(|a| self.is_small(*a)) {
+            return None;
+        }
+        let form = self.linear(args[0])?.plus(&self.linear(args[1])?, -1)?;
+        let mut terms = form.terms();
+        let (Some((n, by)), None) = (terms.next(), terms.next()) else { return None };
+        if !self.is_size(n) || !self.is_fixed(n) || !matches!(self.node(n), Node::Symbol(_)) {
+            return None;
+        }
+        // With 1 + m for the size, where m is at least 0.
+        let more = form.plus(&Linear::constant(by), 1)?;
+        self.compared(*op, &more).map(|holds| (n, holds))
     }
 
     /// The literal, where the body is one.

@@ -17,6 +17,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const SMALL: i64 = 1 << 40;
 /// Tensors have fewer elements than this: as many as the interpreter can hold.
 const MAX_ELEMENTS: i64 = (crate::eval::MAX_TENSOR / size_of::<crate::eval::Value>()) as i64 + 1;
+/// Arithmetic of more nodes is computed once.
+const MAX_VIEW: usize = 48;
 /// A graph has at most so many stages.
 const MAX_STAGES: usize = 20_000;
 
@@ -148,6 +150,38 @@ impl<'a> Extract<'a> {
         self.g.bodies.assume_size(n);
     }
 
+    /// The size of an axis, counted through nested tensors. What stands inside of a tensor that may be empty is asked of
+    /// others alone: sizes are simpler so, and little is lost.
+    pub(super) fn size_of(&mut self, v: &Val, axis: usize) -> Option<Body> {
+        let mut outer = v;
+        let mut left = axis;
+        while let Val::Tensor { sizes, elem, .. } = outer {
+            let Some(inner) = left.checked_sub(sizes.len()) else { break };
+            sizes.iter().for_each(|n| self.not_empty(*n));
+            (outer, left) = (elem, inner);
+        }
+        v.size(&mut self.g.bodies, axis)
+    }
+
+    /// A condition of the start: a size that comes in is at least 1.
+    fn not_empty(&mut self, n: Body) {
+        if matches!(self.g.bodies.node(n), Node::Symbol(_)) && self.g.bodies.is_size(n) {
+            let zero = self.g.bodies.int(0);
+            let some = self.g.bodies.test(Op::Gt, n, zero);
+            self.at_entry(some);
+            self.g.bodies.assume_positive(n);
+        }
+    }
+
+    /// A condition as the start decides it: what holds, or does not, of all sizes but 0 is left to the reference there.
+    pub(super) fn decided(&mut self, c: Body) -> Option<bool> {
+        if let Some((n, holds)) = self.g.bodies.decided_by_a_size(c) {
+            self.not_empty(n);
+            return Some(holds);
+        }
+        self.g.bodies.as_bool(c)
+    }
+
     /// A condition of the start, after the one that says that it has a value.
     fn at_entry(&mut self, c: Body) {
         let has_value = self.g.bodies.has_value(c);
@@ -162,7 +196,7 @@ impl<'a> Extract<'a> {
     pub(super) fn equal_sizes(&mut self, def: &Def, from: usize) -> Staged<()> {
         for ((p, a), (q, b), _) in def.equal_sizes() {
             let (x, y) = (self.env[from + p].clone(), self.env[from + q].clone());
-            let (Some(n), Some(m)) = (x.size(&mut self.g.bodies, a), y.size(&mut self.g.bodies, b)) else { continue };
+            let (Some(n), Some(m)) = (self.size_of(&x, a), self.size_of(&y, b)) else { continue };
             if n == m {
                 continue;
             }
@@ -354,16 +388,30 @@ impl<'a> Extract<'a> {
         used
     }
 
-    /// Whether a body is read where it is used: a literal, arithmetic of indices, or an element at such indices.
+    /// Whether a body is read where it is used: a literal, arithmetic of indices and sizes, or an element at such indices.
     pub(super) fn is_view(&self, b: Body) -> bool {
-        let plain = |b: Body| match self.g.bodies.node(b) {
-            Node::Lit(_) | Node::Symbol(_) | Node::Index(_) => true,
-            _ => self.g.bodies.is_small(b) && self.g.reads([b]).is_empty(),
-        };
         match self.g.bodies.node(b) {
-            Node::Load(_, _, at) => at.iter().all(|a| plain(*a)),
-            _ => plain(b),
+            Node::Load(_, _, at) => at.iter().all(|a| self.is_plain(*a)),
+            _ => self.is_plain(b),
         }
+    }
+
+    /// Whether a body is arithmetic of indices and sizes that has a value wherever it is read.
+    fn is_plain(&self, b: Body) -> bool {
+        let bodies = &self.g.bodies;
+        if matches!(bodies.node(b), Node::Lit(_) | Node::Symbol(_)) {
+            return true;
+        }
+        let all = bodies.reachable([b]);
+        // What sizes decide outside of all arms was asked at the start.
+        let asked = self.path.is_empty() && bodies.dims(b).is_empty();
+        matches!(bodies.ty(b), Scalar::I64 | Scalar::Bool)
+            && all.len() <= MAX_VIEW
+            && all.iter().all(|b| match bodies.node(*b) {
+                Node::Load(..) | Node::Acc(..) => false,
+                Node::Op(op, _, args) if op.divides() => asked || bodies.as_int(args[1]).is_some_and(|n| n > 0),
+                _ => true,
+            })
     }
 
     /// Whether a body is made of the state of a fold whose step is being read.
@@ -479,6 +527,17 @@ impl<'a> Extract<'a> {
             let end = self.g.bodies.ints(Op::Add, known.hi, one);
             low = self.in_all(low, zero, known.lo, i, elem);
             high = self.in_all(high, end, n, i, elem);
+        }
+        // What an outer index says of an inner one is lost once the outer may be anything.
+        for from in (1..self.ranges.len()).rev() {
+            let yes = self.g.bodies.bool(true);
+            if (low, high) == (yes, yes) {
+                break;
+            }
+            let Some(known) = self.ranges.bounds_from(&mut self.g.bodies, i, from).filter(|_| small) else { continue };
+            let end = self.g.bodies.ints(Op::Add, known.hi, one);
+            low = if at_most(&self.g.bodies, zero, known.lo) { yes } else { low };
+            high = if at_most(&self.g.bodies, end, n) { yes } else { high };
         }
         let guards = Guards::Reads(self.g.reads(elem.iter().copied()));
         self.check(low, guards.clone());

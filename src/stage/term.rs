@@ -82,7 +82,7 @@ impl Extract<'_> {
             }
             Head::Size(k) => {
                 let v = self.value(kids[0])?;
-                match v.size(&mut self.g.bodies, k) {
+                match self.size_of(&v, k) {
                     Some(n) => Ok(Val::Scalar(n)),
                     None => self.refuse(id, "a tensor was expected"),
                 }
@@ -175,7 +175,7 @@ impl Extract<'_> {
 
     fn choice(&mut self, id: Id, kids: &[Id]) -> Staged<Val> {
         let c = self.scalar(kids[0])?;
-        if let Some(known) = self.g.bodies.as_bool(c) {
+        if let Some(known) = self.decided(c) {
             return self.value(kids[if known { 1 } else { 2 }]);
         }
         let a = self.arm(c, true, kids[1])?;
