@@ -1,7 +1,8 @@
 //! What loops collect: sums, folds, least and greatest, scatters. Each is a stage over the loops around it.
 
 use super::body::{Body, DimId, Node};
-use super::extract::{Extract, Guards, Staged};
+use super::checks::Guards;
+use super::extract::{Extract, Staged};
 use super::graph::Definition;
 use super::term::parts;
 use super::value::Val;
@@ -207,13 +208,43 @@ impl Extract<'_> {
         let checks = self.taken(around);
         self.close(&over);
         let (at, value, like) = made?;
+        let mut all = [at, value, checks];
+        let over = self.apart(id, over[0], &mut all)?;
+        let [at, value, checks] = all;
+        let extents: Vec<Body> = over.iter().map(|d| self.g.dim(*d).extent).collect();
+        self.reopen(&over, &extents);
+        let checks: Vec<Body> = checks.into_iter().filter(|c| !self.proved(*c)).collect();
+        self.close(&over);
+        let (only, at, value) = self.only_where(at, value);
         let dims = self.open(&sizes, &[]);
         let label = self.terms.labelled(id).unwrap_or("scatter").to_string();
-        let loads = self.stage(id, &label, Definition::Scatter { over, at, value, into: d }, checks);
+        let loads = self.stage(id, &label, Definition::Scatter { over, only, at, value, into: d }, checks);
         self.close(&dims);
         let mut each = loads?.into_iter();
         let elem = Box::new(like.with_scalars(&mut |b| each.next().unwrap_or(b)));
         Ok(Val::Tensor { dims, sizes, elem })
+    }
+
+    /// Steps that add 0 need not add: no sum that began with 0 is the negative one. The condition under which a step adds
+    /// something, and the indices and values there.
+    fn only_where(&mut self, mut at: Vec<Body>, mut value: Vec<Body>) -> (Option<Body>, Vec<Body>, Vec<Body>) {
+        let mut conditions: Vec<Body> = vec![];
+        loop {
+            let bodies = &self.g.bodies;
+            let zero =
+                |b: Body| bodies.as_lit(b).is_some_and(|l| l.ty().as_scalar().is_some_and(|s| l == Lit::zero(s)));
+            let part = |b: &Body| if let Node::If(p) = bodies.node(*b) { Some(*p) } else { None };
+            let Some([c, _, _]) = value.first().and_then(part) else { break };
+            let all: Option<Vec<Body>> =
+                value.iter().map(|v| part(v).filter(|p| p[0] == c && zero(p[2])).map(|p| p[1])).collect();
+            let Some(all) = all else { break };
+            value = all;
+            at = at.iter().map(|i| part(i).filter(|p| p[0] == c).map_or(*i, |p| p[1])).collect();
+            conditions.push(c);
+        }
+        let no = self.g.bodies.bool(false);
+        let only = conditions.into_iter().rev().reduce(|inner, c| self.g.bodies.cond(c, inner, no));
+        (only, at, value)
     }
 
     /// Where a step of a scatter adds, and what: numbers, and the value that they are the numbers of.

@@ -6,17 +6,14 @@
 //! made once, at the start.
 
 use super::body::{Body, DimId, Node, Source};
-use super::bounds::{Ranges, at_most};
+use super::bounds::Ranges;
+use super::checks::{Guards, Pending, SMALL};
 use super::graph::{Definition, Graph, Output, Stage, StageId};
 use super::value::{Val, incoming};
 use crate::diag::Diagnostic;
-use crate::ir::{Def, Fun, Id, Lit, Op, Program, Scalar, Terms};
+use crate::ir::{Def, Fun, Id, Op, Program, Scalar, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Integers from this on are not taken for sizes, so that arithmetic of indices cannot wrap.
-const SMALL: i64 = 1 << 40;
-/// Tensors have fewer elements than this: as many as the interpreter can hold.
-const MAX_ELEMENTS: i64 = (crate::eval::MAX_TENSOR / size_of::<crate::eval::Value>()) as i64 + 1;
 /// Arithmetic of more nodes is computed once.
 const MAX_VIEW: usize = 48;
 /// A graph has at most so many stages.
@@ -68,23 +65,6 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
 /// Accumulators are numbered from here while their step is read, and from 0 in their stage.
 const ACC_BASE: u32 = 1 << 16;
 
-/// What may be evaluated only where a check holds.
-#[derive(Clone, Debug)]
-pub(super) enum Guards {
-    /// What reads one of these.
-    Reads(Vec<Source>),
-    /// What is made of this body.
-    Body(Body),
-    /// All that comes after it.
-    All,
-}
-
-/// A check that no stage has yet.
-pub(super) struct Pending {
-    check: Body,
-    guards: Guards,
-}
-
 pub(super) struct Extract<'a> {
     pub(super) program: &'a Program,
     pub(super) terms: &'a Terms,
@@ -93,9 +73,9 @@ pub(super) struct Extract<'a> {
     /// The dimensions around, outermost first.
     pub(super) loops: Vec<DimId>,
     /// Their ranges, where the path has led.
-    ranges: Ranges,
+    pub(super) ranges: Ranges,
     /// The conditions of the arms around, with what they are there.
-    path: Vec<(Body, bool)>,
+    pub(super) path: Vec<(Body, bool)>,
     /// Checks of the stages in the making, those of the outermost first.
     pub(super) pending: Vec<Pending>,
     pub(super) accs: u32,
@@ -135,61 +115,6 @@ impl<'a> Extract<'a> {
             rest.into_iter().for_each(|c| self.at_entry(c));
         }
         Ok(())
-    }
-
-    /// A condition of the start: an integer is not negative and below a bound.
-    fn below(&mut self, n: Body, bound: i64) {
-        let (zero, bound) = (self.g.bodies.int(0), self.g.bodies.int(bound));
-        let bodies = &mut self.g.bodies;
-        let low =
-            if bodies.is_nonnegative(n) { bodies.bool(true) } else { bodies.op(Op::Gte, Scalar::Bool, &[n, zero]) };
-        let high = bodies.op(Op::Lt, Scalar::Bool, &[n, bound]);
-        for c in [low, high] {
-            self.at_entry(c);
-        }
-        self.g.bodies.assume_size(n);
-    }
-
-    /// The size of an axis, counted through nested tensors. What stands inside of a tensor that may be empty is asked of
-    /// others alone: sizes are simpler so, and little is lost.
-    pub(super) fn size_of(&mut self, v: &Val, axis: usize) -> Option<Body> {
-        let mut outer = v;
-        let mut left = axis;
-        while let Val::Tensor { sizes, elem, .. } = outer {
-            let Some(inner) = left.checked_sub(sizes.len()) else { break };
-            sizes.iter().for_each(|n| self.not_empty(*n));
-            (outer, left) = (elem, inner);
-        }
-        v.size(&mut self.g.bodies, axis)
-    }
-
-    /// A condition of the start: a size that comes in is at least 1.
-    fn not_empty(&mut self, n: Body) {
-        if matches!(self.g.bodies.node(n), Node::Symbol(_)) && self.g.bodies.is_size(n) {
-            let zero = self.g.bodies.int(0);
-            let some = self.g.bodies.test(Op::Gt, n, zero);
-            self.at_entry(some);
-            self.g.bodies.assume_positive(n);
-        }
-    }
-
-    /// A condition as the start decides it: what holds, or does not, of all sizes but 0 is left to the reference there.
-    pub(super) fn decided(&mut self, c: Body) -> Option<bool> {
-        if let Some((n, holds)) = self.g.bodies.decided_by_a_size(c) {
-            self.not_empty(n);
-            return Some(holds);
-        }
-        self.g.bodies.as_bool(c)
-    }
-
-    /// A condition of the start, after the one that says that it has a value.
-    fn at_entry(&mut self, c: Body) {
-        let has_value = self.g.bodies.has_value(c);
-        for c in [has_value, c] {
-            if self.g.bodies.as_bool(c) != Some(true) && !self.g.entry.contains(&c) {
-                self.g.entry.push(c);
-            }
-        }
     }
 
     /// Sizes that share a name are equal, and one body from there on.
@@ -302,9 +227,9 @@ impl<'a> Extract<'a> {
             k += 1;
         }
         let tys = match &def {
-            Definition::Pure(each) | Definition::Reduce { init: each, .. } | Definition::Scatter { value: each, .. } => {
-                each.iter().map(|b| self.g.bodies.ty(*b)).collect()
-            }
+            Definition::Pure(each)
+            | Definition::Reduce { init: each, .. }
+            | Definition::Scatter { value: each, .. } => each.iter().map(|b| self.g.bodies.ty(*b)).collect(),
         };
         self.g.stages.push(Stage { name: unique, dims, tys, when, def, checks });
         Ok(StageId(self.g.stages.len() as u32 - 1))
@@ -317,7 +242,9 @@ impl<'a> Extract<'a> {
         let (each, over): (Vec<Body>, Vec<DimId>) = match &def {
             Definition::Pure(each) => (each.clone(), vec![]),
             Definition::Reduce { over, init, next, .. } => (init.iter().chain(next).copied().collect(), over.clone()),
-            Definition::Scatter { over, at, value, .. } => (at.iter().chain(value).copied().collect(), over.clone()),
+            Definition::Scatter { over, only, at, value, .. } => {
+                (only.iter().chain(at).chain(value).copied().collect(), over.clone())
+            }
         };
         let (arms, used, checks) = self.surroundings(&each, &over, own);
         for b in self.g.bodies.reachable(each.iter().chain(&checks).chain(&arms).copied()) {
@@ -346,7 +273,12 @@ impl<'a> Extract<'a> {
     /// What decides where some bodies are evaluated: the conditions of the arms around, outermost first, the dimensions,
     /// and the checks before them. A condition on other dimensions than theirs is none of theirs: without it they are
     /// evaluated once, and not at all its points. One that shares a dimension may be what keeps an index in range.
-    fn surroundings(&mut self, each: &[Body], over: &[DimId], own: Vec<Body>) -> (Vec<Body>, FxHashSet<DimId>, Vec<Body>) {
+    fn surroundings(
+        &mut self,
+        each: &[Body],
+        over: &[DimId],
+        own: Vec<Body>,
+    ) -> (Vec<Body>, FxHashSet<DimId>, Vec<Body>) {
         let path: Vec<Body> = self.path.clone().into_iter().map(|(c, holds)| self.as_arm(c, holds)).collect();
         let mut taken = vec![false; path.len()];
         loop {
@@ -463,174 +395,5 @@ impl<'a> Extract<'a> {
         self.path.pop();
         self.ranges = before;
         out
-    }
-
-    // Checks.
-
-    /// What must hold here, where the path leads here, before what it guards is evaluated.
-    pub(super) fn check(&mut self, c: Body, guards: Guards) {
-        let mut c = c;
-        if self.g.bodies.as_bool(c) == Some(true) {
-            return;
-        }
-        let decided = self.path.is_empty() && self.g.bodies.is_fixed(c);
-        if decided && self.g.bodies.as_bool(c).is_none() {
-            return self.at_entry(c);
-        }
-        let (yes, path) = (self.g.bodies.bool(true), self.path.clone());
-        for (p, holds) in path.into_iter().rev() {
-            c = if holds { self.g.bodies.cond(p, c, yes) } else { self.g.bodies.cond(p, yes, c) };
-        }
-        self.pending.push(Pending { check: c, guards });
-    }
-
-    /// The checks that were left pending since there were so many of them, each once.
-    pub(super) fn taken(&mut self, from: usize) -> Vec<Body> {
-        let all: indexmap::IndexSet<Body> = self.pending.drain(from..).map(|p| p.check).collect();
-        all.into_iter().collect()
-    }
-
-    /// The pending checks that guard something in some bodies, or in each other, in their order.
-    fn guarding(&self, bodies: &[Body]) -> Vec<Body> {
-        if self.pending.is_empty() {
-            return vec![];
-        }
-        let mut read: FxHashSet<Source> = self.g.reads(bodies.iter().copied()).into_iter().collect();
-        let mut made: FxHashSet<Body> = self.g.bodies.reachable(bodies.iter().copied()).into_iter().collect();
-        let mut out = vec![];
-        // What a check is made of is guarded by those before it.
-        for p in self.pending.iter().rev() {
-            let guards = match &p.guards {
-                Guards::Reads(of) => of.iter().any(|from| read.contains(from)),
-                Guards::Body(b) => made.contains(b),
-                Guards::All => true,
-            };
-            if guards && !out.contains(&p.check) {
-                out.push(p.check);
-                read.extend(self.g.reads([p.check]));
-                made.extend(self.g.bodies.reachable([p.check]));
-            }
-        }
-        out.reverse();
-        out
-    }
-
-    /// That an index is in range where an element is read: proved, or asked of the sizes at the start, or of each index.
-    pub(super) fn in_range(&mut self, i: Body, n: Body, elem: &[Body]) {
-        let (zero, one) = (self.g.bodies.int(0), self.g.bodies.int(1));
-        let known = self.ranges.bounds(&mut self.g.bodies, i);
-        let bodies = &mut self.g.bodies;
-        let small = bodies.is_small(n);
-        let mut low = bodies.op(Op::Gte, Scalar::Bool, &[i, zero]);
-        let mut high = bodies.op(Op::Lt, Scalar::Bool, &[i, n]);
-        if let Some(known) = known.filter(|_| small) {
-            let end = self.g.bodies.ints(Op::Add, known.hi, one);
-            low = self.in_all(low, zero, known.lo, i, elem);
-            high = self.in_all(high, end, n, i, elem);
-        }
-        // What an outer index says of an inner one is lost once the outer may be anything.
-        for from in (1..self.ranges.len()).rev() {
-            let yes = self.g.bodies.bool(true);
-            if (low, high) == (yes, yes) {
-                break;
-            }
-            let Some(known) = self.ranges.bounds_from(&mut self.g.bodies, i, from).filter(|_| small) else { continue };
-            let end = self.g.bodies.ints(Op::Add, known.hi, one);
-            low = if at_most(&self.g.bodies, zero, known.lo) { yes } else { low };
-            high = if at_most(&self.g.bodies, end, n) { yes } else { high };
-        }
-        let guards = Guards::Reads(self.g.reads(elem.iter().copied()));
-        self.check(low, guards.clone());
-        self.check(high, guards);
-    }
-
-    /// What says that a check of an index holds in all iterations around: nothing where that is proved, sizes where they
-    /// decide it, else the check itself.
-    fn in_all(&mut self, check: Body, low: Body, high: Body, i: Body, elem: &[Body]) -> Body {
-        if at_most(&self.g.bodies, low, high) {
-            return self.g.bodies.bool(true);
-        }
-        let all = self.g.bodies.test(Op::Lte, low, high);
-        if !self.path.is_empty() || !self.g.bodies.is_fixed(all) || self.g.bodies.as_bool(all).is_some() {
-            return check;
-        }
-        self.where_run(all, i, elem)
-    }
-
-    /// What sizes say of an index need not hold where there are no iterations: of those loops that all that is read names,
-    /// since what does not name a loop may be evaluated outside of it.
-    fn where_run(&mut self, c: Body, i: Body, elem: &[Body]) -> Body {
-        let (zero, yes) = (self.g.bodies.int(0), self.g.bodies.bool(true));
-        let loads: Vec<Body> = self.g.bodies.reachable(elem.iter().copied());
-        let loads = loads.into_iter().filter(|b| matches!(self.g.bodies.node(*b), Node::Load(..)));
-        let named: Vec<Vec<DimId>> = loads.map(|b| self.g.bodies.dims(b)).collect();
-        let mut c = c;
-        for d in self.g.bodies.dims(i) {
-            let n = self.g.dim(d).extent;
-            if self.g.bodies.dims(n).is_empty() && named.iter().all(|all| all.contains(&d)) {
-                let some = self.g.bodies.op(Op::Gt, Scalar::Bool, &[n, zero]);
-                c = self.g.bodies.cond(some, c, yes);
-            }
-        }
-        c
-    }
-
-    /// A size: not negative and small, which the start checks; what a loop's index says of it must be proved.
-    pub(super) fn size(&mut self, id: Id, n: Body, tensor: bool) -> Staged<()> {
-        if self.g.bodies.is_data(n) {
-            return self.refuse(id, "a size that depends on data");
-        }
-        let bound = if tensor { MAX_ELEMENTS } else { SMALL };
-        for (a, _) in self.g.bodies.linear(n).into_iter().flat_map(|f| f.terms().collect::<Vec<_>>()) {
-            if !self.g.bodies.is_small(a) {
-                if !self.g.bodies.dims(a).is_empty() {
-                    return self.refuse(id, "a size that may be large in a loop");
-                }
-                let (low, high) = (self.g.bodies.int(-SMALL), self.g.bodies.int(SMALL));
-                let over = self.g.bodies.op(Op::Gt, Scalar::Bool, &[a, low]);
-                let under = self.g.bodies.op(Op::Lt, Scalar::Bool, &[a, high]);
-                self.at_entry(over);
-                self.at_entry(under);
-                self.g.bodies.assume_small(a);
-            }
-        }
-        if self.g.bodies.dims(n).is_empty() {
-            self.below(n, bound);
-            return Ok(());
-        }
-        let zero = self.g.bodies.int(0);
-        match self.ranges.bounds(&mut self.g.bodies, n) {
-            Some(known) if at_most(&self.g.bodies, zero, known.lo) && self.g.bodies.dims(known.hi).is_empty() => {
-                let most = self.g.bodies.int(bound);
-                let c = self.g.bodies.op(Op::Lt, Scalar::Bool, &[known.hi, most]);
-                self.at_entry(c);
-                Ok(())
-            }
-            _ => self.refuse(id, "a size that may be negative in a loop"),
-        }
-    }
-
-    /// That a tensor has not too many elements.
-    pub(super) fn not_too_large(&mut self, id: Id, sizes: &[Body]) -> Staged<()> {
-        if sizes.len() < 2 {
-            return Ok(());
-        }
-        // The product of integers could wrap, that of floats cannot.
-        let mut product: Option<Body> = None;
-        for n in sizes {
-            let Some(known) = self.ranges.bounds(&mut self.g.bodies, *n) else {
-                return self.refuse(id, "a size that may be large in a loop");
-            };
-            let n = self.g.bodies.op(Op::ToFloat, Scalar::F64, &[known.hi]);
-            product = Some(product.map_or(n, |p| self.g.bodies.op(Op::Mul, Scalar::F64, &[p, n])));
-        }
-        let Some(product) = product else { return Ok(()) };
-        if !self.g.bodies.dims(product).is_empty() {
-            return self.refuse(id, "a size that may be large in a loop");
-        }
-        let most = self.g.bodies.lit(Lit::float(MAX_ELEMENTS as f64));
-        let c = self.g.bodies.op(Op::Lt, Scalar::Bool, &[product, most]);
-        self.at_entry(c);
-        Ok(())
     }
 }

@@ -72,6 +72,8 @@ pub enum Definition {
     Scatter {
         /// The dimensions that are run through, outermost first.
         over: Vec<DimId>,
+        /// Where something is added: everywhere where nothing is said.
+        only: Option<Body>,
         /// The indices of the stage's last dimensions.
         at: Vec<Body>,
         /// What is added, for each component.
@@ -157,20 +159,20 @@ impl Stage {
         let mut out: Vec<Body> = self.when.iter().chain(&self.checks).copied().collect();
         match &self.def {
             Definition::Pure(each) => out.extend(each),
-            Definition::Reduce { init: a, next: b, .. } | Definition::Scatter { at: a, value: b, .. } => {
-                out.extend(a.iter().chain(b));
-            }
+            Definition::Reduce { init, next, .. } => out.extend(init.iter().chain(next)),
+            Definition::Scatter { only, at, value, .. } => out.extend(only.iter().chain(at).chain(value)),
         }
         out
     }
 
     /// All its bodies, to change.
     pub fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Body> {
-        let (first, rest): (&mut [Body], &mut [Body]) = match &mut self.def {
-            Definition::Pure(each) => (each, &mut []),
-            Definition::Reduce { init: a, next: b, .. } | Definition::Scatter { at: a, value: b, .. } => (a, b),
+        let (only, first, rest): (Option<&mut Body>, &mut [Body], &mut [Body]) = match &mut self.def {
+            Definition::Pure(each) => (None, each, &mut []),
+            Definition::Reduce { init, next, .. } => (None, init, next),
+            Definition::Scatter { only, at, value, .. } => (only.as_mut(), at, value),
         };
-        self.when.iter_mut().chain(&mut self.checks).chain(first).chain(rest)
+        self.when.iter_mut().chain(&mut self.checks).chain(only).chain(first).chain(rest)
     }
 }
 

@@ -13,7 +13,9 @@
 
 mod body;
 mod bounds;
+mod checks;
 mod collect;
+mod digits;
 mod extract;
 mod graph;
 mod print;

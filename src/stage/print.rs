@@ -63,9 +63,10 @@ impl fmt::Display for Graph {
                     at_each.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
                     next.iter().try_for_each(|b| writeln!(f, "    = {}", self.show(*b)))?;
                 }
-                Definition::Scatter { over, at, value, .. } => {
+                Definition::Scatter { over, only, at, value, .. } => {
                     writeln!(f, "    over {}", self.dims_text(over))?;
                     at_each.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
+                    only.iter().try_for_each(|c| writeln!(f, "    only {}", self.show(*c)))?;
                     let at: Vec<String> = at.iter().map(|b| self.show(*b)).collect();
                     value.iter().try_for_each(|b| writeln!(f, "    at {} add {}", at.join(", "), self.show(*b)))?;
                 }

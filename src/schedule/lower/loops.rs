@@ -27,6 +27,8 @@ pub(super) struct Run {
     pub(super) hosts: bool,
     /// What decides where elements are computed, where no loop around has asked yet.
     pub(super) when: Option<Body>,
+    /// A loop over what is added whose iterations are independent all the same.
+    pub(super) apart: Option<String>,
 }
 
 /// What runs in a loop.
@@ -152,7 +154,7 @@ impl<'s> Lower<'s> {
         };
         let Some(split) = run.plan.splits.iter().find(|s| s.outer == first.name).cloned() else {
             let n = self.extent(run, &first.name);
-            let independent = !run.plan.reduces(&first.name);
+            let independent = !run.plan.reduces(&first.name) || run.apart.as_ref() == Some(&first.name);
             return self.one_loop(run, first, n, independent, &mut inner);
         };
         if first.kind == Kind::Parallel && run.plan.is_strip(&split) {

@@ -2,11 +2,11 @@
 
 use super::elements::zero;
 use super::loops::Run;
-use super::{Lower, Lowered, Storage};
+use super::{Block, Lower, Lowered, Storage};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Info, Stmt, Var};
 use crate::schedule::plan::{Kind, Loop, Site};
-use crate::stage::{Body, Definition, Output, Source, StageId};
+use crate::stage::{Body, Definition, Node, Output, Source, StageId};
 use rustc_hash::FxHashMap;
 
 impl Lower<'_> {
@@ -35,10 +35,11 @@ impl Lower<'_> {
         let mut dims = self.g.stage(stage).dims.iter();
         let fixed = dims.all(|d| self.g.bodies.dims(self.g.dim(*d).extent).is_empty());
         let scatters = self.g.stage(stage).looped() < extent.len();
-        let single = !scatters && fixed && extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1)) && !self.is_result(stage);
+        let single =
+            !scatters && fixed && extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1)) && !self.is_result(stage);
         let (values, starts, parts) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         let when = self.g.stage(stage).when;
-        let mut run = Run { stage, plan, least, extent, values, starts, parts, hosts: true, when };
+        let mut run = Run { stage, plan, least, extent, values, starts, parts, hosts: true, when, apart: None };
         if !single {
             let room: Vec<Body> = run.extent.iter().map(|n| self.room(*n)).collect();
             self.reserve(stage, run.least.clone(), room);
@@ -46,7 +47,7 @@ impl Lower<'_> {
         match self.g.stage(stage).def.clone() {
             Definition::Pure(each) => self.pure(&mut run, &each, single),
             Definition::Reduce { init, next, .. } => self.reduce(&mut run, &init, &next, single),
-            Definition::Scatter { at, value, .. } => self.scatter(&mut run, &at, &value),
+            Definition::Scatter { only, at, value, .. } => self.scatter(&mut run, only, &at, &value),
         }
     }
 
@@ -120,7 +121,7 @@ impl Lower<'_> {
     }
 
     /// Zeros, and then values that are added in the order of the loops.
-    fn scatter(&mut self, run: &mut Run, to: &[Body], values: &[Body]) -> Lowered<()> {
+    fn scatter(&mut self, run: &mut Run, only: Option<Body>, to: &[Body], values: &[Body]) -> Lowered<()> {
         let stage = self.g.stage(run.stage).clone();
         let (outer, over) = run.plan.loops.split_at(stage.looped());
         let (outer, over) = (outer.to_vec(), over.to_vec());
@@ -134,13 +135,35 @@ impl Lower<'_> {
                 l.store(run, zeros.clone());
                 Ok(())
             })?;
+            run.apart = l.adds_apart(run, to);
             l.nested(run, &over, &mut |l, run| {
-                let each = l.at_here(run, &at_each, &[to, values].concat());
+                let c = l.at_here(run, &at_each, only.as_slice());
+                l.blocks.push(Block::default());
+                let each = l.at_here(run, &[], &[to, values].concat());
                 let (to, values) = each.split_at(to.len());
                 l.add_at(run, to, values);
+                let block = l.blocks.pop().unwrap_or_default();
+                match c.into_iter().next() {
+                    Some(c) => l.push(Stmt::If(c, block.stmts, vec![])),
+                    None => block.stmts.into_iter().for_each(|s| l.push(s)),
+                }
                 Ok(())
             })
         })
+    }
+
+    /// The innermost loop of a scatter, where its iterations add to different elements: one of the indices steps with it.
+    fn adds_apart(&self, run: &Run, to: &[Body]) -> Option<String> {
+        let (name, d) = run.plan.dims.last()?;
+        let bodies = &self.g.bodies;
+        let is_own = |a: Body| matches!(bodies.node(a), Node::Index(e) if e == d);
+        let steps = |i: &Body| {
+            let form = bodies.linear(*i).filter(|_| bodies.is_small(*i));
+            form.is_some_and(|f| {
+                f.terms().any(|(a, _)| is_own(a)) && f.terms().all(|(a, _)| is_own(a) || !bodies.dims(a).contains(d))
+            })
+        };
+        to.iter().any(steps).then(|| name.clone())
     }
 
     /// Adds values to the element at indices of the last dimensions.

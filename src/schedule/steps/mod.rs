@@ -110,7 +110,10 @@ impl Step {
 fn no_scatter(s: &Schedule, id: StageId) -> Result<(), Refusal> {
     let known = s.graph.stage(id);
     if let Definition::Scatter { .. } = known.def {
-        return refuse(format!("`{}` is a scatter: its loops run as they are, but for the parallel ones around it", known.name));
+        return refuse(format!(
+            "`{}` is a scatter: its loops run as they are, but for the parallel ones around it",
+            known.name
+        ));
     }
     Ok(())
 }
