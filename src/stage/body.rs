@@ -77,6 +77,8 @@ pub struct Bodies {
     sizes: FxHashSet<Body>,
     /// What is small and at least 1.
     positive: FxHashSet<Body>,
+    /// Results of stages that are at least 0 and below an integer.
+    below: FxHashMap<Source, Body>,
 }
 
 impl Bodies {
@@ -89,6 +91,16 @@ impl Bodies {
     pub fn assume_size(&mut self, b: Body) {
         self.small.insert(b);
         self.sizes.insert(b);
+    }
+
+    /// Takes the elements of a result for indices from now on: at least 0 and below an integer.
+    pub fn assume_below(&mut self, from: Source, n: Body) {
+        self.below.insert(from, n);
+    }
+
+    /// What the elements of a result are below of, where they are indices.
+    pub fn below(&self, from: Source) -> Option<Body> {
+        self.below.get(&from).copied()
     }
 
     /// Takes a size for one of at least 1 from now on.
@@ -399,6 +411,7 @@ impl Bodies {
         match self.node(b) {
             Node::Lit(l) => l.as_int().is_some_and(small),
             Node::Index(_) => true,
+            Node::Load(from, ..) => self.below(*from).is_some(),
             Node::Op(Op::Add | Op::Sub | Op::Mul, _, _) => match self.linear(b) {
                 Some(f) => {
                     let weight = f.terms().try_fold(0_i64, |w, (_, c)| w.checked_add(c.checked_abs()?));
@@ -411,7 +424,8 @@ impl Bodies {
             },
             Node::Op(Op::Min | Op::Max, _, args) => args.iter().all(|a| self.is_small(*a)),
             Node::Op(Op::Div | Op::FloorDiv | Op::Mod | Op::FloorMod, _, args) => {
-                self.is_small(args[0]) && self.as_int(args[1]).is_some_and(|c| c > 0 && small(c))
+                // The divisor is not 0 where there is a value.
+                self.is_small(args[0]) && self.is_small(args[1]) && self.is_nonnegative(args[1])
             }
             Node::If(parts) => self.ty(b) == Scalar::I64 && parts[1..].iter().all(|p| self.is_small(*p)),
             _ => false,

@@ -168,6 +168,10 @@ impl Ranges {
 
     /// Bounds of what is no linear form, over the indices that it names.
     fn of_atom(&self, bodies: &mut Bodies, b: Body, from: usize) -> Option<Interval> {
+        if let Node::Load(from, ..) = bodies.node(b) {
+            let (n, one) = (bodies.below(*from)?, bodies.int(1));
+            return Some(Interval { lo: bodies.int(0), hi: bodies.ints(Op::Sub, n, one) });
+        }
         let ranged = bodies.dims(b).iter().any(|d| self.each[from..].iter().any(|(e, _)| e == d));
         if !ranged {
             return Some(Interval { lo: b, hi: b });
@@ -179,21 +183,30 @@ impl Ranges {
                 let of = if op == Op::Min { least } else { greatest };
                 Some(Interval { lo: of(bodies, x.lo, y.lo), hi: of(bodies, x.hi, y.hi) })
             }
-            Node::Op(op @ (Op::Div | Op::FloorDiv), ty, args) => {
+            Node::Op(op @ (Op::Div | Op::FloorDiv | Op::Mod | Op::FloorMod), ty, args) => {
                 let x = self.bounds_from(bodies, args[0], from)?;
-                let (lo, hi) = (bodies.op(op, ty, &[x.lo, args[1]]), bodies.op(op, ty, &[x.hi, args[1]]));
-                Some(Interval { lo, hi })
-            }
-            Node::Op(Op::FloorMod, _, args) => {
-                let last = bodies.as_int(args[1])? - 1;
-                Some(Interval { lo: bodies.int(0), hi: bodies.int(last) })
-            }
-            Node::Op(Op::Mod, _, args) => {
-                let last = bodies.as_int(args[1])? - 1;
-                let x = self.bounds_from(bodies, args[0], from)?;
-                let zero = bodies.int(0);
-                let lo = if at_most(bodies, zero, x.lo) { 0 } else { -last };
-                Some(Interval { lo: bodies.int(lo), hi: bodies.int(last) })
+                let (zero, n) = (bodies.int(0), args[1]);
+                let from_zero = at_most(bodies, zero, x.lo);
+                let one = bodies.int(1);
+                let last = bodies.ints(Op::Sub, n, one);
+                match (op, bodies.as_int(n)) {
+                    (Op::Div | Op::FloorDiv, Some(_)) => {
+                        Some(Interval { lo: bodies.op(op, ty, &[x.lo, n]), hi: bodies.op(op, ty, &[x.hi, n]) })
+                    }
+                    (Op::FloorMod, Some(_)) => Some(Interval { lo: zero, hi: last }),
+                    (Op::Mod, Some(n)) => {
+                        let lo = if from_zero { 0 } else { 1 - n };
+                        Some(Interval { lo: bodies.int(lo), hi: last })
+                    }
+                    // Where there is a value the divisor is not 0, and so at least 1.
+                    (Op::Div | Op::FloorDiv, None) if from_zero => {
+                        let end = bodies.ints(Op::Add, x.hi, one);
+                        let hi = bodies.exact_quotient(end, n).map(|q| bodies.ints(Op::Sub, q, one));
+                        Some(Interval { lo: zero, hi: hi.unwrap_or(x.hi) })
+                    }
+                    (Op::Mod | Op::FloorMod, None) if from_zero => Some(Interval { lo: zero, hi: last }),
+                    _ => None,
+                }
             }
             Node::If([_, x, y]) => {
                 let (x, y) = (self.bounds_from(bodies, x, from)?, self.bounds_from(bodies, y, from)?);
@@ -270,6 +283,27 @@ fn quotient(bodies: &Bodies, form: &Linear<Body>, (q, c): (Body, i64), (a, n): (
 }
 
 impl Bodies {
+    /// A product without some of its factors, those of another product.
+    fn exact_quotient(&mut self, a: Body, by: Body) -> Option<Body> {
+        let (mut of, mut out) = (vec![], vec![]);
+        self.factors(a, &mut out);
+        self.factors(by, &mut of);
+        for f in of {
+            let at = out.iter().position(|o| *o == f)?;
+            out.remove(at);
+        }
+        let one = self.int(1);
+        Some(out.into_iter().fold(one, |q, f| self.ints(Op::Mul, q, f)))
+    }
+
+    /// The factors of a product.
+    pub fn factors(&self, n: Body, out: &mut Vec<Body>) {
+        match self.node(n) {
+            Node::Op(Op::Mul, _, args) => args.iter().for_each(|a| self.factors(*a, out)),
+            _ => out.push(n),
+        }
+    }
+
     /// Whether an integer is at least 0: an index, a size, a literal, or made of such.
     pub fn is_nonnegative(&self, b: Body) -> bool {
         if self.is_size(b) {
@@ -278,10 +312,11 @@ impl Bodies {
         match self.node(b) {
             Node::Lit(l) => Lit::as_int(*l).is_some_and(|v| v >= 0),
             Node::Index(_) => true,
+            Node::Load(from, ..) => self.below(*from).is_some(),
             Node::Op(Op::Min, _, args) => args.iter().all(|a| self.is_nonnegative(*a)),
             Node::Op(Op::Max, _, args) => args.iter().any(|a| self.is_nonnegative(*a)),
             Node::Op(Op::Div | Op::FloorDiv | Op::Mod | Op::FloorMod, _, args) => {
-                self.is_nonnegative(args[0]) && self.as_int(args[1]).is_some_and(|c| c > 0)
+                self.is_nonnegative(args[0]) && self.is_nonnegative(args[1])
             }
             Node::If(parts) => parts[1..].iter().all(|p| self.is_nonnegative(*p)),
             _ => false,

@@ -124,6 +124,11 @@ impl Extract<'_> {
             let better = bodies.op(Op::Or, Scalar::Bool, &[start, better]);
             Ok(vec![bodies.cond(better, key, acc[0]), bodies.cond(better, at[0], acc[1])])
         })?;
+        if let Node::Load(from, ..) = *self.g.bodies.node(out[1])
+            && self.g.bodies.dims(sizes[0]).is_empty()
+        {
+            self.g.bodies.assume_below(from, sizes[0]);
+        }
         Ok(Val::Scalar(out[1]))
     }
 

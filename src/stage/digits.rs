@@ -58,18 +58,11 @@ impl Extract<'_> {
         }
         let by = by.filter(|n| self.g.bodies.is_fixed(*n))?;
         let mut factors = vec![];
-        self.factors(self.g.dim(d).extent, &mut factors);
+        self.g.bodies.factors(self.g.dim(d).extent, &mut factors);
         let at = factors.iter().position(|f| *f == by)?;
         factors.remove(at);
         let rest = factors.into_iter().reduce(|a, b| self.g.bodies.ints(Op::Mul, a, b))?;
         Some((by, rest))
-    }
-
-    fn factors(&self, n: Body, out: &mut Vec<Body>) {
-        match self.g.bodies.node(n) {
-            Node::Op(Op::Mul, _, args) => args.iter().for_each(|a| self.factors(*a, out)),
-            _ => out.push(n),
-        }
     }
 
     /// Whether a condition holds at all indices of the loops that are open.

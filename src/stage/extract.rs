@@ -9,6 +9,7 @@ use super::body::{Body, DimId, Node, Source};
 use super::bounds::Ranges;
 use super::checks::{Guards, Pending, SMALL};
 use super::graph::{Definition, Graph, Output, Stage, StageId};
+use super::same::Same;
 use super::value::{Val, incoming};
 use crate::diag::Diagnostic;
 use crate::ir::{Def, Fun, Id, Op, Program, Scalar, Terms};
@@ -55,6 +56,7 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
         pending: vec![],
         accs: ACC_BASE,
         names: FxHashSet::default(),
+        same: Same::default(),
         calls: vec![],
         lets: FxHashMap::default(),
     };
@@ -80,6 +82,8 @@ pub(super) struct Extract<'a> {
     pub(super) pending: Vec<Pending>,
     pub(super) accs: u32,
     names: FxHashSet<String>,
+    /// The stages by what they compute.
+    same: Same,
     pub(super) calls: Vec<Fun>,
     /// Whether a variable of a let is used in a loop inside its body.
     pub(super) lets: FxHashMap<(Id, usize), bool>,
@@ -209,6 +213,7 @@ impl<'a> Extract<'a> {
 
     // Stages.
 
+    /// A stage; one that computes the same under other names of its loops is the one that there is.
     fn add_stage(
         &mut self,
         name: &str,
@@ -220,19 +225,26 @@ impl<'a> Extract<'a> {
         if self.g.stages.len() >= MAX_STAGES {
             return Err(Unstaged { reason: format!("more than {MAX_STAGES} stages"), at: None });
         }
+        let tys = match &def {
+            Definition::Pure(each)
+            | Definition::Reduce { init: each, .. }
+            | Definition::Scatter { value: each, .. } => each.iter().map(|b| self.g.bodies.ty(*b)).collect(),
+        };
+        let stage = Stage { name: String::new(), dims, tys, when, def, checks };
+        let key = self.same.key(&mut self.g, &stage);
+        if let Some(known) = self.same.find(&key) {
+            return Ok(known);
+        }
         let mut unique = name.to_string();
         let mut k = 2;
         while !self.names.insert(unique.clone()) {
             unique = format!("{name}_{k}");
             k += 1;
         }
-        let tys = match &def {
-            Definition::Pure(each)
-            | Definition::Reduce { init: each, .. }
-            | Definition::Scatter { value: each, .. } => each.iter().map(|b| self.g.bodies.ty(*b)).collect(),
-        };
-        self.g.stages.push(Stage { name: unique, dims, tys, when, def, checks });
-        Ok(StageId(self.g.stages.len() as u32 - 1))
+        let id = StageId(self.g.stages.len() as u32);
+        self.g.stages.push(Stage { name: unique, ..stage });
+        self.same.insert(key, id);
+        Ok(id)
     }
 
     /// A stage over those of the loops around that it depends on; its components, read at their indices. It has checks of
