@@ -364,6 +364,86 @@ fn what_may_fail_is_computed_whole() {
     assert!(error.contains(&format!("`{last}` reads `{first}` before it reduces")), "{error}");
 }
 
+const CHAINS: &str = "
+(def smooth (Tensor 2 Float32) (x : (Tensor 2 Float32) (h w))
+  (let (a (build (tuple (sub h 2) (sub w 2)) (lam ((y : Integer) (c : Integer))
+      (add (add (index (tuple y c) x) (index (tuple (add y 1) (add c 1)) x)) (index (tuple (add y 2) (add c 2)) x)))))
+  (let (b (build (tuple (sub h 4) (sub w 4)) (lam ((y : Integer) (c : Integer))
+      (add (add (index (tuple y c) a) (index (tuple (add y 1) (add c 1)) a)) (index (tuple (add y 2) (add c 2)) a)))))
+    (build (tuple (sub h 6) (sub w 6)) (lam ((y : Integer) (c : Integer))
+      (add (add (index (tuple y c) b) (index (tuple (add y 1) (add c 1)) b)) (index (tuple (add y 2) (add c 2)) b)))))))
+(def clamped (Tensor 2 Float32) (x : (Tensor 2 Float32) (h w))
+  (let (across (build (tuple h w) (lam ((y : Integer) (c : Integer))
+      (add (add (index (tuple y (max 0 (sub c 2))) x) (index (tuple y c) x))
+           (index (tuple y (max 0 (min (sub w 1) (sub (add c 3) 1)))) x)))))
+    (build (tuple h w) (lam ((y : Integer) (c : Integer))
+      (add (add (index (tuple (max 0 (sub y 1)) c) across) (index (tuple y c) across))
+           (index (tuple (min (sub h 1) (add y 1)) c) across))))))
+(def spread (Tensor 2 Float32) (a : (Tensor 2 Float32) (n m))
+  (let (mean (build n (lam (i : Integer) (div (sumbuild m (lam (k : Integer) (index (tuple i k) a))) (cast Float32 m)))))
+  (let (e (build (tuple n m) (lam ((i : Integer) (j : Integer)) (exp (sub (index (tuple i j) a) (index i mean))))))
+  (let (s (build n (lam (i : Integer) (sumbuild m (lam (k : Integer) (index (tuple i k) e))))))
+    (build (tuple n m) (lam ((i : Integer) (j : Integer)) (div (index (tuple i j) e) (index i s))))))))
+(def twice (Tensor 2 Float32) (x : (Tensor 2 Float32) (h w))
+  (let (a (build (tuple (sub h 2) (sub w 2)) (lam ((y : Integer) (c : Integer))
+      (sub (index (tuple (add y 2) (add c 1)) x) (mul 3f32 (index (tuple y c) x))))))
+  (let (b (build (tuple (sub h 2) (sub w 2)) (lam ((y : Integer) (c : Integer))
+      (sub (index (tuple (add y 1) (add c 2)) x) (mul 3f32 (index (tuple y c) x))))))
+    (build (tuple (sub h 2) (sub w 2)) (lam ((y : Integer) (c : Integer))
+      (mul (add (index (tuple y c) a) (index (tuple y c) b)) (sub (index (tuple y c) a) 1f32)))))))
+";
+
+/// The default schedule of a definition, as text.
+fn by_default(program: &Program, def: &str, machine: &Machine) -> (Schedule, String) {
+    let schedule = daedal::schedule::default((*empty(program, def).graph).clone(), machine);
+    let shown = schedule.to_string();
+    (schedule, shown)
+}
+
+/// Protects: by default, chains of stencils are computed in tiles, what reads whole rows a few rows at a time, what is read
+/// once where it is read; with the interpreter's bits at sizes smaller than a tile, prime, and empty.
+#[test]
+fn the_default_schedule_computes_chains_in_tiles() {
+    let program = read(CHAINS);
+    let machine = Machine { vector_bytes: 32, threads: 2, caches: [32 << 10, 512 << 10, 8 << 20] };
+    let tiles = [
+        ("smooth", "tensor[y, c]\n  for yo, parallel\n    for co\n      a[y, c]\n", 3),
+        (
+            "clamped",
+            "tensor[y, c]\n  for yo, parallel\n    for co\n      across[y, c]\n        for y < x_size0\n          for c < ",
+            1,
+        ),
+        ("spread", "tensor[i, j]\n  for io, parallel\n    mean[i]\n", 2),
+        (
+            "twice",
+            "tensor[y, c]\n  for y < (sub x_size0 2), parallel\n    for co\n      for ci < 8, vector\na where",
+            1,
+        ),
+    ];
+    let sizes = [(7, 9), (3, 3), (67, 131), (40, 73), (98, 70), (1, 1), (2, 17), (0, 5), (5, 0)];
+    for (def, begins, vectors) in tiles {
+        let (_, shown) = by_default(&program, def, &machine);
+        assert!(shown.starts_with(begins), "{def}\n{shown}");
+        assert_eq!(shown.matches("vector").count(), vectors, "{def}\n{shown}");
+        let cases = sizes.map(|(h, w)| vec![tensor(Scalar::F32, &[h, w], 7)]);
+        check(&program, def, &by_default(&program, def, &Machine::host()).0, &cases);
+    }
+}
+
+/// Protects: loops whose indices are clamped have a middle in which nothing is, however the ends overlap.
+#[test]
+fn clamped_loops_are_cut_into_ends_and_a_middle() {
+    let program = read(CHAINS);
+    let schedule = empty(&program, "clamped");
+    let nest = native::scheduled_nest(program.named("clamped")[0], &schedule, &Machine::host()).unwrap().to_string();
+    let middle: Vec<&str> =
+        nest.lines().skip_while(|l| !l.contains("let c.") || !l.contains("middle")).take(4).collect();
+    assert!(!middle.is_empty() && !middle.concat().contains("(max") && !middle.concat().contains("(min"), "{nest}");
+    let cases =
+        [(2, 1), (3, 2), (1, 3), (2, 4), (3, 5), (5, 16), (3, 37)].map(|(h, w)| vec![tensor(Scalar::F32, &[h, w], 3)]);
+    check(&program, "clamped", &schedule, &cases);
+}
+
 /// Protects: a line that is no step says what is one, once.
 #[test]
 fn steps_that_are_mistyped_are_explained() {

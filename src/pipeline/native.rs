@@ -7,7 +7,7 @@ use crate::lower::lower;
 use crate::machine::Machine;
 use crate::nest::{Func, Nest, verify};
 use crate::run::{Native, Toolchain};
-use crate::schedule::passes::{choose, dead, name, registers, share, split, vectorize};
+use crate::schedule::passes::{choose, clamp, dead, name, registers, share, split, vectorize};
 use crate::schedule::{self, Schedule};
 
 /// A pass from nest to nest: it keeps every bit of the results, and the first failure.
@@ -67,6 +67,7 @@ pub const SCHEDULED: &[Pass] = &[
     Pass { name: "name costly operations", run: |f, _| name::name(f) },
     Pass { name: "value numbering", run: |f, _| share::share(f) },
     Pass { name: "dead code", run: |f, _| dead::remove(f) },
+    Pass { name: "loops without clamps", run: |f, _| clamp::clamp(f) },
     Pass { name: "choice of the remaining vector loops", run: |f, m| choose::complete(f, m.vector_bytes) },
     Pass { name: "vectorization", run: |f, _| vectorize::vectorize(f) },
     Pass { name: "registers", run: |f, _| registers::promote(f) },

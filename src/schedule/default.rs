@@ -1,32 +1,39 @@
 //! The schedule where nobody writes one: a list of steps, made from the graph and the width of vectors alone.
 //!
-//! Cheap elements are computed where they are read. A reduction whose last dimension lies in memory next to each other, or
-//! can be packed so, is tiled: rows by vectors of accumulators, and the operand that all rows share is packed. What only
-//! moves elements runs in blocks. Other stages run their last dimension in vectors. Outer loops run on several threads. Each
-//! step is tried; one that is refused is left out.
+//! Elements that are cheap, or read once, are computed where they are read. A reduction whose last dimension lies in memory
+//! next to each other, or can be packed so, is tiled: rows by vectors of accumulators, and the operand that all rows share is
+//! packed. What else is read in small boxes is computed in tiles of its reader (`group.rs`). What only moves elements runs in
+//! blocks. Other stages run their last dimension in vectors. Outer loops run on several threads. Each step is tried; one that
+//! is refused is left out.
 
+use super::footprint::points;
 use super::plan::{Kind, Schedule, Site};
 use super::steps::Step;
-use super::threads;
 use super::tiling::{FEW, Tiling, lanes};
+use super::{group, threads};
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
 
 /// Bodies of more nodes are computed once and read, where they are read more than once.
 const CHEAP: usize = 12;
+/// Bodies of more nodes are computed by themselves, though each element is read once.
+const ONCE: usize = 64;
 
-/// Rows and columns of a block of what is only moved: a row of it is a line of the cache, or two.
-const BLOCK: i64 = 16;
+/// A block of what is only moved: its rows are lines of the cache, in bytes, each written at once; and there are so many of
+/// them that what is read are runs of lines, which the processor asks for ahead.
+const LINE: u32 = 64;
+const LINES: i64 = 256;
 
 /// Vectors in a row of a tile of accumulators, and rows. Six rows of four vectors leave a row of operands its registers, of
-/// 32 where vectors have 512 bits; two do, of 16 otherwise. Where there are few points, what they read needs registers, too,
-/// and a tile of two by two is enough to hide how long an addition takes.
-fn size(machine: &Machine, few: bool) -> (i64, i64) {
-    match (few, machine.vector_bytes >= 64) {
-        (true, _) => (2, 2),
-        (false, true) => (4, 6),
-        (false, false) => (4, 2),
+/// 32 where vectors have 512 bits; six rows of two vectors do, of 16 otherwise. Where there are no rows, four vectors hide how
+/// long an addition takes. Where there are few points, what they read needs registers, too, and two by two is enough.
+fn size(machine: &Machine, few: bool, deep: bool) -> (i64, i64) {
+    match (few, deep, machine.vector_bytes >= 64) {
+        (true, deep, _) => (2, if deep { 2 } else { 1 }),
+        (false, true, true) => (4, 6),
+        (false, true, false) => (2, 6),
+        (false, false, _) => (4, 1),
     }
 }
 
@@ -40,7 +47,15 @@ pub fn default(graph: Graph, machine: &Machine) -> Schedule {
         }
     }
     for stage in s.graph.order() {
-        if s.plan(stage).site != Site::Inline {
+        if is_product(&s, stage) {
+            // Tiles are worth more than what its reader makes of it at once.
+            let step = Step::ComputeRoot { stage: name(&s, stage) };
+            take(&mut s, step);
+        }
+    }
+    let decided = group::choose(&mut s, machine);
+    for stage in s.graph.order() {
+        if s.plan(stage).site != Site::Inline && !decided.contains(&stage) {
             loops(&mut s, stage, machine);
         }
     }
@@ -60,19 +75,56 @@ pub(super) fn take(s: &mut Schedule, step: Step) -> bool {
 /// Whether elements are as cheap to compute again as to read, or are read once.
 pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
     let known = s.graph.stage(stage);
-    let Definition::Pure(each) = &known.def else { return false };
-    let (bodies, readers) = (&s.graph.bodies, s.graph.consumers(stage));
-    let all = bodies.reachable(each.iter().copied());
-    let dear = |b: &Body| match bodies.node(*b) {
-        Node::Op(op, ..) => matches!(op.row().class, Class::Divide | Class::Transcendental),
-        Node::If(_) => true,
-        _ => false,
-    };
-    if all.len() > CHEAP || all.iter().any(dear) {
+    if !known.over().is_empty() {
         return false;
     }
+    let (readers, (nodes, dear)) = (s.consumers(stage), nodes(s, stage));
+    if matches!(readers, [r] if nodes <= ONCE && is_read_once(s, stage, *r)) {
+        return true;
+    }
     let loops = |r: &StageId| s.graph.stage(*r).dims.len() + s.graph.stage(*r).over().len();
-    all.len() <= 3 || matches!(readers.as_slice(), [r] if loops(r) <= known.dims.len())
+    let alone = matches!(readers, [r] if loops(r) <= known.dims.len());
+    !dear && (nodes <= 3 || nodes <= CHEAP && alone)
+}
+
+/// The nodes of a stage's bodies, with those of what is inlined in it as often as it is; and whether some take long.
+fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
+    let bodies = &s.graph.bodies;
+    let all = bodies.reachable(s.graph.stage(stage).bodies());
+    let each = all.into_iter().map(|b| match bodies.node(b) {
+        Node::Op(op, ..) => (1, matches!(op.row().class, Class::Divide | Class::Transcendental)),
+        Node::If(_) => (1, true),
+        Node::Load(Source::Stage(p, _), ..) if s.plan(*p).site == Site::Inline => nodes(s, *p),
+        _ => (1, false),
+    });
+    each.fold((0, false), |(n, dear), (m, own)| (n + m, dear || own))
+}
+
+/// Whether a stage reads each element of another at most once, and runs in vectors if it computes that itself.
+fn is_read_once(s: &Schedule, stage: StageId, reader: StageId) -> bool {
+    let (g, of) = (&s.graph, s.graph.stage(reader));
+    let mut places: Vec<&[Body]> = vec![];
+    for b in g.bodies.reachable(of.bodies()) {
+        if let Node::Load(Source::Stage(p, _), _, at) = g.bodies.node(b)
+            && *p == stage
+            && !places.contains(&at.as_slice())
+        {
+            places.push(at);
+        }
+    }
+    let [at] = places.as_slice() else { return false };
+    let own = |d: &DimId| at.iter().filter(|i| unit(g, **i, *d)).count() == 1;
+    let known = g.stage(stage);
+    let near = |stage: &Stage| stage.dims.last().is_some_and(|d| strides(g, stage, *d));
+    of.dims.iter().chain(of.over()).all(own) && (near(known) || !near(of))
+}
+
+/// Whether a stage reduces many elements, which lie in memory next to each other for the last dimension, as they are or
+/// packed.
+pub(super) fn is_product(s: &Schedule, stage: StageId) -> bool {
+    let known = s.graph.stage(stage);
+    let near = known.dims.last().is_some_and(|d| strides(&s.graph, known, *d));
+    near && !known.over().is_empty() && points(s, stage).is_none_or(|n| n > FEW)
 }
 
 /// Says how the loops of a stage run.
@@ -82,16 +134,14 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
     let lanes = lanes(s, stage, machine);
     let near = strides(&s.graph, &known, last);
     match &known.def {
-        Definition::Reduce { over, .. } if near => {
-            let points = over.iter().map(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));
-            let few = points.product::<Option<i64>>().is_some_and(|n| n <= FEW);
-            if !few {
-                // Tiles are worth more than what its reader makes of it at once.
-                let step = Step::ComputeRoot { stage: name(s, stage) };
-                take(s, step);
-            }
-            if s.plan(stage).site == Site::Root {
-                tile(s, stage, machine, few);
+        Definition::Reduce { .. } if near && s.plan(stage).site == Site::Root => {
+            tile(s, stage, machine, !is_product(s, stage));
+        }
+        // Rows are reduced in the lanes of vectors, each in its order.
+        Definition::Reduce { .. } if s.plan(stage).site == Site::Root && points(s, stage).is_none_or(|n| n > FEW) => {
+            let before = s.before();
+            if Tiling::plain().apply(s, stage, machine).is_err() {
+                s.back(before);
             }
         }
         Definition::Pure(each) if !near && known.dims.len() > 1 && across(&s.graph, &known, each) => blocks(s, stage),
@@ -135,7 +185,9 @@ fn across(graph: &Graph, stage: &Stage, each: &[Body]) -> bool {
 fn blocks(s: &mut Schedule, stage: StageId) {
     let plan = s.plan(stage).clone();
     let [outer @ .., i, j] = plan.loops.as_slice() else { return };
-    let (Some((jo, ji)), Some((io, ii))) = (split(s, stage, &j.name, BLOCK), split(s, stage, &i.name, BLOCK)) else {
+    let widest = s.graph.stage(stage).tys.iter().map(|ty| ty.bytes()).max().unwrap_or(1);
+    let columns = i64::from(LINE / widest);
+    let (Some((jo, ji)), Some((io, ii))) = (split(s, stage, &j.name, columns), split(s, stage, &i.name, LINES)) else {
         return;
     };
     let order = outer.iter().map(|l| l.name.clone()).chain([io, jo, ii, ji]).collect();
@@ -153,11 +205,11 @@ fn unit(graph: &Graph, index: Body, d: DimId) -> bool {
 
 /// Runs a loop in vectors; gives the names of the loops over them and inside.
 fn vector(s: &mut Schedule, stage: StageId, of: &str, lanes: i64) -> Option<(String, String)> {
-    let before = s.clone();
+    let before = s.before();
     let (outer, inner) = split(s, stage, of, lanes)?;
     let step = Step::Run { stage: name(s, stage), of: inner.clone(), kind: Kind::Vector };
     if !take(s, step) {
-        *s = before;
+        s.back(before);
         return None;
     }
     Some((outer, inner))
@@ -176,16 +228,15 @@ pub(super) fn split(s: &mut Schedule, stage: StageId, of: &str, factor: i64) -> 
 fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) {
     let dims = &s.graph.stage(stage).dims;
     let (deep, last) = (dims.len() > 1, dims.last().copied());
-    let (vectors, rows) = size(machine, few);
-    let rows = if deep { rows } else { 1 };
+    let (vectors, rows) = size(machine, few, deep);
     let packs = last.is_some_and(|d| !packable(s, stage, d).is_empty());
     for pack in [true, false] {
         let tiling = Tiling { rows, vectors, pack, ..Tiling::default() };
-        let mut tried = s.clone();
-        if pack <= packs && tiling.apply(&mut tried, stage, machine).is_ok() {
-            *s = tried;
+        let before = s.before();
+        if pack <= packs && tiling.apply(s, stage, machine).is_ok() {
             return;
         }
+        s.back(before);
     }
 }
 

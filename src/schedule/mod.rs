@@ -4,6 +4,8 @@
 //! a nest of both. No step changes a bit of what is computed.
 
 mod default;
+mod footprint;
+mod group;
 mod legal;
 mod lower;
 pub mod passes;

@@ -4,7 +4,7 @@
 //! a part of one that was split. The order of the parts of what is reduced never changes, so no schedule changes a bit.
 
 use super::steps::Step;
-use crate::stage::{Definition, DimId, Graph, Source, StageId};
+use crate::stage::{Definition, DimId, Graph, Output, Source, StageId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -95,18 +95,62 @@ pub struct Plan {
 pub struct Schedule {
     /// The graph, which schedules share; steps that copy operands add stages to their own.
     pub graph: Arc<Graph>,
-    /// The plans, by stage.
-    pub plans: Vec<Plan>,
+    /// The plans, by stage; schedules share those that no step has changed.
+    pub plans: Vec<Arc<Plan>>,
     /// The steps that were taken, in order.
     pub steps: Vec<Step>,
+    /// Who reads what in the graph.
+    pub readings: Arc<Readings>,
+}
+
+/// Who reads what, found once for a graph: every step asks.
+#[derive(Clone, Debug)]
+pub struct Readings {
+    /// The stages that read a stage, by its number.
+    consumers: Vec<Vec<StageId>>,
+    /// Whether a stage is part of the result, or a size.
+    outputs: Vec<bool>,
+}
+
+impl Readings {
+    fn of(graph: &Graph) -> Readings {
+        let mut out =
+            Readings { consumers: vec![vec![]; graph.stages.len()], outputs: vec![false; graph.stages.len()] };
+        let stages =
+            |of: Vec<Source>| of.into_iter().filter_map(|f| if let Source::Stage(p, _) = f { Some(p) } else { None });
+        for s in graph.ids() {
+            for p in stages(graph.reads(graph.stage(s).bodies())) {
+                let known = &mut out.consumers[p.0 as usize];
+                if known.last() != Some(&s) {
+                    known.push(s);
+                }
+            }
+        }
+        let handed = graph.outputs.iter().flat_map(|o| match o {
+            Output::Scalar(b) | Output::Size(b) => graph.reads([*b]),
+            Output::Data(from) => vec![*from],
+        });
+        let named = graph.reads(graph.dims.iter().map(|d| d.extent));
+        stages(handed.chain(named).collect()).for_each(|p| out.outputs[p.0 as usize] = true);
+        out
+    }
+}
+
+/// A schedule before steps, to go back to.
+pub struct Before {
+    graph: Arc<Graph>,
+    plans: Vec<Arc<Plan>>,
+    readings: Arc<Readings>,
+    steps: usize,
 }
 
 impl Schedule {
     /// The empty schedule: each stage is computed in those loops of its only reader that it shares with it, or else
     /// whole.
     pub fn new(graph: Graph) -> Schedule {
-        let plans = graph.ids().map(|s| Plan::new(&graph, s)).collect();
-        let mut out = Schedule { graph: Arc::new(graph), plans, steps: vec![] };
+        let plans = graph.ids().map(|s| Arc::new(Plan::new(&graph, s))).collect();
+        let readings = Arc::new(Readings::of(&graph));
+        let mut out = Schedule { graph: Arc::new(graph), plans, steps: vec![], readings };
         // Readers come after what they read, and first here.
         for s in out.graph.ids().rev() {
             out.plan_mut(s).site = out.natural_site(s);
@@ -119,8 +163,7 @@ impl Schedule {
     }
 
     fn natural_site(&self, s: StageId) -> Site {
-        let readers = self.graph.consumers(s);
-        let ([reader], false) = (readers.as_slice(), self.graph.is_output(s)) else { return Site::Root };
+        let ([reader], false) = (self.consumers(s), self.is_output(s)) else { return Site::Root };
         let own = &self.graph.stage(s).dims;
         let theirs = self.plan(*reader);
         let is_own = |l: &&Loop| theirs.root(&l.name).is_some_and(|k| own.contains(&theirs.dims[k].1));
@@ -140,6 +183,28 @@ impl Schedule {
         Schedule { graph: Arc::new(self.graph.specialized(incoming)), ..self.clone() }
     }
 
+    /// What to go back to, should the steps that follow be of no use.
+    pub fn before(&self) -> Before {
+        let (graph, plans, readings) = (self.graph.clone(), self.plans.clone(), self.readings.clone());
+        Before { graph, plans, readings, steps: self.steps.len() }
+    }
+
+    /// Forgets all steps since then.
+    pub fn back(&mut self, to: Before) {
+        self.steps.truncate(to.steps);
+        (self.graph, self.plans, self.readings) = (to.graph, to.plans, to.readings);
+    }
+
+    /// The stages that read a stage, in order.
+    pub fn consumers(&self, of: StageId) -> &[StageId] {
+        &self.readings.consumers[of.0 as usize]
+    }
+
+    /// Whether a stage is part of the result, or a size.
+    pub fn is_output(&self, of: StageId) -> bool {
+        self.readings.outputs[of.0 as usize]
+    }
+
     /// The plan of a stage.
     pub fn plan(&self, s: StageId) -> &Plan {
         &self.plans[s.0 as usize]
@@ -147,7 +212,7 @@ impl Schedule {
 
     /// The plan of a stage, to change.
     pub fn plan_mut(&mut self, s: StageId) -> &mut Plan {
-        &mut self.plans[s.0 as usize]
+        Arc::make_mut(&mut self.plans[s.0 as usize])
     }
 
     /// The stage of a name.
@@ -173,10 +238,10 @@ impl Schedule {
 
     /// The stages that read a stage, with those that are inlined replaced by their own readers.
     pub fn readers(&self, of: StageId) -> Vec<StageId> {
-        let (mut out, mut todo) = (vec![], self.graph.consumers(of));
+        let (mut out, mut todo) = (vec![], self.consumers(of).to_vec());
         while let Some(c) = todo.pop() {
             if self.plan(c).site == Site::Inline {
-                todo.extend(self.graph.consumers(c));
+                todo.extend(self.consumers(c));
             } else if !out.contains(&c) {
                 out.push(c);
             }
@@ -188,7 +253,8 @@ impl Schedule {
     /// Adds a stage that copies a source for one of its readers, with its axes in an order, and a plan for it.
     pub fn copy(&mut self, from: Source, reader: StageId, name: &str, axes: &[usize]) -> StageId {
         let copy = Arc::make_mut(&mut self.graph).copy_for(from, reader, name, axes);
-        self.plans.push(Plan::new(&self.graph, copy));
+        self.plans.push(Arc::new(Plan::new(&self.graph, copy)));
+        self.readings = Arc::new(Readings::of(&self.graph));
         copy
     }
 }

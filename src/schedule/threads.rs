@@ -5,15 +5,17 @@
 //! of which the program takes one with enough iterations. It must not know how loops become text.
 
 use super::default::{name, split, take};
+use super::footprint::points;
 use super::plan::{Kind, Plan, STRIP, Schedule, Site};
 use super::steps::{Step, most};
+use super::tiling;
 use crate::stage::{Definition, StageId};
 
 /// Loops with fewer iterations are left to one thread where there is another loop in them.
 const FEW: i64 = 8;
 /// Strips of single elements, each of which is little work.
 const LONG_STRIP: i64 = 1024;
-/// Parallel loops in each other; more would only make more text.
+/// Parallel loops in each other, each of which asks whether it is to run on threads: one less where little is in them.
 const MAX_NESTED: usize = 3;
 
 /// Makes outer loops of all stages parallel.
@@ -39,7 +41,12 @@ fn outermost(s: &mut Schedule, stage: StageId) {
         return;
     }
     let tiled = plan.over > 0 && plan.loops.iter().any(|l| l.kind == Kind::Vector);
-    for of in outer.iter().take(if tiled { MAX_NESTED } else { 1 }) {
+    let nested = match tiled {
+        true if points(s, stage).is_some_and(|n| n <= tiling::FEW) => MAX_NESTED - 1,
+        true => MAX_NESTED,
+        false => 1,
+    };
+    for of in outer.iter().take(nested) {
         parallel(s, stage, of);
     }
 }

@@ -163,11 +163,11 @@ impl<'a> Tree<'a> {
         let wanted = Tiling { parallel, ..choice.tiling };
         let plain = Tiling { parallel, ..Tiling::plain() };
         for tiling in [wanted, plain, Tiling { vectors: 0, ..plain }] {
-            let mut tried = s.clone();
-            if tiling.apply(&mut tried, stage, &self.machine).is_ok() {
-                *s = tried;
+            let before = s.before();
+            if tiling.apply(s, stage, &self.machine).is_ok() {
                 return Choice { place, tiling };
             }
+            s.back(before);
         }
         Choice { place, tiling: Tiling { vectors: 0, rows: 0, ..Tiling::default() } }
     }

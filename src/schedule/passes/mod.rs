@@ -4,6 +4,7 @@
 //! independent are.
 
 pub mod choose;
+pub mod clamp;
 pub mod dead;
 pub mod divergence;
 pub mod name;

@@ -82,11 +82,11 @@ impl Step {
     /// # Errors
     /// The reason why the step is refused; the schedule is as before.
     pub fn apply(&self, s: &mut Schedule) -> Result<(), Refusal> {
-        let before = s.clone();
+        let before = s.before();
         let done = self.taken(s).and_then(|()| s.legal());
         match done {
             Ok(()) => s.steps.push(self.clone()),
-            Err(_) => *s = before,
+            Err(_) => s.back(before),
         }
         done
     }

@@ -12,7 +12,7 @@ pub(super) fn root(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
 pub(super) fn at(s: &mut Schedule, stage: &str, reader: &str, name: &str) -> Result<(), Refusal> {
     let (id, to) = (s.stage(stage)?, s.stage(reader)?);
     s.plan(to).find(name)?;
-    if s.graph.is_output(id) {
+    if s.is_output(id) {
         return refuse(format!("`{stage}` is part of the result, or a size, and computed whole"));
     }
     s.plan_mut(id).site = Site::At(to, name.to_string());
@@ -21,7 +21,7 @@ pub(super) fn at(s: &mut Schedule, stage: &str, reader: &str, name: &str) -> Res
 
 pub(super) fn inline(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
     let id = s.stage(stage)?;
-    if s.graph.is_output(id) {
+    if s.is_output(id) {
         return refuse(format!("`{stage}` is part of the result, or a size, and computed whole"));
     }
     match &s.graph.stage(id).def {

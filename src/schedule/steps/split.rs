@@ -1,6 +1,7 @@
 //! `split`: a loop becomes two, parts and the iterations of a part. The last part may be shorter.
 
-use crate::schedule::plan::{Kind, Loop, Refusal, Schedule, Split, refuse};
+use crate::schedule::plan::{Kind, Loop, Refusal, Schedule, Site, Split, refuse};
+use std::sync::Arc;
 
 pub(super) fn split(s: &mut Schedule, stage: &str, of: &str, factor: i64) -> Result<(), Refusal> {
     let id = s.stage(stage)?;
@@ -19,13 +20,9 @@ pub(super) fn split(s: &mut Schedule, stage: &str, of: &str, factor: i64) -> Res
     plan.splits.push(Split { of: of.to_string(), outer: outer.clone(), inner, factor });
     // What was computed in the loop is computed in its inner part: there it is needed for one iteration, as before.
     let inner = s.plan(id).splits.last().map(|s| s.inner.clone()).unwrap_or_default();
-    for p in &mut s.plans {
-        if let crate::schedule::plan::Site::At(reader, name) = &mut p.site
-            && *reader == id
-            && name == of
-        {
-            *name = inner.clone();
-        }
+    let here = Site::At(id, of.to_string());
+    for p in s.plans.iter_mut().filter(|p| p.site == here) {
+        Arc::make_mut(p).site = Site::At(id, inner.clone());
     }
     Ok(())
 }

@@ -1,0 +1,160 @@
+//! Loops whose indices are clamped become three: between the ends nothing is clamped, so that vectors can be made of it.
+//!
+//! Of `for c < n: … x[max(0, c - 1)] …`, where `0` and `n` stay, the iterations from 1 on read `x[c - 1]`. Where the middle
+//! begins and ends is found before the loop runs; the order of iterations stays. Only innermost loops are looked at.
+
+use crate::ir::{Op, Scalar};
+use crate::nest::{Expr, Func, Info, Loop, LoopKind, Stmt, Var};
+use rustc_hash::FxHashMap;
+
+/// Definitions are looked through up to so many times.
+const DEPTH: usize = 12;
+/// Loops of fewer iterations, and of larger bodies, stay as they are.
+const FEW: i64 = 16;
+const LARGE: usize = 400;
+/// What is added to a variable is smaller, or nothing is taken for the middle: sums would wrap.
+const SMALL: i64 = 1 << 60;
+
+/// Cuts all loops of a function where that helps.
+pub fn clamp(func: &mut Func) {
+    let mut body = std::mem::take(&mut func.body);
+    block(&mut body, &mut func.vars);
+    func.body = body;
+}
+
+fn block(stmts: &mut Vec<Stmt>, vars: &mut Vec<Info>) {
+    let mut out = Vec::with_capacity(stmts.len());
+    for mut s in stmts.drain(..) {
+        if let Stmt::For(l) = &s
+            && let Some(parts) = cut(l, vars)
+        {
+            out.extend(parts);
+            continue;
+        }
+        // What is in a vector stays in one piece.
+        if !matches!(&s, Stmt::For(l) if matches!(l.kind, LoopKind::Vector(_))) {
+            s.blocks_mut().into_iter().for_each(|b| block(b, vars));
+        }
+        out.push(s);
+    }
+    *stmts = out;
+}
+
+fn op(op: Op, a: Expr, b: Expr) -> Expr {
+    Expr::index_op(op, a, b)
+}
+
+fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
+    let n = l.extent().filter(|n| n.as_int().is_none_or(|n| n >= FEW))?;
+    let plain = |s: &Stmt| matches!(s, Stmt::Let(..) | Stmt::Store(..));
+    let weight = |s: &Stmt| s.exprs().iter().map(|e| e.weight()).sum::<usize>();
+    if l.kind != LoopKind::Serial || !l.body.iter().all(plain) || l.body.iter().map(weight).sum::<usize>() > LARGE {
+        return None;
+    }
+    let known = Known::new(l);
+    let (mut from, mut to, mut small) = (vec![], vec![], vec![]);
+    for e in l.body.iter().flat_map(Stmt::exprs) {
+        e.visit(&mut |e| {
+            if let Some((is_least, fixed, rest)) = known.clamped(e) {
+                small.extend([&fixed, &rest].into_iter().filter(|e| e.as_int().is_none()).cloned());
+                let end = op(Op::Sub, fixed, rest);
+                if is_least { to.push(op(Op::Add, end, Expr::int(1))) } else { from.push(end) }
+            }
+        });
+    }
+    if from.is_empty() && to.is_empty() {
+        return None;
+    }
+    let mut fresh = |name: &str| {
+        vars.push(Info::scalar(name, Scalar::I64));
+        Var(vars.len() as u32 - 1)
+    };
+    let (low, high) = (fresh("low"), fresh("high"));
+    let mut first = from.into_iter().fold(Expr::int(0), |a, b| op(Op::Max, a, b));
+    small.sort_by_key(|e| format!("{e:?}"));
+    small.dedup();
+    for e in small {
+        let sure = |c: Op, n: i64| Expr::Op(c, Scalar::Bool, vec![e.clone(), Expr::int(n)]);
+        let both = Expr::Op(Op::And, Scalar::Bool, vec![sure(Op::Lt, SMALL), sure(Op::Gt, -SMALL)]);
+        first = Expr::Cond(Box::new([both, first, n.clone()]));
+    }
+    let last = to.into_iter().fold(n.clone(), |a, b| op(Op::Min, a, b));
+    let mut out = vec![
+        Stmt::Let(low, op(Op::Min, first, n.clone())),
+        Stmt::Let(high, op(Op::Max, last, Expr::Var(low))),
+        Stmt::For(Box::new(l.with(l.var, Expr::Var(low), l.body.clone()))),
+    ];
+    let mut middle = l.body.clone();
+    middle.iter_mut().for_each(|s| s.map_exprs(&mut |e| known.free(e)));
+    for (name, low, high, body) in
+        [("middle", Expr::Var(low), Expr::Var(high), middle), ("end", Expr::Var(high), n.clone(), l.body.clone())]
+    {
+        let var = fresh(name);
+        let own = vec![Stmt::Let(l.var, op(Op::Add, Expr::Var(var), low.clone()))];
+        out.push(Stmt::For(Box::new(l.with(var, op(Op::Sub, high, low), [own, body].concat()))));
+    }
+    Some(out)
+}
+
+/// What is known of the variables of a loop.
+struct Known {
+    var: Var,
+    defs: FxHashMap<Var, Expr>,
+}
+
+impl Known {
+    fn new(l: &Loop) -> Known {
+        let defs = l.body.iter().filter_map(|s| if let Stmt::Let(v, e) = s { Some((*v, e.clone())) } else { None });
+        Known { var: l.var, defs: defs.collect() }
+    }
+
+    /// Whether an expression is the least (or the greatest) of something fixed, and the loop's variable plus a rest; both.
+    fn clamped(&self, e: &Expr) -> Option<(bool, Expr, Expr)> {
+        let Expr::Op(which @ (Op::Min | Op::Max), Scalar::I64, args) = e else { return None };
+        match (self.linear(&args[0], DEPTH)?, self.linear(&args[1], DEPTH)?) {
+            ((0, fixed), (1, rest)) | ((1, rest), (0, fixed)) => Some((*which == Op::Min, fixed, rest)),
+            _ => None,
+        }
+    }
+
+    /// What an expression is where nothing is clamped.
+    fn free(&self, e: &mut Expr) {
+        if self.clamped(e).is_some()
+            && let Expr::Op(_, _, args) = e
+        {
+            let moves = args.iter().position(|a| self.linear(a, DEPTH).is_some_and(|(c, _)| c == 1));
+            *e = args[moves.unwrap_or(0)].clone();
+        }
+    }
+
+    /// The multiple of the loop's variable in an integer, and the rest, which is the same in all iterations; of what is
+    /// clamped, as it is in the middle.
+    fn linear(&self, e: &Expr, depth: usize) -> Option<(i64, Expr)> {
+        let below = depth.checked_sub(1)?;
+        match e {
+            Expr::Lit(l) if l.as_int().is_some() => Some((0, e.clone())),
+            Expr::Var(v) if *v == self.var => Some((1, Expr::int(0))),
+            Expr::Var(v) => match self.defs.get(v) {
+                Some(e) => self.linear(e, below),
+                None => Some((0, e.clone())),
+            },
+            Expr::Op(which, Scalar::I64, args) if args.len() == 2 => {
+                let ((c, a), (d, b)) = (self.linear(&args[0], below)?, self.linear(&args[1], below)?);
+                match which {
+                    Op::Add => Some((c.checked_add(d)?, op(Op::Add, a, b))),
+                    Op::Sub => Some((c.checked_sub(d)?, op(Op::Sub, a, b))),
+                    Op::Min | Op::Max if (c, d) == (0, 1) => Some((1, b)),
+                    Op::Min | Op::Max if (c, d) == (1, 0) => Some((1, a)),
+                    _ if (c, d) == (0, 0) && !which.divides() => Some((0, op(*which, a, b))),
+                    Op::Mul => match (a.as_int(), b.as_int()) {
+                        (Some(a), _) if c == 0 => Some((d.checked_mul(a)?, op(Op::Mul, Expr::int(a), b))),
+                        (_, Some(b)) if d == 0 => Some((c.checked_mul(b)?, op(Op::Mul, a, Expr::int(b)))),
+                        _ => None,
+                    },
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
