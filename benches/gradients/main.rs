@@ -146,8 +146,8 @@ fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<L
     let compile = |arguments: &[Value]| {
         let made = if scheduled {
             let graph = stage::extract(&optimized, def).unwrap_or_else(|u| panic!("{}: {}", w.name, u.reason));
+            let graph = graph.specialized(&example::incoming(def, arguments));
             let schedule = schedule::default(graph, &Machine::host());
-            let schedule = schedule.specialized(&example::incoming(def, arguments));
             native::compile_scheduled(&optimized, def, &schedule, tools)
         } else {
             native::compile(&optimized, def, tools)

@@ -17,7 +17,7 @@ pub fn stages(program: &Program, def: &Def) -> Result<String> {
 
 /// The loop nest of a definition.
 pub fn nest(program: &Program, def: &Def, schedule: Option<&str>) -> Result<Nest> {
-    match super::schedule::named(program, def, schedule)? {
+    match super::schedule::named(program, def, schedule, None)? {
         Some(schedule) => native::scheduled_nest(def, &schedule, &Machine::host()),
         None => native::nest(program, def, &Machine::host()),
     }

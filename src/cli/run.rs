@@ -43,12 +43,10 @@ impl Run {
         if let Some(megabytes) = &world.cache_size {
             toolchain.bound = bytes(megabytes)?;
         }
-        let mut native = match schedule::named(&program, def, self.schedule.as_deref())? {
-            Some(schedule) => {
-                let schedule =
-                    if self.general { schedule } else { schedule.specialized(&example::incoming(def, &args)) };
-                native::compile_scheduled(&program, def, &schedule, &toolchain)?
-            }
+        let incoming = example::incoming(def, &args);
+        let sizes = Some(incoming.as_slice()).filter(|_| !self.general);
+        let mut native = match schedule::named(&program, def, self.schedule.as_deref(), sizes)? {
+            Some(schedule) => native::compile_scheduled(&program, def, &schedule, &toolchain)?,
             None => native::compile(&program, def, &toolchain)?,
         };
         if let Some(n) = self.threads {

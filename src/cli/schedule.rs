@@ -42,7 +42,7 @@ impl Schedule {
         if self.search.wanted() {
             return self.search.run(&self.case, (&program, def), self.json, world);
         }
-        let made = match named(&program, def, self.apply.as_deref())? {
+        let made = match named(&program, def, self.apply.as_deref(), None)? {
             Some(made) => made,
             None => schedule::Schedule::new(staged(&program, def)?),
         };
@@ -65,15 +65,26 @@ pub fn staged(program: &Program, def: &Def) -> Result<Graph> {
     extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))
 }
 
-/// The schedule that an option names: a file, `default`, or `none` for the program as it stands.
-pub fn named(program: &Program, def: &Def, option: Option<&str>) -> Result<Option<schedule::Schedule>> {
+/// The schedule that an option names: a file, `default`, or `none` for the program as it stands; for all sizes, or for the
+/// whole numbers that come in alone.
+pub fn named(
+    program: &Program,
+    def: &Def,
+    option: Option<&str>,
+    incoming: Option<&[f64]>,
+) -> Result<Option<schedule::Schedule>> {
     match option {
         None | Some("none") => Ok(None),
         Some("") => Err(Diagnostic::user("`--schedule` names no file")),
-        Some("default") => Ok(Some(schedule::default(staged(program, def)?, &Machine::host()))),
+        Some("default") => {
+            let graph = staged(program, def)?;
+            let graph = incoming.map_or_else(|| graph.clone(), |sizes| graph.specialized(sizes));
+            Ok(Some(schedule::default(graph, &Machine::host())))
+        }
         Some(path) => {
             let start = schedule::Schedule::new(staged(program, def)?);
-            text::apply(start, &data::source(Path::new(path))?).map(Some)
+            let made = text::apply(start, &data::source(Path::new(path))?)?;
+            Ok(Some(incoming.map_or_else(|| made.clone(), |sizes| made.specialized(sizes))))
         }
     }
 }

@@ -10,7 +10,7 @@ use super::footprint::points;
 use super::plan::{Kind, Schedule, Site};
 use super::steps::Step;
 use super::tiling::{FEW, Tiling, lanes};
-use super::{group, threads};
+use super::{along, group, threads};
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
@@ -47,7 +47,7 @@ pub fn default(graph: Graph, machine: &Machine) -> Schedule {
         }
     }
     for stage in s.graph.order() {
-        if is_product(&s, stage) {
+        if is_product(&s, stage, machine) {
             // Tiles are worth more than what its reader makes of it at once.
             let step = Step::ComputeRoot { stage: name(&s, stage) };
             take(&mut s, step);
@@ -119,12 +119,12 @@ fn is_read_once(s: &Schedule, stage: StageId, reader: StageId) -> bool {
     of.dims.iter().chain(of.over()).all(own) && (near(known) || !near(of))
 }
 
-/// Whether a stage reduces many elements, which lie in memory next to each other for the last dimension, as they are or
-/// packed.
-pub(super) fn is_product(s: &Schedule, stage: StageId) -> bool {
+/// Whether a stage reduces many elements, which lie in memory next to each other for some dimension, as they are or packed.
+pub(super) fn is_product(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
     let known = s.graph.stage(stage);
-    let near = known.dims.last().is_some_and(|d| strides(&s.graph, known, *d));
-    near && !known.over().is_empty() && points(s, stage).is_none_or(|n| n > FEW)
+    let near = || known.dims.last().is_some_and(|d| strides(&s.graph, known, *d));
+    let many = !known.over().is_empty() && points(s, stage).is_none_or(|n| n > FEW);
+    many && (near() || along::candidate(s, stage, machine).is_some())
 }
 
 /// Says how the loops of a stage run.
@@ -135,12 +135,14 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
     let near = strides(&s.graph, &known, last);
     match &known.def {
         Definition::Reduce { .. } if near && s.plan(stage).site == Site::Root => {
-            tile(s, stage, machine, !is_product(s, stage));
+            if !tile(s, stage, machine, !is_product(s, stage, machine)) {
+                along::along(s, stage, machine);
+            }
         }
         // Rows are reduced in the lanes of vectors, each in its order.
         Definition::Reduce { .. } if s.plan(stage).site == Site::Root && points(s, stage).is_none_or(|n| n > FEW) => {
             let before = s.before();
-            if Tiling::plain().apply(s, stage, machine).is_err() {
+            if !along::along(s, stage, machine) && Tiling::plain().apply(s, stage, machine).is_err() {
                 s.back(before);
             }
         }
@@ -196,7 +198,7 @@ fn blocks(s: &mut Schedule, stage: StageId) {
 }
 
 /// Whether an index steps by one with a dimension.
-fn unit(graph: &Graph, index: Body, d: DimId) -> bool {
+pub(super) fn unit(graph: &Graph, index: Body, d: DimId) -> bool {
     let is_own = |a: Body| matches!(graph.bodies.node(a), Node::Index(e) if *e == d);
     let Some(form) = graph.bodies.linear(index) else { return false };
     let own = form.terms().any(|(a, c)| is_own(a) && c == 1);
@@ -224,8 +226,8 @@ pub(super) fn split(s: &mut Schedule, stage: StageId, of: &str, factor: i64) -> 
 }
 
 /// A reduction with a tile of accumulators: rows of the dimension before the last, vectors of the last one. Operands that
-/// all rows share are packed, where that is legal.
-fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) {
+/// all rows share are packed, where that is legal. Whether there is one.
+fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) -> bool {
     let dims = &s.graph.stage(stage).dims;
     let (deep, last) = (dims.len() > 1, dims.last().copied());
     let (vectors, rows) = size(machine, few, deep);
@@ -234,10 +236,11 @@ fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) {
         let tiling = Tiling { rows, vectors, pack, ..Tiling::default() };
         let before = s.before();
         if pack <= packs && tiling.apply(s, stage, machine).is_ok() {
-            return;
+            return true;
         }
         s.back(before);
     }
+    false
 }
 
 /// What is read at the last dimension and at what is reduced, and so again for every row; and the order of axes in which

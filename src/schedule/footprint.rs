@@ -6,7 +6,7 @@
 
 use super::plan::{Schedule, Site};
 use crate::ir::Op;
-use crate::stage::{Body, Definition, DimId, Node, Source, StageId};
+use crate::stage::{Body, DimId, Node, Source, StageId};
 use rustc_hash::FxHashMap;
 
 /// The indices of one axis, over a tile of the head.
@@ -224,8 +224,5 @@ impl Footprints {
 /// How many points a stage reduces over; 1 where it reduces nothing, nothing where symbols say.
 pub fn points(s: &Schedule, of: StageId) -> Option<i64> {
     let (g, stage) = (&s.graph, s.graph.stage(of));
-    match &stage.def {
-        Definition::Pure(_) => Some(1),
-        Definition::Reduce { over, .. } => over.iter().map(|d| g.bodies.as_int(g.dim(*d).extent)).product(),
-    }
+    stage.over().iter().map(|d| g.bodies.as_int(g.dim(*d).extent)).product()
 }

@@ -62,7 +62,8 @@ pub(super) fn choose(s: &mut Schedule, machine: &Machine) -> Vec<StageId> {
     let order = s.graph.order();
     let mut decided = vec![];
     for (at, head) in order.iter().enumerate().rev() {
-        if is_product(s, *head)
+        if is_product(s, *head, machine)
+            || scatters(s, *head)
             || decided.contains(head)
             || s.plan(*head).site != Site::Root
             || s.graph.stage(*head).dims.is_empty()
@@ -79,6 +80,12 @@ pub(super) fn choose(s: &mut Schedule, machine: &Machine) -> Vec<StageId> {
     decided
 }
 
+/// Whether data decide where a stage adds, so that its loops stay as they are.
+fn scatters(s: &Schedule, stage: StageId) -> bool {
+    let known = s.graph.stage(stage);
+    known.looped() < known.dims.len()
+}
+
 /// The stages that are worth computing in tiles of a head, and the sizes of these.
 fn found(
     s: &Schedule,
@@ -91,7 +98,8 @@ fn found(
     let mut group = Group { s, head, prints: Footprints::new(s, head), members: vec![], cycles, machine };
     let mut best = (f64::INFINITY, [0, 0]);
     for p in before.iter().rev().filter(|p| !decided.contains(p)) {
-        if group.members.len() >= MOST || !group.prints.add(s, *p) || s.plan(*p).site == Site::Inline {
+        if group.members.len() >= MOST || scatters(s, *p) || !group.prints.add(s, *p) || s.plan(*p).site == Site::Inline
+        {
             continue;
         }
         let level = group.level(*p);
@@ -127,7 +135,7 @@ impl Group<'_> {
         {
             return Some(Level::There);
         }
-        let free = !s.is_output(p) && known.checks.is_empty() && !is_product(s, p);
+        let free = !s.is_output(p) && known.checks.is_empty() && !is_product(s, p, self.machine);
         let readers = s.readers(p);
         if !free || readers.is_empty() || !readers.iter().all(inside) {
             return None;

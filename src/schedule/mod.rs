@@ -3,6 +3,7 @@
 //! A schedule is a list of steps over a graph ([`steps`]), whose fold is a plan for each stage ([`plan`]); [`lower()`] makes
 //! a nest of both. No step changes a bit of what is computed.
 
+mod along;
 mod default;
 mod footprint;
 mod group;

@@ -81,7 +81,11 @@ impl Tiling {
         if self.parallel {
             loops.run(order.first().into_iter(), Kind::Parallel)?;
         }
-        if self.pack { pack(s, stage, &panel, machine) } else { Ok(()) }
+        match s.graph.stage(stage).dims.last().copied() {
+            // All rows share it.
+            Some(last) if self.pack => pack(s, stage, &panel, &packable(s, stage, last), machine),
+            _ => Ok(()),
+        }
     }
 
     /// Cuts the last dimension into vectors: the loop over what is one row of a tile, the vectors in it, and the lanes.
@@ -158,10 +162,15 @@ impl Loops<'_> {
     }
 }
 
-/// Packs what all rows share, at the loop over panels.
-fn pack(s: &mut Schedule, stage: StageId, at: &str, machine: &Machine) -> Result<(), Refusal> {
-    let Some(last) = s.graph.stage(stage).dims.last().copied() else { return Ok(()) };
-    for (source, axes) in packable(s, stage, last) {
+/// Copies what a stage reads, at one of its loops, with axes in the order that stands beside each source; none is its own.
+pub(super) fn pack(
+    s: &mut Schedule,
+    stage: StageId,
+    at: &str,
+    of: &[(String, Vec<usize>)],
+    machine: &Machine,
+) -> Result<(), Refusal> {
+    for (source, axes) in of.iter().cloned() {
         let copy = plan::unique("packed", |n| s.graph.find(n).is_some());
         let (name, moved) = (s.graph.stage(stage).name.clone(), !axes.is_empty());
         Step::CacheRead { stage: name, source, at: at.to_string(), name: copy.clone(), axes }.apply(s)?;

@@ -334,6 +334,14 @@ impl Extract<'_> {
         if comparison && tys[0] == Scalar::I64 {
             return Ok(self.g.bodies.test(op, args[0], args[1]));
         }
+        if matches!(op, Op::Min | Op::Max) && ty == Scalar::I64 {
+            for [a, b] in [[args[0], args[1]], [args[1], args[0]]] {
+                let ordered = self.g.bodies.test(Op::Lte, a, b);
+                if self.proved(ordered) {
+                    return Ok(if op == Op::Min { a } else { b });
+                }
+            }
+        }
         let out = self.g.bodies.op(op, ty, args);
         if op.divides() && ty.is_int() {
             let zero = self.g.bodies.lit(Lit::zero(ty));

@@ -1,0 +1,189 @@
+//! What becomes which stages: the text of graphs, and that they have the interpreter's bits at all small sizes, under the
+//! empty schedule and the default one.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+mod common;
+
+use common::native::difference;
+use daedal::diag::Source;
+use daedal::eval::{Interpreter, Value};
+use daedal::ir::{Lit, Program, TyKind};
+use daedal::machine::Machine;
+use daedal::nest::interpret;
+use daedal::pipeline::native;
+use daedal::schedule::{self, Schedule};
+use daedal::stage::extract;
+
+fn read(text: &str) -> Program {
+    daedal::types::program(&Source::new("test", text)).unwrap_or_else(|d| panic!("{}", d.render()))
+}
+
+/// The stages of the definition `f`, without what is asked of sizes.
+fn stages(program: &Program) -> String {
+    let graph = extract(program, program.named("f")[0]).unwrap_or_else(|u| panic!("{}", u.diagnostic(program)));
+    let text = graph.to_string();
+    let lines = text.lines().skip(1).filter(|l| !l.trim_start().starts_with("where"));
+    lines.map(|l| format!("{}\n", l.strip_prefix("  ").unwrap_or(l))).collect()
+}
+
+/// Arguments where every size of a tensor is one of two numbers, and so is every integer.
+fn arguments(program: &Program, [n, m]: [usize; 2]) -> Vec<Value> {
+    let number = |k: usize| Value::Scalar(Lit::float(((k * 37 + 11) % 17) as f64 / 8.0 - 1.0));
+    let each = program.named("f")[0].params.iter().enumerate().map(|(at, p)| match p.ty.kind() {
+        TyKind::Tensor(1, _) => Value::tensor(vec![n], (0..n).map(|k| number(k + at)).collect()),
+        TyKind::Tensor(..) => Value::tensor(vec![n, m], (0..n * m).map(|k| number(k + at)).collect()),
+        _ => Value::Scalar(Lit::int(m as i64)),
+    });
+    each.collect()
+}
+
+/// The stages are these; at all small sizes, nests under both schedules agree with the interpreter, and leave it alone only
+/// where something is empty, or the program fails.
+fn check(text: &str, expect: &str) {
+    let program = read(text);
+    let def = program.named("f")[0];
+    let have = stages(&program);
+    assert!(have == expect, "have\n{have}\nexpected\n{expect}");
+    for sizes in [[0, 3], [3, 0], [1, 1], [1, 4], [2, 3], [5, 5], [9, 7], [17, 4]] {
+        let args = arguments(&program, sizes);
+        let want = Interpreter::new(&program).run(def, &args);
+        let graph = extract(&program, def).unwrap();
+        let incoming = daedal::tune::example::incoming(def, &args);
+        let special = schedule::default(graph.specialized(&incoming), &Machine::host());
+        for s in [Schedule::new(graph.clone()), schedule::default(graph, &Machine::host()), special] {
+            let nest = native::scheduled_nest(def, &s, &Machine::host()).unwrap_or_else(|d| panic!("{d}"));
+            let have = interpret(&nest, &args, &mut String::new());
+            if have.as_ref().is_err_and(|d| d.message.contains("the reference nest was to run")) {
+                assert!(sizes.contains(&0) || want.is_err(), "left to the reference at {sizes:?}\n{nest}");
+            } else if let Some(d) = difference(&want, &have) {
+                panic!("at {sizes:?}: {d}\n{nest}");
+            }
+        }
+    }
+}
+
+/// Protects: a loop in an arm is computed where the arm is taken, and reads nothing elsewhere.
+#[test]
+fn loops_in_arms() {
+    check(
+        "(def f (Vec Float) ((x : (Vec Float)) (m : Integer))
+           (build (size x) (lam (i : Integer)
+             (if (lt i 2) 0.0 (sumbuild 2 (lam (k : Integer) (index (sub (sub i k) 1) x)))))))",
+        "\
+sum[i < x_size0]
+  when (gte i 2)
+  from 0.0
+  over k < 2
+  = (add acc0 x[(sub (sub i k) 1)])
+tensor[i < x_size0]
+  = (if (lt i 2) 0.0 sum[i])
+result x_size0, tensor
+",
+    );
+}
+
+/// Protects: what an arm does not ask of a loop is computed once, not in all iterations of the loop.
+#[test]
+fn what_no_arm_asks_of_its_loops_is_hoisted() {
+    check(
+        "(def f (Vec Float) ((x : (Vec Float)) (m : Integer))
+           (build m (lam (i : Integer) (if (gt i 1) (sumbuild (size x) (lam (k : Integer) (index k x))) 0.0))))",
+        "\
+sum[]
+  from 0.0
+  over k < x_size0
+  = (add acc0 x[k])
+tensor[i < m]
+  = (if (gt i 1) sum[] 0.0)
+result m, tensor
+",
+    );
+}
+
+/// Protects: sums of tensors and tuples are reductions over their elements, in the order of the source.
+#[test]
+fn sums_of_tensors_and_tuples() {
+    check(
+        "(def f (Tuple (Vec Float) Float) (x : (Tensor 2 Float) (n m))
+           (sumbuild n (lam (i : Integer)
+             (tuple (build m (lam (j : Integer) (mul 2.0 (index (tuple i j) x)))) (to_float i)))))",
+        "\
+tensor[i < x_size0, j < x_size1]
+  = (mul 2.0 x[i, j])
+sum[]
+  from 0.0
+  over i < x_size0
+  = (add acc0 (to_float i))
+sum_2[j < x_size1]
+  from 0.0
+  over i < x_size0
+  = (add acc0 tensor[i, j])
+result x_size1, sum_2, sum[]
+",
+    );
+}
+
+/// Protects: a scatter over a product of sizes is loops over its factors, its indices need no check where they are digits,
+/// and steps that add 0 are none.
+#[test]
+fn scatters() {
+    check(
+        "(def f (Vec Float) (x : (Tensor 2 Float) (n m))
+           (buildFromSparse m (mul n m) (lam (k : Integer)
+             (let (v (index (tuple (div k m) (mod k m)) x)) (if (gt v 0.0) (tuple (mod k m) v) (tuple 0 0.0))))))",
+        "\
+v[k_1 < x_size0, k < x_size1]
+  = x[k_1, k]
+scatter[i < x_size1]
+  over k_1 < x_size0, k < x_size1
+  only (gt x[k_1, k] 0.0)
+  at k add x[k_1, k]
+result x_size1, scatter
+",
+    );
+}
+
+/// Protects: stages that compute the same are one, whatever their loops are called.
+#[test]
+fn equal_stages_are_one() {
+    check(
+        "(def f Float (x : (Vec Float))
+           (let ((a (build (size x) (lam (i : Integer) (exp (index i x)))))
+                 (b (build (size x) (lam (j : Integer) (exp (index j x))))))
+             (add (sumbuild (size x) (lam (k : Integer) (mul (index k a) (index k b)))) (sum b))))",
+        "\
+a[i < x_size0]
+  = (exp x[i])
+sum[]
+  from 0.0
+  over k < x_size0
+  = (add acc0 (mul a[k] a[k]))
+sum_2[]
+  from 0.0
+  over i < x_size0
+  = (add acc0 a[i])
+result (add sum[] sum_2[])
+",
+    );
+}
+
+/// Protects: the index of a least element is in range, and what it reads needs no check.
+#[test]
+fn least_indices_are_in_range() {
+    check(
+        "(def f (Vec Float) (x : (Tensor 2 Float) (n m))
+           (build n (lam (i : Integer)
+             (index (tuple i (argmin m (lam (j : Integer) (index (tuple i j) x)))) x))))",
+        "",
+    );
+}
+
+/// Protects: conditions that all sizes but 0 decide are decided; empty tensors are left to the reference.
+#[test]
+fn sizes_above_0_are_taken_for_granted() {
+    check(
+        "(def f (Vec Float) (x : (Vec (Vec Float)))
+           (if (gt (size x) 0) (build (size$2 x) (lam (j : Integer) (index j (index 0 x)))) (constVec 0 0.0)))",
+        "",
+    );
+}
