@@ -141,6 +141,27 @@ fn product(n: u64, steps: &str, threads: usize) -> Work {
     work::count(&nest.entry, &incoming, &Machine { threads, ..machine() })
 }
 
+/// Protects: the model counts loops as later passes leave them, with the numbers of iterations that they have: in vectors where
+/// nothing is clamped, and strips of rows as long as they are.
+#[test]
+fn counted_work_is_what_later_passes_leave() {
+    let program = kernels();
+    let work = |name: &str, steps: &str| {
+        let def = program.named(name)[0];
+        let args = example::arguments(def, &sizes(&[("h", 512), ("w", 512)]), 1).unwrap();
+        let tree = Tree::new(def, graph(&program, def), example::incoming(def, &args), machine());
+        let s = text::apply(Schedule::new(graph(&program, def)), &Source::new("s", steps.to_string())).unwrap();
+        tree.work(&s).unwrap().0
+    };
+    // `across` has no vectors by steps, but for what is between its ends.
+    let (clamped, blur) = (work("clamped_blur", "compute-root across"), work("blur", "compute-root across"));
+    assert!(clamped[0] < blur[0] && clamped[6] < 0.5 * 512.0 * 512.0, "{clamped:?} {blur:?}");
+    let strips = "split tensor y 32\ncompute-at across tensor yo\nparallel tensor yo\n";
+    let (whole, strips) =
+        (work("blur", "compute-root across\nparallel tensor y\nparallel across y"), work("blur", strips));
+    assert!(strips[4] < 1.5 * whole[4], "{strips:?} {whole:?}");
+}
+
 /// Protects: what the model counts is what schedules are for: a chain of additions waits for itself, tiles of accumulators
 /// do not; rows that are read again and again come from a far cache, blocks of them do not; threads share work.
 #[test]
@@ -157,7 +178,7 @@ fn counted_work_is_what_schedules_change() {
     // A matrix of a quarter of a megabyte does not stay in a cache of 32 kB: each row of the result reads it anew.
     let whole = 256.0 * 256.0 * 4.0 / 64.0;
     assert!(plain.0[1] > 200.0 * whole, "{plain:?}");
-    assert!(tile.0[1] < 80.0 * whole, "{tile:?}");
+    assert!(tile.0[1] < 100.0 * whole, "{tile:?}");
     let both = product(256, &format!("{tiled}parallel sum jo\n"), 2);
     assert!((both.0[0] / tile.0[0] - 0.5).abs() < 0.02 && both.0[5] == 1.0, "{both:?}");
 }

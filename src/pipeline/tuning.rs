@@ -73,8 +73,8 @@ pub struct Tuned {
 }
 
 /// Without measurements the default schedule stays, unless the model expects so many times its speed: what the model does
-/// not see, such as loops that the compiler or later passes make vectors of, is worth about that.
-const SURE: f64 = 1.4;
+/// not see, such as which values have registers, is worth about that.
+const SURE: f64 = 2.0;
 /// Schedules measured in one round.
 const ROUND: usize = 8;
 /// Schedules made from measured ones in one round, of which the model picks.

@@ -55,6 +55,8 @@ pub struct Environment {
     pub forms: FxHashMap<Var, Form>,
     /// The middle of what a loop variable runs over.
     pub middle: FxHashMap<Var, f64>,
+    /// What variables that are set once are in the middle of all loops.
+    pub numbers: FxHashMap<Var, f64>,
 }
 
 impl Environment {
@@ -63,9 +65,30 @@ impl Environment {
         form.terms.iter().fold(form.constant, |sum, (v, c)| sum + c * self.middle.get(v).copied().unwrap_or(0.0))
     }
 
-    /// The value of an expression in the middle of all loops; nothing where data decides it.
+    /// The value of an expression in the middle of all loops; nothing where data decides it. How long a part of a loop
+    /// is, is the least of two numbers, of which its form is only one.
     pub fn number(&self, e: &Expr) -> Option<f64> {
-        self.form(e).map(|f| self.value(&f))
+        match e {
+            Expr::Var(v) if self.numbers.contains_key(v) => self.numbers.get(v).copied(),
+            Expr::Cond(parts) => self.number(&parts[if self.number(&parts[0])? != 0.0 { 1 } else { 2 }]),
+            Expr::Op(
+                op @ (Op::Min | Op::Max | Op::Add | Op::Sub | Op::Mul | Op::Div | Op::FloorDiv),
+                Scalar::I64,
+                args,
+            ) => {
+                let (a, b) = (self.number(args.first()?)?, self.number(args.get(1)?)?);
+                Some(match op {
+                    Op::Min => a.min(b),
+                    Op::Max => a.max(b),
+                    Op::Add => a + b,
+                    Op::Sub => a - b,
+                    Op::Mul => a * b,
+                    _ if b == 0.0 => return None,
+                    _ => (a / b).floor(),
+                })
+            }
+            _ => self.form(e).map(|f| self.value(&f)),
+        }
     }
 
     /// The form of an expression; nothing where data decides it.

@@ -10,7 +10,7 @@ pub struct Model {
 
 /// Cycles of a unit of each part, and how long a cycle is. A line comes from the second cache in a few cycles, since it is
 /// asked for ahead; the last cache and memory are bound by their bandwidth.
-const CYCLES: [f64; PARTS.len()] = [1.0, 2.0, 4.0, 7.0, 1.5, 20_000.0, 4.0];
+const CYCLES: [f64; PARTS.len()] = [1.0, 2.0, 4.0, 7.0, 1.5, 20_000.0, 0.4];
 const CYCLE: f64 = 0.33e-9;
 
 /// How much the stated weights count beside measurements.

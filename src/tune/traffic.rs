@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
+/// Lines of a cache that have one place together.
+const WAYS: f64 = 8.0;
 
 /// A place of a nest that reads or writes memory.
 #[derive(Clone, Debug)]
@@ -57,7 +59,11 @@ impl Moved {
 impl Node {
     /// What moves into a cache of so many bytes. What the whole function touches is there before, if it fits.
     pub fn moved(&self, cache: f64) -> Moved {
-        if lines(self.below(), &self.ranges(), false) * LINE <= cache { Moved::default() } else { self.each(cache) }
+        if lines(self.below(), &self.ranges(), Some(cache)) * LINE <= cache {
+            Moved::default()
+        } else {
+            self.each(cache)
+        }
     }
 
     /// What moves in all iterations.
@@ -66,11 +72,11 @@ impl Node {
         let inside: Vec<(Var, f64)> =
             self.kids.iter().flat_map(Node::ranges).chain(self.vars.iter().skip(1).copied()).collect();
         let shared = 1.0 / self.threads.max(1.0).min(self.trips.max(1.0));
-        if lines(below.clone(), &inside, false) * LINE <= cache {
-            let all = lines(below, &ranges, true);
+        if lines(below.clone(), &inside, Some(cache)) * LINE <= cache {
+            let all = lines(below, &ranges, None);
             return Moved { all, one: all * shared };
         }
-        let own = lines(self.accesses.iter().collect(), &inside, true);
+        let own = lines(self.accesses.iter().collect(), &inside, None);
         let kids = self.kids.iter().map(|k| k.each(cache));
         let one = kids.fold(Moved { all: own, one: own }, Moved::plus);
         Moved { all: one.all * self.trips, one: one.one * self.trips * shared }
@@ -89,9 +95,9 @@ impl Node {
     }
 }
 
-/// The distinct lines that accesses touch while variables run over their ranges; what is written counts twice where
-/// `moving` is asked for, since it is fetched and written back.
-fn lines(accesses: Vec<&Access>, ranges: &[(Var, f64)], moving: bool) -> f64 {
+/// The distinct lines that accesses touch while variables run over their ranges: those that move, where what is written counts
+/// twice, since it is fetched and written back; or those that stay in a cache of so many bytes, endless where they do not.
+fn lines(accesses: Vec<&Access>, ranges: &[(Var, f64)], within: Option<f64>) -> f64 {
     let trips: FxHashMap<Var, f64> = ranges.iter().copied().collect();
     // Accesses that step alike overlap: only how far they are from each other counts.
     let mut alike: BTreeMap<(Buf, Vec<(u64, u64)>), Group> = BTreeMap::new();
@@ -117,7 +123,12 @@ fn lines(accesses: Vec<&Access>, ranges: &[(Var, f64)], moving: bool) -> f64 {
         group.at.push(constant);
         group.stored |= a.store;
     }
-    alike.values().map(|g| g.lines() * if g.stored && moving { 2.0 } else { 1.0 }).sum()
+    let each = alike.values().map(|g| match within {
+        Some(cache) if g.crowding(cache) > 1.0 => f64::INFINITY,
+        Some(_) => g.lines(),
+        None => g.lines() * if g.stored { 2.0 } else { 1.0 },
+    });
+    each.sum()
 }
 
 /// Accesses of one buffer that step alike.
@@ -131,12 +142,17 @@ struct Group {
 }
 
 impl Group {
-    /// Elements next to each other are runs. Accesses that begin a step of some loop further are in its next runs; those
+    /// How far a step goes that stays in the lines of a run.
+    fn near(&self, run: f64) -> f64 {
+        run.max(LINE / self.bytes)
+    }
+
+    /// Elements next to each other, or in one line, are runs. Accesses that begin a step of some loop further are in its next runs; those
     /// that begin less than that further make runs longer.
     fn lines(&self) -> f64 {
         let (mut run, mut apart) = (1.0, vec![]);
         for (step, n) in &self.steps {
-            match *step <= run {
+            match *step <= self.near(run) {
                 true => run += step * (n - 1.0),
                 false => apart.push((*step, *n)),
             }
@@ -157,5 +173,27 @@ impl Group {
         let more: f64 = begins.windows(2).map(|w| (w[1] - w[0]).min(run)).sum();
         let count: f64 = apart.iter().zip(&further).map(|((_, n), more)| n + more).product();
         count * ((run + more) * self.bytes / LINE).max(1.0)
+    }
+
+    /// How many ways of a cache its lines need where they share places: those that are multiples of a way's size apart do, and
+    /// drive each other out once they are more than there are ways.
+    fn crowding(&self, cache: f64) -> f64 {
+        let way = cache / WAYS;
+        let mut run = 1.0;
+        let (mut lines, mut places) = (1.0f64, 1.0f64);
+        for (step, n) in &self.steps {
+            if *step <= self.near(run) {
+                run += step * (n - 1.0);
+                (lines, places) = ((run * self.bytes / LINE).max(1.0), (run * self.bytes / LINE).max(1.0));
+                continue;
+            }
+            // Every so many steps the places are the same again.
+            let (stride, mut period) = (step * self.bytes, 1.0);
+            while period < n.min(way / LINE) && (stride * period) % way != 0.0 {
+                period += 1.0;
+            }
+            (lines, places) = (lines * n, (places * period).min(way / LINE));
+        }
+        lines / places / WAYS
     }
 }

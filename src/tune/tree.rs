@@ -7,6 +7,8 @@ use super::model::Model;
 use super::work::{self, PARTS, Work};
 use crate::ir::Def;
 use crate::machine::Machine;
+use crate::nest::Func;
+use crate::schedule::passes::{choose, clamp, dead, name, share};
 use crate::schedule::plan::{Kind, Schedule, Site};
 use crate::schedule::steps::Step;
 use crate::schedule::tiling::{Tiling, blocks, tiles};
@@ -112,7 +114,8 @@ impl<'a> Tree<'a> {
             true => self.special.clone(),
             false => Arc::new(s.graph.specialized(&self.incoming)),
         };
-        let nest = lower(&Schedule { graph, ..s.clone() }, self.def).ok()?;
+        let mut nest = lower(&Schedule { graph, ..s.clone() }, self.def).ok()?;
+        foresee(&mut nest.entry, &self.machine);
         Some(work::count(&nest.entry, &self.incoming, &self.machine))
     }
 
@@ -373,6 +376,16 @@ impl Cost<Tree<'_>> for Judge<'_> {
         each.into_iter().flatten().for_each(|j| self.keep(j));
         costs
     }
+}
+
+/// What later passes make of a function that decides what its loops cost: they share values, leave out clamps, and choose
+/// which loops run in vectors.
+fn foresee(f: &mut Func, machine: &Machine) {
+    name::name(f);
+    share::share(f);
+    dead::remove(f);
+    clamp::clamp(f);
+    choose::foresee(f, machine.vector_bytes);
 }
 
 /// The steps of a schedule as text.

@@ -1,7 +1,7 @@
 //! A nest becomes counted work: what a processor does, and waits for, at estimated sizes.
 //!
-//! It reads the nest that a schedule is lowered to, before any pass, and knows no step. Guesses rank schedules; nothing rests
-//! on them.
+//! It reads the nest that a schedule is lowered to, once later passes have said which loops run in vectors, and knows no
+//! step. Guesses rank schedules; nothing rests on them.
 
 use super::form::{Environment, Form};
 use super::traffic::{Access, Node};
@@ -25,6 +25,8 @@ const ARITHMETIC: f64 = 2.0;
 const LOADS: f64 = 2.0;
 /// Cycles until the sum of an addition is there.
 const LATENCY: f64 = 4.0;
+/// What an element costs that is found lane by lane, in elements a stride apart.
+const WILD: f64 = 10.0;
 /// Small buffers are registers, where their places are known.
 const REGISTERS: f64 = 64.0;
 
@@ -126,6 +128,9 @@ impl Counter<'_> {
                 if self.is_wild(e) {
                     self.wild.insert(*v);
                 }
+                if let Some(n) = self.known.number(e).filter(|_| self.func.ty(e) == Scalar::I64) {
+                    self.known.numbers.insert(*v, n);
+                }
                 match self.known.form(e).filter(|_| self.func.ty(e) == Scalar::I64) {
                     Some(form) => drop(self.known.forms.insert(*v, form)),
                     None => self.expr(e, b, times),
@@ -170,22 +175,29 @@ impl Counter<'_> {
         if trips == 0.0 {
             return;
         }
-        if let LoopKind::Vector(lanes) = l.kind {
-            let around = self.vector.replace((l.var, lanes));
+        let lanes = if let LoopKind::Vector(lanes) = l.kind { lanes } else { 1 };
+        let around = self.vector;
+        if lanes > 1 {
+            self.vector = Some((l.var, lanes));
+        }
+        if lanes > 1 && trips <= f64::from(lanes) {
             b.node.vars.push((l.var, f64::from(lanes)));
             self.block(&l.body, b, times);
             self.vector = around;
             return;
         }
+        // Loops of which vectors are made later are not split yet.
+        let steps = (trips / f64::from(lanes)).ceil();
         // Of parallel loops in each other, one runs on threads.
         let spread = matches!(l.kind, LoopKind::Parallel { .. }) && !self.spread && trips > 1.0;
         let threads = if spread { self.machine.threads as f64 } else { 1.0 };
-        let node = Node { trips, vars: vec![(l.var, trips)], threads, ..Node::default() };
+        let node = Node { trips: steps, vars: vec![(l.var, trips)], threads, ..Node::default() };
         let mut inner = Block { node, ..Block::default() };
         self.spread |= spread;
-        self.block(&l.body, &mut inner, times * trips);
+        self.block(&l.body, &mut inner, times * steps);
         self.spread &= !spread;
-        let rounds = (trips / threads).ceil();
+        self.vector = around;
+        let rounds = (steps / threads).ceil();
         self.work.0[4] += times * rounds;
         self.work.0[5] += if threads > 1.0 { times } else { 0.0 };
         b.inner += rounds * inner.cycles(self.machine);
@@ -254,7 +266,7 @@ impl Counter<'_> {
             0.0 => 1.0,
             1.0 => self.instructions(ty),
             _ => {
-                self.work.0[6] += lanes * times;
+                self.work.0[6] += lanes * times * if wild { WILD } else { 1.0 };
                 lanes
             }
         };

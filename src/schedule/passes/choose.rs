@@ -8,14 +8,22 @@ use crate::nest::{Expr, Func, Loop, LoopKind, Stmt, Var, walk};
 /// Makes vector loops of those that are cheaper so. `vector_bytes` is the width of vectors.
 pub fn choose(func: &mut Func, vector_bytes: u32) {
     let mut body = std::mem::take(&mut func.body);
-    Costs { func, vector_bytes }.block(&mut body);
+    Costs { func, vector_bytes, all: false }.block(&mut body);
     func.body = body;
 }
 
 /// As [`choose`], of the loops of which a schedule says nothing: they are serial, and so are all loops in them.
 pub fn complete(func: &mut Func, vector_bytes: u32) {
     let mut body = std::mem::take(&mut func.body);
-    Costs { func, vector_bytes }.rest(&mut body);
+    Costs { func, vector_bytes, all: false }.rest(&mut body);
+    func.body = body;
+}
+
+/// As [`complete`], and says so of the loops, too, of which compilers make vectors themselves: for estimates, since the loops
+/// are not split.
+pub fn foresee(func: &mut Func, vector_bytes: u32) {
+    let mut body = std::mem::take(&mut func.body);
+    Costs { func, vector_bytes, all: true }.rest(&mut body);
     func.body = body;
 }
 
@@ -31,6 +39,8 @@ const MARGIN: f64 = 0.75;
 struct Costs<'a> {
     func: &'a Func,
     vector_bytes: u32,
+    /// Whether loops are chosen of which compilers make vectors.
+    all: bool,
 }
 
 /// A loop as it would run in lanes.
@@ -122,7 +132,12 @@ impl Costs<'_> {
         let plain = match &wide {
             // The compiler makes vectors of these itself.
             Some(w) if l.is_flat() && !needs_vectors(&l.body) => {
-                return trips(l) * each.min(self.lane_block(w, &l.body, false) / f64::from(w.lanes) + 1.0);
+                let in_lanes = self.lane_block(w, &l.body, false) / f64::from(w.lanes) + 1.0;
+                let cost = trips(l) * each.min(in_lanes);
+                if self.all && in_lanes < each {
+                    l.kind = LoopKind::Vector(w.lanes);
+                }
+                return cost;
             }
             _ => trips(l) * each + 4.0,
         };
