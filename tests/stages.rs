@@ -30,6 +30,10 @@ fn stages(program: &Program) -> String {
 fn arguments(program: &Program, [n, m]: [usize; 2]) -> Vec<Value> {
     let number = |k: usize| Value::Scalar(Lit::float(((k * 37 + 11) % 17) as f64 / 8.0 - 1.0));
     let each = program.named("f")[0].params.iter().enumerate().map(|(at, p)| match p.ty.kind() {
+        TyKind::Tensor(1, row) if row.has_tensor() => {
+            let row = |k: usize| Value::tensor(vec![m], (0..m).map(|j| number(k * m + j)).collect());
+            Value::tensor(vec![n], (0..n).map(row).collect())
+        }
         TyKind::Tensor(1, _) => Value::tensor(vec![n], (0..n).map(|k| number(k + at)).collect()),
         TyKind::Tensor(..) => Value::tensor(vec![n, m], (0..n * m).map(|k| number(k + at)).collect()),
         _ => Value::Scalar(Lit::int(m as i64)),
@@ -132,8 +136,6 @@ fn scatters() {
            (buildFromSparse m (mul n m) (lam (k : Integer)
              (let (v (index (tuple (div k m) (mod k m)) x)) (if (gt v 0.0) (tuple (mod k m) v) (tuple 0 0.0))))))",
         "\
-v[k_1 < x_size0, k < x_size1]
-  = x[k_1, k]
 scatter[i < x_size1]
   over k_1 < x_size0, k < x_size1
   only (gt x[k_1, k] 0.0)
@@ -174,7 +176,17 @@ fn least_indices_are_in_range() {
         "(def f (Vec Float) (x : (Tensor 2 Float) (n m))
            (build n (lam (i : Integer)
              (index (tuple i (argmin m (lam (j : Integer) (index (tuple i j) x)))) x))))",
-        "",
+        "\
+sum[i < x_size0]
+  from 0.0
+  from 0
+  over j < x_size1
+  = (if (or (eq j 0) (lt x[i, j] acc0)) x[i, j] acc0)
+  = (if (or (eq j 0) (lt x[i, j] acc0)) j acc1)
+tensor[i < x_size0]
+  = x[i, sum.1[i]]
+result x_size0, tensor
+",
     );
 }
 
@@ -184,6 +196,10 @@ fn sizes_above_0_are_taken_for_granted() {
     check(
         "(def f (Vec Float) (x : (Vec (Vec Float)))
            (if (gt (size x) 0) (build (size$2 x) (lam (j : Integer) (index j (index 0 x)))) (constVec 0 0.0)))",
-        "",
+        "\
+result[j < x_size1]
+  = x[0, j]
+result x_size1, result
+",
     );
 }

@@ -4,8 +4,8 @@
 //! without `-ffast-math`, checks each (`check.rs`), and times it on the data of `workloads.rs`, one thread.
 //! Everything takes turns, so that a slow moment of the machine hits all; the table has the least time
 //! and in brackets the middle one. With `--daedal` the optimized objectives and their gradients (value
-//! and gradient together, as the hand-written ones) are timed too; `--write FILE` puts the table into its
-//! section of a page. Needs g++, or what CXX names.
+//! and gradient together, as the hand-written ones) are timed too, and with `--scheduled` the gradient runs
+//! under the default schedule for its sizes; `--write FILE` puts the table into its section of a page. Needs g++, or what CXX names.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -269,7 +269,7 @@ fn words() -> Words {
             "--scheduled" => (out.daedal, out.scheduled) = (true, true),
             "--write" => out.page = Some(words.next().expect("--write needs a file").into()),
             _ => {
-                assert!(!word.starts_with("--"), "the options are --daedal and --write FILE");
+                assert!(!word.starts_with("--"), "the options are --daedal, --scheduled and --write FILE");
                 out.names.push(word);
             }
         }

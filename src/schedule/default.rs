@@ -135,9 +135,8 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
     let near = strides(&s.graph, &known, last);
     match &known.def {
         Definition::Reduce { .. } if near && s.plan(stage).site == Site::Root => {
-            if !tile(s, stage, machine, !is_product(s, stage, machine)) {
-                along::along(s, stage, machine);
-            }
+            let few = !is_product(s, stage, machine);
+            let _ = tile(s, stage, machine, few) || along::along(s, stage, machine);
         }
         // Rows are reduced in the lanes of vectors, each in its order.
         Definition::Reduce { .. } if s.plan(stage).site == Site::Root && points(s, stage).is_none_or(|n| n > FEW) => {

@@ -81,6 +81,10 @@ impl Extract<'_> {
                 };
                 arm(true, a) && arm(false, b)
             }
+            // A loop that runs has iterations.
+            Node::Op(Op::Ne, _, args) if self.g.bodies.as_int(args[1]) == Some(0) => {
+                self.loops.iter().any(|d| self.g.dim(*d).extent == args[0])
+            }
             Node::Op(op @ (Op::Lt | Op::Lte | Op::Gt | Op::Gte), _, args)
                 if self.g.bodies.ty(args[0]) == Scalar::I64 =>
             {
