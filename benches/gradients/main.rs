@@ -36,6 +36,12 @@ use workloads::{Meaning, Workload};
 const TURNS: usize = 9;
 const TURN: f64 = 0.02;
 
+/// The heads of the two tables.
+const GRADIENTS: &str = "| workload | size | hand-written | primal | gradient | Daedal primal | gradient | ratio by hand | ratio | to hand |
+|---|---|---|---:|---:|---:|---:|---:|---:|---:|";
+const SCHEDULED: &str = "| workload | size | unscheduled | default schedule | speed |
+|---|---|---:|---:|---:|";
+
 /// Something that is timed: one turn of it gives the seconds of its calls.
 type Timer = Box<dyn FnMut() -> Vec<f64>>;
 
@@ -65,6 +71,8 @@ struct Row {
     hand: Vec<Hand>,
     daedal_primal: Option<Timer>,
     daedal_gradient: Option<Timer>,
+    /// The gradient under the default schedule, where it is staged.
+    scheduled: Option<Timer>,
 }
 
 /// Compiled baselines by file, in the order of `baseline::WAYS`.
@@ -126,8 +134,14 @@ fn daedal_primal(root: &Path, w: &Workload, tools: &Toolchain) -> Timer {
 
 /// Value and gradient as Daedal derives, optimizes and compiles them, by the inputs that `w.meaning`
 /// names; of many numbers, the gradient of their sum. The result is compared with that of the first
-/// hand-written one before anything is timed.
-fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<Library>, scheduled: bool) -> Timer {
+/// hand-written one before anything is timed. Under the default schedule there is nothing where it is not staged.
+fn daedal_gradient(
+    root: &Path,
+    w: &Workload,
+    tools: &Toolchain,
+    library: &Arc<Library>,
+    scheduled: bool,
+) -> Option<Timer> {
     let inputs = check::inputs_of(w.meaning);
     let program = check::program(root, &w.objective);
     let def = check::definition(&program, &w.objective);
@@ -143,9 +157,10 @@ fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<L
         arguments.push(check::ones(&program, source, case, def.params.last().unwrap().ty));
         arguments
     };
+    let graph = scheduled.then(|| stage::extract(&optimized, def)).transpose();
+    let graph = graph.map_err(|u| println!("{} has no schedule: {}", w.name, u.reason)).ok()?;
     let compile = |arguments: &[Value]| {
-        let made = if scheduled {
-            let graph = stage::extract(&optimized, def).unwrap_or_else(|u| panic!("{}: {}", w.name, u.reason));
+        let made = if let Some(graph) = &graph {
             let graph = graph.specialized(&example::incoming(def, arguments));
             let schedule = schedule::default(graph, &Machine::host());
             native::compile_scheduled(&optimized, def, &schedule, tools)
@@ -165,19 +180,20 @@ fn daedal_gradient(root: &Path, w: &Workload, tools: &Toolchain, library: &Arc<L
     }
     let arguments = with_adjoint(&w.large);
     let native = compile(&arguments);
-    Box::new(move || {
+    Some(Box::new(move || {
         let call = || native.time(&arguments, 3).unwrap_or_else(|d| panic!("{d}"));
         let first = call();
         vec![first.min_seconds, first.median_seconds]
-    })
+    }))
 }
 
 /// All times of a row: for each hand-written one primal and gradient, then Daedal's.
-fn measure(row: &mut Row) -> (Vec<[Times; 2]>, [Option<Times>; 2]) {
+fn measure(row: &mut Row) -> (Vec<[Times; 2]>, [Option<Times>; 3]) {
     let mut times: Vec<Vec<f64>> = vec![];
     for _ in 0..TURNS {
         let hand = row.hand.iter_mut().flat_map(|h| [Some(&mut h.primal), Some(&mut h.gradient)]);
-        let all = hand.chain([row.daedal_primal.as_mut(), row.daedal_gradient.as_mut()]);
+        let daedal = [row.daedal_primal.as_mut(), row.daedal_gradient.as_mut(), row.scheduled.as_mut()];
+        let all = hand.chain(daedal);
         for (k, timer) in all.enumerate() {
             times.resize_with(times.len().max(k + 1), Vec::new);
             if let Some(timer) = timer {
@@ -189,13 +205,14 @@ fn measure(row: &mut Row) -> (Vec<[Times; 2]>, [Option<Times>; 2]) {
     let mut times = times.into_iter().map(Times);
     let mut next = || times.next().unwrap();
     let hand = (0..row.hand.len()).map(|_| [next(), next()]).collect();
-    (hand, [next(), next()].map(|t| Some(t).filter(|t| !t.0.is_empty())))
+    (hand, [next(), next(), next()].map(|t| Some(t).filter(|t| !t.0.is_empty())))
 }
 
-/// A line for each entry, compiled the way that makes the faster gradient; the same for the page.
-fn print(w: &Workload, row: &mut Row) -> Vec<String> {
+/// A line for each entry, compiled the way that makes the faster gradient; the same for the page, and its line about
+/// schedules.
+fn print(w: &Workload, row: &mut Row) -> [Vec<String>; 2] {
     let mut page = vec![];
-    let (hand, [primal, gradient]) = measure(row);
+    let (hand, [primal, gradient, scheduled]) = measure(row);
     let text = |t: &Option<Times>| t.as_ref().map_or("-".into(), Times::text);
     let ratio = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or("-".into(), |(a, b)| format!("{:.2}", a / b));
     let least = |t: &Option<Times>| t.as_ref().map(Times::least);
@@ -234,17 +251,22 @@ fn print(w: &Workload, row: &mut Row) -> Vec<String> {
             ratio(comparable.then(|| least(&gradient)).flatten(), Some(g.least())),
         ));
     }
-    page
+    let pair = gradient.as_ref().zip(scheduled.as_ref());
+    let line = pair.map(|(g, s)| {
+        let (g, s) = (g.least(), s.least());
+        format!("| {} | {} | {:.3} | {:.3} | {:.2} |", w.name, w.shape, 1e3 * g, 1e3 * s, g / s)
+    });
+    line.iter().for_each(|l| println!("scheduled: {l}"));
+    [page, line.into_iter().collect()]
 }
 
 /// Replaces the section of a page between its two comments.
-fn write(path: &Path, lines: &[String]) {
-    const MARKS: [&str; 2] = ["<!-- gradients: begin -->", "<!-- gradients: end -->"];
+fn write(path: &Path, section: &str, head: &str, lines: &[String]) {
+    let marks = ["begin", "end"].map(|end| format!("<!-- {section}: {end} -->"));
     let old = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let [from, to] = MARKS.map(|m| old.find(m).unwrap_or_else(|| panic!("{} has no line {m}", path.display())));
-    let head = "| workload | size | hand-written | primal | gradient | Daedal primal | gradient | ratio by hand | ratio | to hand |";
-    let table = format!("{head}\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n{}", lines.join("\n"));
-    let text = format!("{}\n{table}\n{}", &old[..from + MARKS[0].len()], &old[to..]);
+    let [from, to] =
+        [&marks[0], &marks[1]].map(|m| old.find(m).unwrap_or_else(|| panic!("{} has no line {m}", path.display())));
+    let text = format!("{}\n{head}\n{}\n{}", &old[..from + marks[0].len()], lines.join("\n"), &old[to..]);
     let beside = path.with_extension("new");
     std::fs::write(&beside, text).unwrap();
     std::fs::rename(&beside, path).unwrap();
@@ -311,7 +333,7 @@ fn main() {
         "p/hand",
         "g/hand"
     );
-    let mut lines = vec![];
+    let mut lines = [vec![], vec![]];
     for w in &chosen {
         let libraries = &libraries[w.file];
         check_all(&root, w, libraries);
@@ -327,11 +349,17 @@ fn main() {
         let mut row = Row {
             hand: hand.collect(),
             daedal_primal: daedal.then(|| daedal_primal(&root, w, &tools)),
-            daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools, &libraries[0], scheduled)),
+            daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools, &libraries[0], false)).flatten(),
+            scheduled: scheduled.then(|| daedal_gradient(&root, w, &tools, &libraries[0], true)).flatten(),
         };
-        lines.extend(print(w, &mut row));
+        let made = print(w, &mut row);
+        lines.iter_mut().zip(made).for_each(|(all, own)| all.extend(own));
     }
-    if let Some(page) = page {
-        write(&page, &lines);
+    let Some(page) = page else { return };
+    let [beside_hand, beside_schedules] = lines;
+    if scheduled {
+        write(&page, "scheduled gradients", SCHEDULED, &beside_schedules);
+    } else {
+        write(&page, "gradients", GRADIENTS, &beside_hand);
     }
 }

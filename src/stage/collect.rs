@@ -143,6 +143,9 @@ impl Extract<'_> {
         // What is summed says how large the sum is, so the reference is asked where there is nothing.
         let zero = self.g.bodies.int(0);
         for n in sizes {
+            if !self.g.bodies.dims(*n).is_empty() {
+                return self.refuse(id, "a sum of tensors over a size that depends on a loop");
+            }
             let some = self.g.bodies.test(Op::Gt, *n, zero);
             self.check(some, Guards::All);
         }
