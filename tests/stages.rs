@@ -203,3 +203,99 @@ result x_size1, result
 ",
     );
 }
+
+/// Protects: sizes that wrap around are not taken for what their linear forms say.
+#[test]
+fn forms_of_large_coefficients_prove_nothing() {
+    check(
+        "(def f Float ((n : Integer))
+           (let ((v (build n (lam (i : Integer) 1.0)))
+                 (w (build (mul n 4611686018427387904) (lam (i : Integer) 0.0))))
+             (if (gt n 0) (if (gt (size w) 0) (sum v) 2.0) 3.0)))",
+        "\
+sum[]
+  when (gt (mul n 4611686018427387904) 0)
+  from 0.0
+  over i < n
+  = (add acc0 1.0)
+result (if (gt (mul n 4611686018427387904) 0) sum[] 2.0)
+",
+    );
+}
+
+/// Protects: the condition of an arm is evaluated only where what guards it holds, the index that it reads at included.
+#[test]
+fn conditions_of_arms_are_guarded() {
+    check(
+        "(def f (Vec Float) ((x : (Vec Float)) (y : (Vec Float)))
+           (build (size x) (lam (i : Integer)
+             (if (gt (index (cast Integer (mul 4.0 (index i x))) y) 0.0)
+               (sumbuild 3 (lam (k : Integer) (mul (to_float k) (index i x)))) 0.0))))",
+        "\
+sum[i < x_size0]
+  when (if (gte (cast Integer (mul 4.0 x[i])) 0) (if (lt (cast Integer (mul 4.0 x[i])) y_size0) (gt y[(cast Integer (mul 4.0 x[i]))] 0.0) false) false)
+  check (gte (cast Integer (mul 4.0 x[i])) 0)
+  check (lt (cast Integer (mul 4.0 x[i])) y_size0)
+  from 0.0
+  over k < 3
+  = (add acc0 (mul (to_float k) x[i]))
+tensor[i < x_size0]
+  check (gte (cast Integer (mul 4.0 x[i])) 0)
+  check (lt (cast Integer (mul 4.0 x[i])) y_size0)
+  = (if (gt y[(cast Integer (mul 4.0 x[i]))] 0.0) sum[i] 0.0)
+result x_size0, tensor
+",
+    );
+}
+
+/// Protects: where there is nothing to choose from, nothing is read at what was chosen.
+#[test]
+fn least_indices_of_nothing_read_nothing() {
+    check(
+        "(def f (Vec Float) (x : (Tensor 2 Float) (n m))
+           (build n (lam (i : Integer)
+             (if (gt (to_float i) 0.5)
+               (sumbuild 2 (lam (k : Integer)
+                 (index (tuple i (argmin m (lam (j : Integer) (index (tuple i j) x)))) x))) 0.0))))",
+        "\
+sum[i < x_size0]
+  when (gt (to_float i) 0.5)
+  from 0.0
+  from 0
+  over j < x_size1
+  = (if (or (eq j 0) (lt x[i, j] acc0)) x[i, j] acc0)
+  = (if (or (eq j 0) (lt x[i, j] acc0)) j acc1)
+sum_2[i < x_size0]
+  when (gt (to_float i) 0.5)
+  check (if (gt (to_float i) 0.5) (gt x_size1 0) true)
+  from 0.0
+  over k < 2
+  = (add acc0 x[i, sum.1[i]])
+tensor[i < x_size0]
+  = (if (gt (to_float i) 0.5) sum_2[i] 0.0)
+result x_size0, tensor
+",
+    );
+}
+
+/// Protects: what is asked before a row is asked where the row is empty, also where rows are summed.
+#[test]
+fn checks_of_empty_rows_are_made() {
+    check(
+        "(def f (Vec Float) ((x : (Vec Float)) (m : Integer))
+           (sumbuild (size x) (lam (i : Integer)
+             (assert (gt (index i x) 0.0) (build m (lam (j : Integer) (mul (to_float j) (index i x))))))))",
+        "\
+tensor[i < x_size0, j < m]
+  = (mul (to_float j) x[i])
+check[i < x_size0]
+  check (gt x[i] 0.0)
+sum[j < m]
+  from 0.0
+  over i < x_size0
+  check (gt x[i] 0.0)
+  = (add acc0 tensor[i, j])
+result m, sum
+",
+    );
+}

@@ -43,10 +43,9 @@ impl Measure {
         let tools = Toolchain::discover(world.cxx.clone(), world.cache.clone());
         let args = self.case.arguments(&program, def)?;
         // Without a reference to fall back on: a schedule whose checks fail is of no use here.
-        let native = match schedule::named(&program, def, Some(&self.schedule), None)? {
-            Some(made) => {
-                native::compile_alone(&program, def, &made.specialized(&example::incoming(def, &args)), &tools)?
-            }
+        let incoming = example::incoming(def, &args);
+        let native = match schedule::named(&program, def, Some(&self.schedule), Some(&incoming))? {
+            Some(made) => native::compile_alone(&program, def, &made, &tools)?,
             None => native::compile(&program, def, &tools)?,
         };
         if self.compile {

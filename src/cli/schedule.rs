@@ -77,14 +77,19 @@ pub fn named(
         None | Some("none") => Ok(None),
         Some("") => Err(Diagnostic::user("`--schedule` names no file")),
         Some("default") => {
-            let graph = staged(program, def)?;
-            let graph = incoming.map_or_else(|| graph.clone(), |sizes| graph.specialized(sizes));
+            let mut graph = staged(program, def)?;
+            if let Some(sizes) = incoming {
+                graph = graph.specialized(sizes);
+            }
             Ok(Some(schedule::default(graph, &Machine::host())))
         }
         Some(path) => {
             let start = schedule::Schedule::new(staged(program, def)?);
-            let made = text::apply(start, &data::source(Path::new(path))?)?;
-            Ok(Some(incoming.map_or_else(|| made.clone(), |sizes| made.specialized(sizes))))
+            let mut made = text::apply(start, &data::source(Path::new(path))?)?;
+            if let Some(sizes) = incoming {
+                made = made.specialized(sizes);
+            }
+            Ok(Some(made))
         }
     }
 }

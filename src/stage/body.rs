@@ -78,7 +78,7 @@ pub struct Bodies {
     /// What is small and at least 1.
     positive: FxHashSet<Body>,
     /// Results of stages that are at least 0 and below an integer.
-    below: FxHashMap<Source, Body>,
+    ends: FxHashMap<Source, Body>,
 }
 
 impl Bodies {
@@ -94,13 +94,13 @@ impl Bodies {
     }
 
     /// Takes the elements of a result for indices from now on: at least 0 and below an integer.
-    pub fn assume_below(&mut self, from: Source, n: Body) {
-        self.below.insert(from, n);
+    pub fn assume_index(&mut self, from: Source, n: Body) {
+        self.ends.insert(from, n);
     }
 
-    /// What the elements of a result are below of, where they are indices.
-    pub fn below(&self, from: Source) -> Option<Body> {
-        self.below.get(&from).copied()
+    /// What the elements of a result are below, where they are indices.
+    pub fn end_of(&self, from: Source) -> Option<Body> {
+        self.ends.get(&from).copied()
     }
 
     /// Takes a size for one of at least 1 from now on.
@@ -111,12 +111,16 @@ impl Bodies {
 
     /// The least that an integer is, whatever sizes and indices are; nothing where it may be anything.
     fn lowest(&self, form: &Linear<Body>) -> Option<i64> {
+        if !has_small_parts(form) {
+            return None;
+        }
         let each = form.terms().map(|(a, c)| match self.positive.contains(&a) {
             true if c > 0 => Some(c),
             false if c > 0 && self.is_nonnegative(a) => Some(0),
             _ => None,
         });
-        each.sum::<Option<i64>>()?.checked_add(form.offset())
+        let sum: Option<i64> = each.sum();
+        Some(sum? + form.offset())
     }
 
     /// Whether an integer was taken for a size.
@@ -404,21 +408,17 @@ impl Bodies {
     /// Whether an integer is known to be so small that sums of a few multiples of it do not wrap: made of indices,
     /// sizes and literals. Symbols are small where a condition at the start says so ([`Bodies::assume_small`]).
     pub fn is_small(&self, b: Body) -> bool {
-        let small = |v: i64| v.unsigned_abs() < 1 << 40;
         if self.small.contains(&b) {
             return true;
         }
         match self.node(b) {
-            Node::Lit(l) => l.as_int().is_some_and(small),
+            Node::Lit(l) => l.as_int().is_some_and(is_small_number),
             Node::Index(_) => true,
-            Node::Load(from, ..) => self.below(*from).is_some(),
+            Node::Load(from, ..) => self.end_of(*from).is_some(),
             Node::Op(Op::Add | Op::Sub | Op::Mul, _, _) => match self.linear(b) {
                 Some(f) => {
-                    let weight = f.terms().try_fold(0_i64, |w, (_, c)| w.checked_add(c.checked_abs()?));
                     let own = f.terms().next().is_some_and(|(a, _)| a == b);
-                    !own && weight.is_some_and(|w| w < 1 << 20)
-                        && small(f.offset())
-                        && f.terms().all(|(a, _)| self.is_small(a))
+                    !own && has_small_parts(&f) && f.terms().all(|(a, _)| self.is_small(a))
                 }
                 None => false,
             },
@@ -546,4 +546,16 @@ impl Bodies {
             _ => None,
         })
     }
+}
+
+/// Whether sums of a few such numbers cannot wrap.
+fn is_small_number(v: i64) -> bool {
+    v.unsigned_abs() < 1 << 40
+}
+
+/// Whether a form over small atoms is the value itself, and not only congruent to it: its coefficients are small, and what
+/// is added.
+pub(super) fn has_small_parts(form: &Linear<Body>) -> bool {
+    let weight = form.terms().try_fold(0_i64, |w, (_, c)| w.checked_add(c.checked_abs()?));
+    weight.is_some_and(|w| w < 1 << 20) && is_small_number(form.offset())
 }

@@ -3,7 +3,7 @@
 //! A bound is a body over what is not ranged over: for a linear form exact, for `min`, `max`, division by a positive
 //! number and conditions a box around it. It holds wherever no range is empty.
 
-use super::body::{Bodies, Body, DimId, Node};
+use super::body::{Bodies, Body, DimId, Node, has_small_parts};
 use crate::affine::Linear;
 use crate::ir::{Lit, Op};
 
@@ -169,7 +169,7 @@ impl Ranges {
     /// Bounds of what is no linear form, over the indices that it names.
     fn of_atom(&self, bodies: &mut Bodies, b: Body, from: usize) -> Option<Interval> {
         if let Node::Load(from, ..) = bodies.node(b) {
-            let (n, one) = (bodies.below(*from)?, bodies.int(1));
+            let (n, one) = (bodies.end_of(*from)?, bodies.int(1));
             return Some(Interval { lo: bodies.int(0), hi: bodies.ints(Op::Sub, n, one) });
         }
         let ranged = bodies.dims(b).iter().any(|d| self.each[from..].iter().any(|(e, _)| e == d));
@@ -246,7 +246,7 @@ pub fn at_most(bodies: &Bodies, a: Body, b: Body) -> bool {
     }
     let both = bodies.is_small(a) && bodies.is_small(b);
     let form = || bodies.linear(b)?.plus(&bodies.linear(a)?, -1);
-    both && form().is_some_and(|f| not_negative(bodies, &f, DEPTH))
+    both && form().is_some_and(|f| has_small_parts(&f) && not_negative(bodies, &f, DEPTH))
 }
 
 fn not_negative(bodies: &Bodies, form: &Linear<Body>, depth: usize) -> bool {
@@ -312,7 +312,7 @@ impl Bodies {
         match self.node(b) {
             Node::Lit(l) => Lit::as_int(*l).is_some_and(|v| v >= 0),
             Node::Index(_) => true,
-            Node::Load(from, ..) => self.below(*from).is_some(),
+            Node::Load(from, ..) => self.end_of(*from).is_some(),
             Node::Op(Op::Min, _, args) => args.iter().all(|a| self.is_nonnegative(*a)),
             Node::Op(Op::Max, _, args) => args.iter().any(|a| self.is_nonnegative(*a)),
             Node::Op(Op::Div | Op::FloorDiv | Op::Mod | Op::FloorMod, _, args) => {

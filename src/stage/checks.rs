@@ -138,6 +138,11 @@ impl Extract<'_> {
 
     /// That an index is in range where an element is read: proved, or asked of the sizes at the start, or of each index.
     pub(super) fn in_range(&mut self, i: Body, n: Body, elem: &[Body]) {
+        if let Node::If([c, a, b]) = *self.g.bodies.node(i) {
+            self.arm(c, true, |x| x.in_range(a, n, elem));
+            self.arm(c, false, |x| x.in_range(b, n, elem));
+            return;
+        }
         let (zero, one) = (self.g.bodies.int(0), self.g.bodies.int(1));
         let known = self.ranges.bounds(&mut self.g.bodies, i);
         let bodies = &mut self.g.bodies;
@@ -165,6 +170,39 @@ impl Extract<'_> {
         self.check(high, guards);
     }
 
+    /// Whether a condition holds at all indices of the loops that are open.
+    pub(super) fn proved(&mut self, c: Body) -> bool {
+        if let Some(known) = self.g.bodies.as_bool(c) {
+            return known;
+        }
+        match self.g.bodies.node(c).clone() {
+            Node::If([p, a, b]) => self.arm(p, true, |x| x.proved(a)) && self.arm(p, false, |x| x.proved(b)),
+            // A loop that runs has iterations.
+            Node::Op(Op::Ne, _, args) if self.g.bodies.as_int(args[1]) == Some(0) => {
+                self.loops.iter().any(|d| self.g.dim(*d).extent == args[0])
+            }
+            Node::Op(op @ (Op::Lt | Op::Lte | Op::Gt | Op::Gte), _, args)
+                if self.g.bodies.ty(args[0]) == Scalar::I64 =>
+            {
+                let (less, more) = if matches!(op, Op::Lt | Op::Lte) { (args[0], args[1]) } else { (args[1], args[0]) };
+                let by = self.g.bodies.int(i64::from(matches!(op, Op::Lt | Op::Gt)));
+                let least = self.g.bodies.ints(Op::Add, less, by);
+                let d = self.g.bodies.ints(Op::Sub, more, least);
+                // No extent of a loop that runs is below 1.
+                let (zero, one) = (self.g.bodies.int(0), self.g.bodies.int(1));
+                let extents: Vec<Body> = self.loops.iter().map(|d| self.g.dim(*d).extent).collect();
+                let known: Vec<Body> = extents.into_iter().map(|n| self.g.bodies.ints(Op::Sub, n, one)).collect();
+                [less, more].iter().all(|b| self.g.bodies.is_small(*b))
+                    && (0..=self.ranges.len()).rev().any(|from| {
+                        let bounds = self.ranges.bounds_from(&mut self.g.bodies, d, from);
+                        let at_most_it = |low: &Body| bounds.is_some_and(|d| at_most(&self.g.bodies, *low, d.lo));
+                        at_most_it(&zero) || known.iter().any(at_most_it)
+                    })
+            }
+            _ => false,
+        }
+    }
+
     /// What says that a check of an index holds in all iterations around: nothing where that is proved, sizes where they
     /// decide it, else the check itself.
     fn in_all(&mut self, check: Body, low: Body, high: Body, i: Body, elem: &[Body]) -> Body {
@@ -172,10 +210,19 @@ impl Extract<'_> {
             return self.g.bodies.bool(true);
         }
         let all = self.g.bodies.test(Op::Lte, low, high);
-        if !self.path_is_apart(i) || !self.g.bodies.is_fixed(all) || self.g.bodies.as_bool(all).is_some() {
+        if self.is_chosen(i)
+            || !self.path_is_apart(i)
+            || !self.g.bodies.is_fixed(all)
+            || self.g.bodies.as_bool(all).is_some()
+        {
             return check;
         }
         self.where_run(all, i, elem)
+    }
+
+    /// Whether a condition says what an index is: its bounds are those of both arms, also where only one of them is taken.
+    fn is_chosen(&self, i: Body) -> bool {
+        self.g.bodies.reachable([i]).into_iter().any(|b| matches!(self.g.bodies.node(b), Node::If(_)))
     }
 
     /// Whether no arm around asks anything of the loops of an index: it is then likely to be in range wherever it is.

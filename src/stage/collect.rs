@@ -61,13 +61,10 @@ impl Extract<'_> {
         // The variable of a fold's step is its second one.
         let skip = if self.terms.head(id) == Head::Fold { 1 } else { 0 };
         let names = self.terms.names(id).map_or(vec![], |all| all.iter().skip(skip).cloned().collect::<Vec<_>>());
-        let over = self.open(sizes, &names);
-        let around = self.pending.len();
-        let at: Vec<Body> = over.iter().map(|d| self.g.bodies.index(*d)).collect();
-        let made = next(self, &at, &acc);
-        let mut checks = self.taken(around);
-        self.close(&over);
-        let mut made = made?;
+        let (over, (mut made, mut checks)) = self.in_loops(sizes, &names, |x, over| {
+            let at = x.indices(over);
+            x.with_checks(|x| next(x, &at, &acc))
+        })?;
         let mut memo = FxHashMap::default();
         for b in made.iter_mut().chain(&mut checks) {
             *b = self.g.bodies.map(*b, &mut memo, &mut |s, b| match *s.node(b) {
@@ -112,7 +109,6 @@ impl Extract<'_> {
         let sizes = self.sizes(id, &kids[..1], false)?;
         let zero = self.g.bodies.int(0);
         let some = self.g.bodies.op(Op::Gt, Scalar::Bool, &[sizes[0], zero]);
-        self.check(some, Guards::Reads(vec![]));
         let Some(ty) = self.terms.ty(kids[1]).as_scalar() else { return self.refuse(id, "a number was expected") };
         let first = self.g.bodies.lit(Lit::zero(ty));
         let op = if m == Monoid::Min { Op::Lt } else { Op::Gt };
@@ -124,10 +120,11 @@ impl Extract<'_> {
             let better = bodies.op(Op::Or, Scalar::Bool, &[start, better]);
             Ok(vec![bodies.cond(better, key, acc[0]), bodies.cond(better, at[0], acc[1])])
         })?;
-        if let Node::Load(from, ..) = *self.g.bodies.node(out[1])
-            && self.g.bodies.dims(sizes[0]).is_empty()
-        {
-            self.g.bodies.assume_below(from, sizes[0]);
+        // Where there is nothing to choose from, nothing may be read at what was chosen.
+        let from = self.g.reads([out[1]]);
+        self.check(some, Guards::Reads(from.clone()));
+        if self.g.bodies.dims(sizes[0]).is_empty() {
+            from.into_iter().for_each(|from| self.g.bodies.assume_index(from, sizes[0]));
         }
         Ok(Val::Scalar(out[1]))
     }
@@ -150,14 +147,19 @@ impl Extract<'_> {
             self.check(some, Guards::All);
         }
         let names = self.terms.names(id).map_or(vec![], <[String]>::to_vec);
-        let over = self.open(sizes, &names);
-        let around = self.pending.len();
-        let at: Vec<Body> = over.iter().map(|d| self.g.bodies.index(*d)).collect();
-        let made = elem(self, &at);
-        let checks = self.taken(around);
-        self.close(&over);
+        let (over, (v, checks)) = self.in_loops(sizes, &names, |x, over| {
+            let at = x.indices(over);
+            let (v, checks) = x.with_checks(|x| elem(x, &at))?;
+            let mut numbers = vec![];
+            parts(&v, &mut numbers, &mut |_| {});
+            if numbers.is_empty() && !checks.is_empty() {
+                // Rows may be empty, and then nothing is summed that would make them.
+                x.stage(id, "check", Definition::Pure(vec![]), checks.clone())?;
+            }
+            Ok((v, checks))
+        })?;
         let mut sum = Sum { id, m, over, checks, inside: 0 };
-        self.total(&mut sum, &made?)
+        self.total(&mut sum, &v)
     }
 
     /// The sum of a value: of its numbers, and of the elements of its tensors.
@@ -209,13 +211,12 @@ impl Extract<'_> {
         let sizes = self.sizes(id, &kids[..d], true)?;
         let count = self.sizes(id, &kids[d..=d], false)?;
         let names = self.terms.names(id).map_or(vec![], <[String]>::to_vec);
-        let over = self.open(&count, &names);
-        let around = self.pending.len();
-        let pair = self.under(kids[d + 1], 1);
-        let made = pair.and_then(|pair| self.scattered(id, &sizes, pair));
-        let checks = self.taken(around);
-        self.close(&over);
-        let (at, value, like) = made?;
+        let (over, ((at, value, like), checks)) = self.in_loops(&count, &names, |x, _| {
+            x.with_checks(|x| {
+                let pair = x.under(kids[d + 1], 1)?;
+                x.scattered(id, &sizes, pair)
+            })
+        })?;
         let mut all = [at, value, checks];
         let over = self.apart(id, over[0], &mut all)?;
         let [at, value, checks] = all;

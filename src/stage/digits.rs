@@ -1,7 +1,6 @@
 //! A loop over a product whose index is taken apart by division becomes one loop for each factor.
 //!
-//! The loops are nested as the digits of the index, so that its values come in the order that they had. What is
-//! proved of the digits is no check any more.
+//! The loops are nested as the digits of the index, so that its values come in the order that they had.
 
 use super::body::{Body, DimId, Node};
 use super::extract::{Extract, Staged};
@@ -63,43 +62,5 @@ impl Extract<'_> {
         factors.remove(at);
         let rest = factors.into_iter().reduce(|a, b| self.g.bodies.ints(Op::Mul, a, b))?;
         Some((by, rest))
-    }
-
-    /// Whether a condition holds at all indices of the loops that are open.
-    pub(super) fn proved(&mut self, c: Body) -> bool {
-        if let Some(known) = self.g.bodies.as_bool(c) {
-            return known;
-        }
-        match self.g.bodies.node(c).clone() {
-            Node::If([p, a, b]) => {
-                let mut arm = |holds: bool, c: Body| {
-                    let before = self.ranges.clone();
-                    self.ranges.refine(&mut self.g.bodies, p, holds);
-                    let proved = self.proved(c);
-                    self.ranges = before;
-                    proved
-                };
-                arm(true, a) && arm(false, b)
-            }
-            // A loop that runs has iterations.
-            Node::Op(Op::Ne, _, args) if self.g.bodies.as_int(args[1]) == Some(0) => {
-                self.loops.iter().any(|d| self.g.dim(*d).extent == args[0])
-            }
-            Node::Op(op @ (Op::Lt | Op::Lte | Op::Gt | Op::Gte), _, args)
-                if self.g.bodies.ty(args[0]) == Scalar::I64 =>
-            {
-                let (less, more) = if matches!(op, Op::Lt | Op::Lte) { (args[0], args[1]) } else { (args[1], args[0]) };
-                let by = self.g.bodies.int(i64::from(matches!(op, Op::Lt | Op::Gt)));
-                let least = self.g.bodies.ints(Op::Add, less, by);
-                let d = self.g.bodies.ints(Op::Sub, more, least);
-                let (zero, small) = (self.g.bodies.int(0), [less, more].iter().all(|b| self.g.bodies.is_small(*b)));
-                small
-                    && (0..=self.ranges.len()).rev().any(|from| {
-                        let known = self.ranges.bounds_from(&mut self.g.bodies, d, from);
-                        known.is_some_and(|known| super::at_most(&self.g.bodies, zero, known.lo))
-                    })
-            }
-            _ => false,
-        }
     }
 }

@@ -274,7 +274,7 @@ impl<'a> Extract<'a> {
         }
         let no = self.g.bodies.bool(false);
         let when = arms.into_iter().rev().reduce(|inner, c| self.g.bodies.cond(c, inner, no));
-        let at: Vec<Body> = dims.iter().map(|d| self.g.bodies.index(*d)).collect();
+        let at = self.indices(&dims);
         let stage = self.add_stage(name, dims, when, def, checks)?;
         let tys = self.g.stage(stage).tys.clone();
         let load =
@@ -282,8 +282,8 @@ impl<'a> Extract<'a> {
         Ok(tys.iter().enumerate().map(load).collect())
     }
 
-    /// What decides where some bodies are evaluated: the conditions of the arms around, outermost first, the dimensions,
-    /// and the checks before them. A condition on other dimensions than theirs is none of theirs: without it they are
+    /// What decides where some bodies are evaluated: the conditions of the arms around, outermost first and after what guards
+    /// them, the dimensions, and the checks before the bodies. A condition on other dimensions than theirs is none of theirs: without it they are
     /// evaluated once, and not at all its points. One that shares a dimension may be what keeps an index in range.
     fn surroundings(
         &mut self,
@@ -307,7 +307,8 @@ impl<'a> Extract<'a> {
                 })
                 .collect();
             if next == taken {
-                return (arms, used, checks);
+                // A condition is evaluated where what guards it holds; where that fails, what stands around says so.
+                return ([self.guarding(&arms), arms].concat(), used, checks);
             }
             taken = next;
         }
@@ -371,6 +372,32 @@ impl<'a> Extract<'a> {
         Ok(self.stage(id, name, Definition::Pure(vec![b]), vec![])?[0])
     }
 
+    /// What is made in loops, and their dimensions.
+    pub(super) fn in_loops<T>(
+        &mut self,
+        sizes: &[Body],
+        names: &[String],
+        make: impl FnOnce(&mut Self, &[DimId]) -> Staged<T>,
+    ) -> Staged<(Vec<DimId>, T)> {
+        let dims = self.open(sizes, names);
+        let made = make(self, &dims);
+        self.close(&dims);
+        Ok((dims, made?))
+    }
+
+    /// What is made, and the checks that were left pending by that.
+    pub(super) fn with_checks<T>(&mut self, make: impl FnOnce(&mut Self) -> Staged<T>) -> Staged<(T, Vec<Body>)> {
+        let around = self.pending.len();
+        let made = make(self);
+        let checks = self.taken(around);
+        Ok((made?, checks))
+    }
+
+    /// The indices of dimensions.
+    pub(super) fn indices(&mut self, dims: &[DimId]) -> Vec<Body> {
+        dims.iter().map(|d| self.g.bodies.index(*d)).collect()
+    }
+
     /// Opens loops; gives their dimensions.
     pub(super) fn open(&mut self, sizes: &[Body], names: &[String]) -> Vec<DimId> {
         let mut dims = vec![];
@@ -398,12 +425,12 @@ impl<'a> Extract<'a> {
         self.ranges.truncate(n);
     }
 
-    /// The value of an arm of a condition.
-    pub(super) fn arm(&mut self, c: Body, holds: bool, id: Id) -> Staged<Val> {
+    /// What is made in an arm of a condition.
+    pub(super) fn arm<T>(&mut self, c: Body, holds: bool, make: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.ranges.clone();
         self.ranges.refine(&mut self.g.bodies, c, holds);
         self.path.push((c, holds));
-        let out = self.value(id);
+        let out = make(self);
         self.path.pop();
         self.ranges = before;
         out

@@ -51,7 +51,7 @@ pub struct Dim {
 }
 
 /// How a stage's elements come about.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Definition {
     /// Each component from its body.
     Pure(Vec<Body>),
@@ -84,7 +84,7 @@ pub enum Definition {
 }
 
 /// A tensor over dimensions; without any, a number.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Stage {
     /// A name, unique in its graph.
     pub name: String,
@@ -93,7 +93,7 @@ pub struct Stage {
     /// The element types of its components.
     pub tys: Vec<Scalar>,
     /// Where an element is computed: in an arm of a condition, which also decides where it is read; everywhere where
-    /// nothing is said. It is of the dimensions alone, and is evaluated before the checks.
+    /// nothing is said. It is of the dimensions alone, is evaluated before the checks, and has a value at all points.
     pub when: Option<Body>,
     /// What it computes.
     pub def: Definition,
@@ -144,6 +144,17 @@ impl Stage {
             Definition::Pure(_) => &[],
             Definition::Reduce { over, .. } | Definition::Scatter { over, .. } => over,
         }
+    }
+
+    /// The same stage with other dimensions in place of its own, those it reduces over last.
+    #[must_use]
+    pub fn over_others(&self, dims: &[DimId]) -> Stage {
+        let (own, others) = dims.split_at(self.dims.len());
+        let mut out = Stage { dims: own.to_vec(), ..self.clone() };
+        if let Definition::Reduce { over, .. } | Definition::Scatter { over, .. } = &mut out.def {
+            *over = others.to_vec();
+        }
+        out
     }
 
     /// How many of its dimensions have loops: not those whose indices data decide.

@@ -179,8 +179,8 @@ impl Extract<'_> {
         if let Some(known) = self.decided(c) {
             return self.value(kids[if known { 1 } else { 2 }]);
         }
-        let a = self.arm(c, true, kids[1])?;
-        let b = self.arm(c, false, kids[2])?;
+        let a = self.arm(c, true, |x| x.value(kids[1]))?;
+        let b = self.arm(c, false, |x| x.value(kids[2]))?;
         self.either(id, c, &a, &b)
     }
 
@@ -243,14 +243,12 @@ impl Extract<'_> {
     /// A tensor: what is no view is a stage.
     fn build(&mut self, id: Id, sizes: &[Body], elem: impl FnOnce(&mut Self, &[Body]) -> Staged<Val>) -> Staged<Val> {
         let names = self.terms.names(id).map_or(vec![], <[String]>::to_vec);
-        let dims = self.open(sizes, &names);
-        let around = self.pending.len();
-        let at: Vec<Body> = dims.iter().map(|d| self.g.bodies.index(*d)).collect();
-        let v = elem(self, &at);
-        let checks = self.taken(around);
-        let v = v.and_then(|v| self.stored(id, v, checks, &dims));
-        self.close(&dims);
-        Ok(Val::Tensor { dims, sizes: sizes.to_vec(), elem: Box::new(v?) })
+        let (dims, v) = self.in_loops(sizes, &names, |x, dims| {
+            let at = x.indices(dims);
+            let (v, checks) = x.with_checks(|x| elem(x, &at))?;
+            x.stored(id, v, checks, dims)
+        })?;
+        Ok(Val::Tensor { dims, sizes: sizes.to_vec(), elem: Box::new(v) })
     }
 
     /// The value with stages for its numbers, and the checks that come before them.
