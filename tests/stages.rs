@@ -299,3 +299,107 @@ result m, sum
 ",
     );
 }
+
+/// Protects: scans are stages over their steps; numbers of a state are variables.
+#[test]
+fn scans() {
+    check(
+        "(def f (Vec Float) ((x : (Vec Float)) (m : Integer))
+           (scan (lam ((s : Float) (i : Integer)) (add (mul 0.5 s) (index i x))) 1.0 (size x)))",
+        "\
+state[step < (add x_size0 1)]
+  from 1.0
+  by step, after at
+  = (add (mul 0.5 state[(sub step 1)]) x[(sub step 1)])
+result[i < x_size0]
+  = state[(add i 1)]
+result x_size0, result
+",
+    );
+}
+
+/// Protects: a step may read any element of the state before it, in loops of its own, and states of several shapes go
+/// together.
+#[test]
+fn folds_over_tensors() {
+    check(
+        "(def f (Tuple (Vec Float) Float) ((a : (Tensor 2 Float)) (m : Integer))
+           (fold (lam ((s : (Tuple (Vec Float) Float)) (k : Integer))
+               (let ((v (get$1$2 s)) (t (get$2$2 s)))
+               (let (w (build (size v) (lam (i : Integer) (add t (index (sub (sub (size v) 1) i) v)))))
+                 (tuple w (mul 0.5 (sum w))))))
+             (tuple (build (get$2$2 (size a)) (lam (j : Integer) (index (tuple 0 j) a))) 1.0) (build m (lam (k : Integer) k))))",
+        "\
+state[step < (add m 1)]
+  from 1.0
+  by step, after at
+  = (mul 0.5 sum[(sub step 1)])
+state_2[step < (add m 1), j < a_size1]
+  from a[0, j]
+  by step, after at
+  = w[(sub step 1), j]
+w[at < m, i < a_size1]
+  = (add state[at] state_2[at, (sub (sub a_size1 i) 1)])
+sum[at < m]
+  from 0.0
+  over i < a_size1
+  = (add acc0 w[at, i])
+result[j < a_size1]
+  = state_2[m, j]
+result a_size1, result, state[m]
+",
+    );
+}
+
+/// Protects: a recurrence in the loops of others, whose steps may fail, in an arm, and in the steps of another.
+#[test]
+fn recurrences_in_loops() {
+    check(
+        "(def f (Tensor 1 (Vec Float)) (x : (Tensor 2 Float) (n m))
+           (build n (lam (i : Integer)
+             (if (gt i 0)
+               (scan (lam ((s : Float) (j : Integer)) (assert (lt s 100.0) (max s (index (tuple i j) x)))) (to_float i) m)
+               (build m (lam (j : Integer) 0.0))))))",
+        "\
+state[i < x_size0, step < (add x_size1 1)]
+  when (gt i 0)
+  from (to_float i)
+  by step, after at
+  check (if (gt i 0) (lt state[i, (sub step 1)] 100.0) true)
+  = (max state[i, (sub step 1)] x[i, (sub step 1)])
+result[i < x_size0, i < x_size1]
+  = (if (gt i 0) state[i, (add i 1)] 0.0)
+result x_size0, (if (gt x_size0 0) x_size1 0), result
+",
+    );
+    check(
+        "(def f (Vec Float) ((x : (Vec Float)) (m : Integer))
+           (fold (lam ((s : (Vec Float)) (k : Integer))
+               (let (t (fold (lam ((u : (Vec Float)) (j : Integer))
+                     (build (size u) (lam (i : Integer) (add (index i u) (mul 0.25 (index (sub (sub (size u) 1) i) s))))))
+                   s (build 2 (lam (j : Integer) j))))
+                 (build (size s) (lam (i : Integer) (sub (index i t) (index i s))))))
+             x (build m (lam (k : Integer) k))))",
+        "\
+state[step < (add m 1)]
+  by step, after at
+state_2[step < (add m 1), x_at0 < x_size0]
+  from x[x_at0]
+  by step, after at
+  = tensor_2[(sub step 1), x_at0]
+t[at < m, step < 3]
+  by step, after at
+t_2[at < m, step < 3, x_at0 < x_size0]
+  from state_2[at, x_at0]
+  by step, after at
+  = tensor[at, (sub step 1), x_at0]
+tensor[at < m, at < 2, i < x_size0]
+  = (add t_2[at, at, i] (mul 0.25 state_2[at, (sub (sub x_size0 i) 1)]))
+tensor_2[at < m, i < x_size0]
+  = (sub t_2[at, 2, i] state_2[at, i])
+result[x_at0 < x_size0]
+  = state_2[m, x_at0]
+result x_size0, result
+",
+    );
+}

@@ -11,6 +11,7 @@ impl Schedule {
     /// The stage that would be read where it is not there.
     pub fn legal(&self) -> Result<(), Refusal> {
         for s in self.graph.ids() {
+            self.legal_in_steps(s)?;
             let Site::At(to, name) = &self.plan(s).site else { continue };
             let (stage, host) = (&self.graph.stage(s).name, &self.graph.stage(*to).name);
             let Ok(place) = self.plan(*to).find(name) else {
@@ -24,7 +25,7 @@ impl Schedule {
             if self.plan(*to).site == Site::Inline {
                 return refuse(format!("`{stage}` is computed in a loop of `{host}`, which would have no loops"));
             }
-            if !self.graph.stage(s).checks.is_empty() && !self.whole(s) {
+            if self.may_fail(s) && !self.whole(s) {
                 return refuse(format!(
                     "`{stage}` may fail, and in `{name}` of `{host}` not all of it would be computed"
                 ));
@@ -50,10 +51,38 @@ impl Schedule {
         Ok(())
     }
 
+    /// Checks that states, and what reads them for a step, are computed in the steps of their recurrence, and only that is.
+    fn legal_in_steps(&self, s: StageId) -> Result<(), Refusal> {
+        let (plan, name) = (self.plan(s), &self.graph.stage(s).name);
+        let of = self.steps_of(s);
+        if let Site::At(host, at) = &plan.site
+            && self.loop_of(*host) == Some(at)
+            && self.is_leader(*host)
+            && of.is_none_or(|of| of.leader != *host)
+        {
+            return refuse(format!("`{name}` is not part of a step, and is computed before `{at}` or whole"));
+        }
+        let Some(of) = of else { return Ok(()) };
+        let leader = &self.graph.stage(of.leader).name;
+        let steps = self.loop_of(of.leader);
+        if of.state && plan.site != Site::At(of.leader, steps.unwrap_or_default().to_string()) {
+            return refuse(format!("`{name}` is a state of `{leader}`, and computed in its steps"));
+        }
+        if of.waits && plan.site != Site::Inline && self.inside(s, of.leader) != steps {
+            return refuse(format!("`{name}` is part of a step of `{leader}`, and computed in that"));
+        }
+        Ok(())
+    }
+
+    /// Whether a stage has the loop over the steps of a recurrence.
+    fn is_leader(&self, s: StageId) -> bool {
+        self.graph.stage(s).recurrence().is_some_and(|(leader, _)| leader == s)
+    }
+
     /// Whether a reduction reads a stage before its first step: in first values, or in checks before them.
     fn reads_first(&self, reader: StageId, s: StageId) -> bool {
         let mut all = self.graph.checks(reader).0;
-        if let Definition::Reduce { init, .. } = &self.graph.stage(reader).def {
+        if let Definition::Reduce { init, .. } | Definition::Recur { init, .. } = &self.graph.stage(reader).def {
             all.extend(init);
         }
         self.leads_to(all, s)
@@ -86,6 +115,10 @@ impl Schedule {
             Site::At(host, name) => (*host, name),
         };
         let (g, plan) = (&self.graph, self.plan(host));
+        if self.steps_of(s).is_some_and(|of| of.leader == host) {
+            // A step computes all of it, and all steps are taken.
+            return self.whole(host);
+        }
         if g.stage(host).when.is_some_and(|c| g.stage(s).when != Some(c)) {
             return false;
         }

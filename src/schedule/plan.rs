@@ -84,6 +84,8 @@ pub struct Plan {
     pub dims: Vec<(String, DimId)>,
     /// How many of the dimensions it reduces over.
     pub over: usize,
+    /// Which of the dimensions are the steps of a recurrence, of which each needs the one before.
+    pub steps: Option<usize>,
     /// Its loops, outermost first; a scatter has none over the dimensions whose indices data decide.
     pub loops: Vec<Loop>,
     /// What was split, in order.
@@ -110,29 +112,85 @@ pub struct Readings {
     consumers: Vec<Vec<StageId>>,
     /// Whether a stage is part of the result, or a size.
     outputs: Vec<bool>,
+    /// The recurrence in whose steps a stage is computed, by its number.
+    steps: Vec<Option<Steps>>,
+}
+
+/// The steps of a recurrence that a stage is computed in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Steps {
+    /// The stage with the loop over them.
+    pub leader: StageId,
+    /// Whether what is computed reads a state, so that it waits for the steps before.
+    pub waits: bool,
+    /// Whether it is a state itself.
+    pub state: bool,
 }
 
 impl Readings {
     fn of(graph: &Graph) -> Readings {
-        let mut out =
-            Readings { consumers: vec![vec![]; graph.stages.len()], outputs: vec![false; graph.stages.len()] };
+        let n = graph.stages.len();
+        let mut out = Readings { consumers: vec![vec![]; n], outputs: vec![false; n], steps: vec![None; n] };
         let stages =
             |of: Vec<Source>| of.into_iter().filter_map(|f| if let Source::Stage(p, _) = f { Some(p) } else { None });
         for s in graph.ids() {
             for p in stages(graph.reads(graph.stage(s).bodies())) {
+                // What reads states after their recurrence reads what the recurrence computes.
+                let p = match graph.stage(p).recurrence() {
+                    Some(of) if graph.stage(s).is_in(of) => continue,
+                    Some((leader, _)) => leader,
+                    None => p,
+                };
                 let known = &mut out.consumers[p.0 as usize];
                 if known.last() != Some(&s) {
                     known.push(s);
                 }
             }
         }
+        out.states(graph);
         let handed = graph.outputs.iter().flat_map(|o| match o {
             Output::Scalar(b) | Output::Size(b) => graph.reads([*b]),
             Output::Data(from) => vec![*from],
         });
         let named = graph.reads(graph.dims.iter().map(|d| d.extent));
-        stages(handed.chain(named).collect()).for_each(|p| out.outputs[p.0 as usize] = true);
+        for p in stages(handed.chain(named).collect()) {
+            let leader = graph.stage(p).recurrence().map_or(p, |(leader, _)| leader);
+            out.outputs[p.0 as usize] = true;
+            out.outputs[leader.0 as usize] = true;
+        }
         out
+    }
+
+    /// The stages that are computed in steps of recurrences.
+    fn states(&mut self, graph: &Graph) {
+        let of: Vec<(StageId, DimId)> = graph.ids().filter_map(|s| graph.stage(s).recurrence()).collect();
+        if of.is_empty() {
+            return;
+        }
+        for s in graph.order() {
+            let own = graph.stage(s);
+            let states = graph.reads(own.bodies()).into_iter().filter_map(|from| match from {
+                Source::Stage(p, _) => Some(p),
+                Source::Input(_) => None,
+            });
+            let waits = states.into_iter().any(|p| match graph.stage(p).recurrence() {
+                Some(of) => own.is_in(of),
+                None => self.steps[p.0 as usize].is_some_and(|of| of.waits),
+            });
+            self.steps[s.0 as usize] = match own.recurrence() {
+                Some((leader, _)) if leader != s => {
+                    self.consumers[s.0 as usize] = vec![leader];
+                    Some(Steps { leader, waits: true, state: true })
+                }
+                // The innermost one.
+                _ => own
+                    .dims
+                    .iter()
+                    .rev()
+                    .find_map(|d| of.iter().find(|(_, each)| each == d))
+                    .map(|(leader, _)| Steps { leader: *leader, waits, state: false }),
+            };
+        }
     }
 }
 
@@ -152,23 +210,51 @@ impl Schedule {
         let readings = Arc::new(Readings::of(&graph));
         let mut out = Schedule { graph: Arc::new(graph), plans, steps: vec![], readings };
         // Readers come after what they read, and first here.
-        for s in out.graph.ids().rev() {
+        for s in out.graph.order().into_iter().rev() {
             out.plan_mut(s).site = out.natural_site(s);
-            let partly = !out.graph.stage(s).checks.is_empty() && !out.whole(s);
+            let partly = out.may_fail(s) && !out.whole(s);
             if partly || out.decides_its_host(s) {
-                out.plan_mut(s).site = Site::Root;
+                out.plan_mut(s).site = out.step_site(s).unwrap_or(Site::Root);
             }
         }
         out
     }
 
+    /// The steps of a recurrence that a stage is computed in.
+    pub fn steps_of(&self, s: StageId) -> Option<Steps> {
+        self.readings.steps[s.0 as usize]
+    }
+
+    /// The loop over the steps of a recurrence.
+    pub fn loop_of(&self, leader: StageId) -> Option<&str> {
+        let plan = self.plan(leader);
+        plan.steps.map(|k| plan.dims[k].0.as_str())
+    }
+
+    /// In the loop over the steps that a stage is computed in.
+    fn step_site(&self, s: StageId) -> Option<Site> {
+        let leader = self.steps_of(s)?.leader;
+        Some(Site::At(leader, self.loop_of(leader)?.to_string()))
+    }
+
+    /// Whether a stage may fail, or, of a recurrence, what is computed in its steps.
+    pub fn may_fail(&self, s: StageId) -> bool {
+        let fails = |s: StageId| !self.graph.stage(s).checks.is_empty();
+        let leads = |p: &StageId| self.steps_of(*p).is_some_and(|of| of.leader == s);
+        fails(s) || self.plan(s).steps.is_some() && self.graph.ids().any(|p| leads(&p) && self.may_fail(p))
+    }
+
     fn natural_site(&self, s: StageId) -> Site {
-        let ([reader], false) = (self.consumers(s), self.is_output(s)) else { return Site::Root };
+        let whole = self.step_site(s).unwrap_or(Site::Root);
+        let ([reader], false) = (self.consumers(s), self.is_output(s)) else { return whole };
+        if self.steps_of(s).is_some_and(|of| of.state) || self.plan(*reader).steps.is_some() {
+            return whole;
+        }
         let own = &self.graph.stage(s).dims;
         let theirs = self.plan(*reader);
         let is_own = |l: &&Loop| theirs.root(&l.name).is_some_and(|k| own.contains(&theirs.dims[k].1));
         let shared = theirs.loops.iter().take_while(is_own).last();
-        shared.map_or(Site::Root, |l| Site::At(*reader, l.name.clone()))
+        shared.map_or(whole, |l| Site::At(*reader, l.name.clone()))
     }
 
     /// Whether a stage is computed in the loops of one for which it decides where that is computed at all.
@@ -271,12 +357,13 @@ impl Plan {
         let own = dims.len() - over;
         let (outer, inside) = match stage.def {
             Definition::Reduce { inside, .. } => (own - inside, own),
-            Definition::Pure(_) | Definition::Scatter { .. } => (stage.looped(), stage.looped()),
+            _ => (stage.looped(), stage.looped()),
         };
         // In the order of the source; what data decide has no loops.
         let each = dims[..outer].iter().chain(&dims[own..]).chain(&dims[outer..inside]);
         let loops = each.map(|(name, _)| Loop { name: name.clone(), kind: Kind::Serial }).collect();
-        Plan { site: Site::Root, dims, over, loops, splits: vec![] }
+        let steps = stage.steps().and_then(|d| stage.dims.iter().position(|own| *own == d));
+        Plan { site: Site::Root, dims, over, steps, loops, splits: vec![] }
     }
 
     /// The position of a loop.
@@ -298,9 +385,9 @@ impl Plan {
         self.dims.iter().position(|(n, _)| n == name)
     }
 
-    /// Whether a loop runs over what is reduced.
+    /// Whether a loop runs over what is reduced, or over steps: each iteration needs the one before.
     pub fn reduces(&self, name: &str) -> bool {
-        self.root(name).is_some_and(|k| k >= self.dims.len() - self.over)
+        self.root(name).is_some_and(|k| k >= self.dims.len() - self.over || Some(k) == self.steps)
     }
 
     /// Whether parts of a loop are strips: long, and nothing in them needs to know how long, so that the last one may

@@ -27,8 +27,9 @@ pub(super) enum Guards {
 }
 
 /// A check that no stage has yet.
+#[derive(Clone)]
 pub(super) struct Pending {
-    check: Body,
+    pub(super) check: Body,
     guards: Guards,
 }
 

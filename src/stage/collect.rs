@@ -2,7 +2,7 @@
 
 use super::body::{Body, DimId, Node};
 use super::checks::Guards;
-use super::extract::{Extract, Staged};
+use super::extract::{Extract, READS_STATE, Staged};
 use super::graph::Definition;
 use super::term::parts;
 use super::value::Val;
@@ -77,30 +77,63 @@ impl Extract<'_> {
         self.stage(id, &label, def, checks)
     }
 
-    /// A fold over numbers: a reduction whose steps are any function of the state.
+    /// A fold: over numbers a reduction whose steps are any function of the state, where no loop of the step reads that.
     pub(super) fn fold(&mut self, id: Id) -> Staged<Val> {
         let kids = self.terms.kids(id);
         let state = self.value(kids[0])?;
         let vector = self.value(kids[1])?;
+        let Val::Tensor { sizes, .. } = &vector else { return self.refuse(id, "a vector was expected") };
+        let n = sizes[0];
         let (mut init, mut tensors) = (vec![], false);
         parts(&state, &mut init, &mut |_| tensors = true);
-        let Val::Tensor { sizes, .. } = &vector else { return self.refuse(id, "a vector was expected") };
-        if tensors || init.is_empty() {
-            return self.refuse(id, "a fold whose state is a tensor");
+        if !tensors && !init.is_empty() {
+            let before = self.clone();
+            match self.fold_of_numbers(id, &state, &init, &vector) {
+                Err(why) if why.reason == READS_STATE => *self = before,
+                done => return done,
+            }
         }
-        let out = self.steps(id, sizes, &init, |x, at, acc| {
-            let elem = x.element(id, &vector, at)?;
+        let states = self.recurrence(id, state, n, |x, state, at| {
+            let elem = x.element(id, &vector, &[at])?;
+            x.stepped(kids[2], state, elem)
+        })?;
+        Ok(states.after(self, n))
+    }
+
+    fn fold_of_numbers(&mut self, id: Id, state: &Val, init: &[Body], vector: &Val) -> Staged<Val> {
+        let kids = self.terms.kids(id);
+        let Val::Tensor { sizes, .. } = vector else { return self.refuse(id, "a vector was expected") };
+        let out = self.steps(id, sizes, init, |x, at, acc| {
+            let elem = x.element(id, vector, at)?;
             let mut each = acc.iter().copied();
-            x.env.push(state.with_scalars(&mut |b| each.next().unwrap_or(b)));
-            x.env.push(elem);
-            let next = x.value(kids[2]);
-            x.env.truncate(x.env.len() - 2);
+            let state = state.with_scalars(&mut |b| each.next().unwrap_or(b));
             let mut out = vec![];
-            parts(&next?, &mut out, &mut |_| {});
+            parts(&x.stepped(kids[2], state, elem)?, &mut out, &mut |_| {});
             Ok(out)
         })?;
         let mut each = out.into_iter();
         Ok(state.with_scalars(&mut |b| each.next().unwrap_or(b)))
+    }
+
+    /// The states after each of a number of steps.
+    pub(super) fn scan(&mut self, id: Id) -> Staged<Val> {
+        let kids = self.terms.kids(id);
+        let init = self.value(kids[0])?;
+        let n = self.sizes(id, &kids[1..2], true)?[0];
+        let states = self.recurrence(id, init, n, |x, state, at| x.stepped(kids[2], state, Val::Scalar(at)))?;
+        let d = self.g.add_dim("i", n);
+        let (at, one) = (self.g.bodies.index(d), self.g.bodies.int(1));
+        let after = self.g.bodies.ints(Op::Add, at, one);
+        Ok(Val::Tensor { dims: vec![d], sizes: vec![n], elem: Box::new(states.after(self, after)) })
+    }
+
+    /// The next state, from the one before and what comes in.
+    fn stepped(&mut self, step: Id, state: Val, of: Val) -> Staged<Val> {
+        self.env.push(state);
+        self.env.push(of);
+        let next = self.value(step);
+        self.env.truncate(self.env.len() - 2);
+        next
     }
 
     /// The first index of the least or greatest key.

@@ -57,6 +57,7 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
         accs: ACC_BASE,
         names: FxHashSet::default(),
         same: Same::default(),
+        steps: vec![],
         calls: vec![],
         lets: FxHashMap::default(),
     };
@@ -64,9 +65,13 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
     Ok(x.g)
 }
 
-/// Accumulators are numbered from here while their step is read, and from 0 in their stage.
-const ACC_BASE: u32 = 1 << 16;
+/// Why a fold over numbers is no reduction.
+pub(super) const READS_STATE: &str = "a loop inside of a step that reads the state";
 
+/// Accumulators are numbered from here while their step is read, and from 0 in their stage.
+pub(super) const ACC_BASE: u32 = 1 << 16;
+
+#[derive(Clone)]
 pub(super) struct Extract<'a> {
     pub(super) program: &'a Program,
     pub(super) terms: &'a Terms,
@@ -84,6 +89,8 @@ pub(super) struct Extract<'a> {
     names: FxHashSet<String>,
     /// The stages by what they compute.
     same: Same,
+    /// The dimensions of the steps that are being read.
+    pub(super) steps: Vec<DimId>,
     pub(super) calls: Vec<Fun>,
     /// Whether a variable of a let is used in a loop inside its body.
     pub(super) lets: FxHashMap<(Id, usize), bool>,
@@ -228,23 +235,29 @@ impl<'a> Extract<'a> {
         let tys = match &def {
             Definition::Pure(each)
             | Definition::Reduce { init: each, .. }
+            | Definition::Recur { init: each, .. }
             | Definition::Scatter { value: each, .. } => each.iter().map(|b| self.g.bodies.ty(*b)).collect(),
         };
         let stage = Stage { name: String::new(), dims, tys, when, def, checks };
-        let key = self.same.key(&mut self.g, &stage);
+        let key = self.same.key(&mut self.g, &stage, &self.steps);
         if let Some(known) = self.same.find(&key) {
             return Ok(known);
         }
+        let (name, id) = (self.unique(name), StageId(self.g.stages.len() as u32));
+        self.g.stages.push(Stage { name, ..stage });
+        self.same.insert(key, id);
+        Ok(id)
+    }
+
+    /// A name that no stage has.
+    pub(super) fn unique(&mut self, name: &str) -> String {
         let mut unique = name.to_string();
         let mut k = 2;
         while !self.names.insert(unique.clone()) {
             unique = format!("{name}_{k}");
             k += 1;
         }
-        let id = StageId(self.g.stages.len() as u32);
-        self.g.stages.push(Stage { name: unique, ..stage });
-        self.same.insert(key, id);
-        Ok(id)
+        unique
     }
 
     /// A stage over those of the loops around that it depends on; its components, read at their indices. It has checks of
@@ -254,6 +267,7 @@ impl<'a> Extract<'a> {
         let (each, over): (Vec<Body>, Vec<DimId>) = match &def {
             Definition::Pure(each) => (each.clone(), vec![]),
             Definition::Reduce { over, init, next, .. } => (init.iter().chain(next).copied().collect(), over.clone()),
+            Definition::Recur { init, next, .. } => (init.iter().chain(next).copied().collect(), vec![]),
             Definition::Scatter { over, only, at, value, .. } => {
                 (only.iter().chain(at).chain(value).copied().collect(), over.clone())
             }
@@ -261,7 +275,7 @@ impl<'a> Extract<'a> {
         let (arms, used, checks) = self.surroundings(&each, &over, own);
         for b in self.g.bodies.reachable(each.iter().chain(&checks).chain(&arms).copied()) {
             if matches!(self.g.bodies.node(b), Node::Acc(k, _) if *k >= ACC_BASE || over.is_empty()) {
-                return self.refuse(id, "a loop inside of a step that reads the state");
+                return self.refuse(id, READS_STATE);
             }
         }
         let own = if let Definition::Scatter { into, .. } = &def { self.loops.len() - into } else { self.loops.len() };
@@ -272,8 +286,7 @@ impl<'a> Extract<'a> {
             let from = self.loops.len() - *inside;
             *inside = self.loops[from..].iter().filter(|d| dims.contains(d)).count();
         }
-        let no = self.g.bodies.bool(false);
-        let when = arms.into_iter().rev().reduce(|inner, c| self.g.bodies.cond(c, inner, no));
+        let when = self.all_of(arms);
         let at = self.indices(&dims);
         let stage = self.add_stage(name, dims, when, def, checks)?;
         let tys = self.g.stage(stage).tys.clone();
@@ -282,10 +295,16 @@ impl<'a> Extract<'a> {
         Ok(tys.iter().enumerate().map(load).collect())
     }
 
+    /// Whether conditions hold, each of which is evaluated only where those before it do.
+    pub(super) fn all_of(&mut self, arms: Vec<Body>) -> Option<Body> {
+        let no = self.g.bodies.bool(false);
+        arms.into_iter().rev().reduce(|inner, c| self.g.bodies.cond(c, inner, no))
+    }
+
     /// What decides where some bodies are evaluated: the conditions of the arms around, outermost first and after what guards
     /// them, the dimensions, and the checks before the bodies. A condition on other dimensions than theirs is none of theirs: without it they are
     /// evaluated once, and not at all its points. One that shares a dimension may be what keeps an index in range.
-    fn surroundings(
+    pub(super) fn surroundings(
         &mut self,
         each: &[Body],
         over: &[DimId],
@@ -320,7 +339,7 @@ impl<'a> Extract<'a> {
     }
 
     /// The dimensions that bodies name, and those that their extents name.
-    fn dims_of(&self, bodies: impl Iterator<Item = Body>) -> FxHashSet<DimId> {
+    pub(super) fn dims_of(&self, bodies: impl Iterator<Item = Body>) -> FxHashSet<DimId> {
         let mut used: FxHashSet<DimId> = FxHashSet::default();
         let mut todo: Vec<Body> = bodies.collect();
         while let Some(b) = todo.pop() {

@@ -81,6 +81,21 @@ pub enum Definition {
         /// How many dimensions it has indices of.
         into: usize,
     },
+    /// States of a recurrence: at index 0 of a dimension, its steps, first values; at each later one next values, which read
+    /// the states at the index before. All states of a recurrence are computed step by step together, after what is
+    /// computed for a step, which reads the states before it.
+    Recur {
+        /// Which of its dimensions are the steps.
+        axis: usize,
+        /// First values, over the other dimensions.
+        init: Vec<Body>,
+        /// Next values.
+        next: Vec<Body>,
+        /// The stage of the recurrence that has the loop over steps: itself, or one that has no dimensions inside of it.
+        leader: StageId,
+        /// The dimension of what is computed for a step: one less than the index of the state that it makes.
+        each: DimId,
+    },
 }
 
 /// A tensor over dimensions; without any, a number.
@@ -141,7 +156,7 @@ impl Stage {
     /// The dimensions that it reduces over, or adds values at.
     pub fn over(&self) -> &[DimId] {
         match &self.def {
-            Definition::Pure(_) => &[],
+            Definition::Pure(_) | Definition::Recur { .. } => &[],
             Definition::Reduce { over, .. } | Definition::Scatter { over, .. } => over,
         }
     }
@@ -157,11 +172,32 @@ impl Stage {
         out
     }
 
+    /// The dimension of its steps, where it is a state.
+    pub fn steps(&self) -> Option<DimId> {
+        match self.def {
+            Definition::Recur { axis, .. } => self.dims.get(axis).copied(),
+            _ => None,
+        }
+    }
+
+    /// The recurrence that it is a state of, and the dimension of what is computed for its steps.
+    pub fn recurrence(&self) -> Option<(StageId, DimId)> {
+        match self.def {
+            Definition::Recur { leader, each, .. } => Some((leader, each)),
+            _ => None,
+        }
+    }
+
+    /// Whether it is computed in the steps of a recurrence, as one of its states or for them.
+    pub fn is_in(&self, (leader, each): (StageId, DimId)) -> bool {
+        self.dims.contains(&each) || self.recurrence() == Some((leader, each))
+    }
+
     /// How many of its dimensions have loops: not those whose indices data decide.
     pub fn looped(&self) -> usize {
         match &self.def {
             Definition::Scatter { into, .. } => self.dims.len() - into,
-            Definition::Pure(_) | Definition::Reduce { .. } => self.dims.len(),
+            Definition::Pure(_) | Definition::Reduce { .. } | Definition::Recur { .. } => self.dims.len(),
         }
     }
 
@@ -170,7 +206,9 @@ impl Stage {
         let mut out: Vec<Body> = self.when.iter().chain(&self.checks).copied().collect();
         match &self.def {
             Definition::Pure(each) => out.extend(each),
-            Definition::Reduce { init, next, .. } => out.extend(init.iter().chain(next)),
+            Definition::Reduce { init, next, .. } | Definition::Recur { init, next, .. } => {
+                out.extend(init.iter().chain(next));
+            }
             Definition::Scatter { only, at, value, .. } => out.extend(only.iter().chain(at).chain(value)),
         }
         out
@@ -180,7 +218,7 @@ impl Stage {
     pub fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Body> {
         let (only, first, rest): (Option<&mut Body>, &mut [Body], &mut [Body]) = match &mut self.def {
             Definition::Pure(each) => (None, each, &mut []),
-            Definition::Reduce { init, next, .. } => (None, init, next),
+            Definition::Reduce { init, next, .. } | Definition::Recur { init, next, .. } => (None, init, next),
             Definition::Scatter { only, at, value, .. } => (only.as_mut(), at, value),
         };
         self.when.iter_mut().chain(&mut self.checks).chain(only).chain(first).chain(rest)
@@ -243,13 +281,14 @@ impl Graph {
         out
     }
 
-    /// The checks of a stage: those at each point of its dimensions, and those at each point that it reduces over, which
-    /// name an index of that, an accumulator, or come after one that does.
+    /// The checks of a stage: those at each point of its dimensions, and those at each point that it reduces over, or at each
+    /// step, which name an index of that, an accumulator, or come after one that does.
     pub fn checks(&self, of: StageId) -> (Vec<Body>, Vec<Body>) {
         let s = self.stage(of);
+        let steps = s.steps();
         let inner = |c: &Body| {
             self.bodies.reachable([*c]).into_iter().any(|b| match self.bodies.node(b) {
-                Node::Index(d) => s.over().contains(d),
+                Node::Index(d) => s.over().contains(d) || steps == Some(*d),
                 Node::Acc(..) => true,
                 _ => false,
             })
@@ -295,9 +334,18 @@ impl Graph {
                     continue;
                 }
                 todo.push((s, true));
-                for from in self.reads(self.stage(s).bodies()) {
-                    if let Source::Stage(p, _) = from {
-                        todo.push((p, false));
+                let own = self.stage(s);
+                if own.recurrence().is_some_and(|(leader, _)| leader == s) {
+                    let states = self.ids().filter(|p| self.stage(*p).recurrence() == own.recurrence());
+                    todo.extend(states.map(|p| (p, false)));
+                }
+                for from in self.reads(own.bodies()) {
+                    let Source::Stage(p, _) = from else { continue };
+                    match self.stage(p).recurrence() {
+                        // The states before a step are there.
+                        Some(of) if own.is_in(of) => {}
+                        Some((leader, _)) => todo.push((leader, false)),
+                        None => todo.push((p, false)),
                     }
                 }
             }

@@ -19,6 +19,7 @@ mod digits;
 mod extract;
 mod graph;
 mod print;
+mod recur;
 mod same;
 mod special;
 mod term;

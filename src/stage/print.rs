@@ -63,6 +63,12 @@ impl fmt::Display for Graph {
                     at_each.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
                     next.iter().try_for_each(|b| writeln!(f, "    = {}", self.show(*b)))?;
                 }
+                Definition::Recur { axis, init, next, each, .. } => {
+                    init.iter().try_for_each(|b| writeln!(f, "    from {}", self.show(*b)))?;
+                    writeln!(f, "    by {}, after {}", self.dim(s.dims[*axis]).name, self.dim(*each).name)?;
+                    at_each.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;
+                    next.iter().try_for_each(|b| writeln!(f, "    = {}", self.show(*b)))?;
+                }
                 Definition::Scatter { over, only, at, value, .. } => {
                     writeln!(f, "    over {}", self.dims_text(over))?;
                     at_each.iter().try_for_each(|c| writeln!(f, "    check {}", self.show(*c)))?;

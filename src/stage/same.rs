@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 pub(super) type Key = (Stage, Vec<Body>);
 
 /// The stages that there are, by what they compute.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Same {
     stages: FxHashMap<Key, StageId>,
     /// Dimensions by place.
@@ -19,16 +19,18 @@ pub(super) struct Same {
 
 impl Same {
     /// What a stage computes.
-    pub fn key(&mut self, g: &mut Graph, stage: &Stage) -> Key {
+    /// Dimensions of steps stand for themselves: what is computed for a step is computed there.
+    pub fn key(&mut self, g: &mut Graph, stage: &Stage, steps: &[DimId]) -> Key {
         let own: Vec<DimId> = stage.dims.iter().chain(stage.over()).copied().collect();
         while self.places.len() < own.len() {
             let zero = g.bodies.int(0);
             self.places.push(g.add_dim("place", zero));
         }
-        let places = &self.places[..own.len()];
-        let of: FxHashMap<DimId, Body> = own.iter().zip(places).map(|(d, p)| (*d, g.bodies.index(*p))).collect();
+        let each = own.iter().zip(&self.places);
+        let places: Vec<DimId> = each.map(|(d, place)| if steps.contains(d) { *d } else { *place }).collect();
+        let of: FxHashMap<DimId, Body> = own.iter().zip(&places).map(|(d, p)| (*d, g.bodies.index(*p))).collect();
         let extents = own.iter().map(|d| g.bodies.substitute(g.dim(*d).extent, &of)).collect();
-        let mut key = Stage { name: String::new(), ..stage.over_others(places) };
+        let mut key = Stage { name: String::new(), ..stage.over_others(&places) };
         key.bodies_mut().for_each(|b| *b = g.bodies.substitute(*b, &of));
         (key, extents)
     }

@@ -114,7 +114,7 @@ impl Extract<'_> {
                 })
             }
             Head::VecInit => self.vec_init(id),
-            Head::Scan => self.refuse(id, "a scan"),
+            Head::Scan => self.scan(id),
             Head::Scatter(d) => self.scatter(id, d),
         }
     }

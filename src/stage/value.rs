@@ -51,6 +51,15 @@ impl Val {
         }
     }
 
+    /// All scalars and sizes, those of elements included.
+    pub fn bodies(&self) -> Vec<Body> {
+        match self {
+            Val::Scalar(b) => vec![*b],
+            Val::Tuple(parts) => parts.iter().flat_map(Val::bodies).collect(),
+            Val::Tensor { sizes, elem, .. } => sizes.iter().copied().chain(elem.bodies()).collect(),
+        }
+    }
+
     /// All scalars, those of elements included.
     pub fn scalars(&self) -> Vec<Body> {
         match self {

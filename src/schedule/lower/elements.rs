@@ -93,9 +93,8 @@ impl Lower<'_> {
             }
             Source::Stage(s, k) => match self.stored.get(&s).cloned() {
                 Some(Storage::Vars(vars)) => Expr::Var(vars[k as usize]),
-                Some(Storage::Bufs { bufs, least, room }) => {
-                    let at = self.inside(at, &least);
-                    let at = self.offset(&at, &room);
+                Some(Storage::Bufs { bufs, least, room, ring }) => {
+                    let at = self.place(at, &least, &room, ring);
                     Expr::Load(bufs[k as usize], Box::new(self.expr(at, uses)))
                 }
                 None => {
@@ -109,6 +108,15 @@ impl Lower<'_> {
     /// Indices counted from the start of a box.
     pub(super) fn inside(&mut self, at: &[Body], least: &[Body]) -> Vec<Body> {
         at.iter().zip(least).map(|(i, l)| self.ints(Op::Sub, *i, *l)).collect()
+    }
+
+    /// The position of indices in the memory of a box.
+    pub(super) fn place(&mut self, at: &[Body], least: &[Body], room: &[Body], ring: Option<usize>) -> Body {
+        let mut at = self.inside(at, least);
+        if let Some(k) = ring {
+            at[k] = self.ints(Op::Mod, at[k], room[k]);
+        }
+        self.offset(&at, room)
     }
 
     /// The row-major position of indices.

@@ -162,8 +162,10 @@ impl<'s> Lower<'s> {
             return self.one_loop(run, first, n, true, &mut inner);
         }
         let n = self.extent(run, &split.of);
-        // Iterations of the last part run twice, so not where each adds.
-        let again = matches!(first.kind, Kind::Serial | Kind::Parallel) && !run.plan.reduces(&split.of);
+        // Iterations of the last part run twice, so not where each adds, nor where states share memory.
+        let again = matches!(first.kind, Kind::Serial | Kind::Parallel)
+            && !run.plan.reduces(&split.of)
+            && run.plan.steps.is_none();
         let done = if again && !self.divides(split.factor, n) {
             self.moved_inwards(run, first, &split, n, &mut inner)
         } else {

@@ -9,6 +9,7 @@
 
 mod elements;
 mod loops;
+mod recur;
 mod region;
 mod stages;
 
@@ -40,8 +41,9 @@ pub fn lower(schedule: &Schedule, def: &Def) -> Result<Nest> {
 enum Storage {
     /// One element: a variable a component.
     Vars(Vec<Var>),
-    /// A box: a buffer a component, the least index of each dimension, and how many there is room for.
-    Bufs { bufs: Vec<Buf>, least: Vec<Body>, room: Vec<Body> },
+    /// A box: a buffer a component, the least index of each dimension, and how many there is room for. Of one dimension, the
+    /// ring, indices that are a multiple of its room apart share their place.
+    Bufs { bufs: Vec<Buf>, least: Vec<Body>, room: Vec<Body>, ring: Option<usize> },
 }
 
 /// Statements in the making.

@@ -52,10 +52,10 @@ impl Lower<'_> {
         let each = self.read(p, run)?;
         let (from, dims) = (self.ranges.len(), self.g.stage(p).dims.clone());
         let (mut out, mut of) = (vec![], FxHashMap::default());
-        let looped = self.g.stage(p).looped();
+        let (looped, steps, all) = (self.g.stage(p).looped(), self.g.stage(p).steps(), self.all_of_steps(p));
         for (k, (d, known)) in dims.into_iter().zip(each).enumerate() {
-            // Data decide where values are added, so it is whole.
-            let known = known.filter(|_| k < looped);
+            // Data decide where values are added, so it is whole; and so are steps, and what may fail in them.
+            let known = known.filter(|_| k < looped && steps != Some(d) && !all.contains(&d));
             // The dimensions before it decide how long it is: each at its only index in the box, or at any of them.
             let n = self.g.bodies.substitute(self.g.dim(d).extent, &of);
             let n = self.longest(n, from)?;
@@ -74,17 +74,38 @@ impl Lower<'_> {
         Ok(out)
     }
 
+    /// The dimensions of what is computed for a step that are its own, where all of a step is computed since it may fail.
+    fn all_of_steps(&self, p: StageId) -> Vec<DimId> {
+        let (Site::At(host, _), Some(of)) = (&self.s.plan(p).site, self.s.steps_of(p)) else { return vec![] };
+        let known = self.g.stage(of.leader);
+        if *host != of.leader || !self.s.may_fail(of.leader) {
+            return vec![];
+        }
+        let each = known.recurrence().map(|(_, each)| each);
+        let own = self.g.stage(p).dims.iter().copied();
+        own.filter(|d| Some(*d) != each && !known.dims.contains(d)).collect()
+    }
+
+    /// The stages that read a stage, each with it; of a recurrence, those that read its states after it.
+    fn readings(&self, p: StageId) -> Vec<(StageId, StageId)> {
+        // What is inlined is part of its readers by now.
+        let there = |r: &StageId| self.s.plan(*r).site != Site::Inline;
+        let Some(of) = self.g.stage(p).recurrence() else {
+            return self.g.consumers(p).into_iter().filter(there).map(|r| (p, r)).collect();
+        };
+        let states = self.g.ids().filter(|s| self.g.stage(*s).recurrence() == Some(of));
+        let pairs = states.flat_map(|s| self.g.consumers(s).into_iter().map(move |r| (s, r)));
+        pairs.filter(|(_, r)| there(r) && !self.g.stage(*r).is_in(of)).collect()
+    }
+
     /// The indices at which a stage is read, of each dimension; nothing where they may be any.
     fn read(&mut self, p: StageId, run: &Run) -> Lowered<Vec<Option<Interval>>> {
         let mut out: Vec<Option<Option<Interval>>> = vec![None; self.g.stage(p).dims.len()];
-        // What is inlined is part of its readers by now.
-        let there = |r: &StageId| self.s.plan(*r).site != Site::Inline;
-        let readers: Vec<StageId> = self.g.consumers(p).into_iter().filter(there).collect();
-        for reader in readers {
+        for (p, reader) in self.readings(p) {
             let (from, of) = (self.ranges.len(), self.reader_indices(reader, run)?);
             let loads = self.loads_of(p, reader);
             for at in &loads {
-                for (k, i) in at.iter().enumerate() {
+                for (k, i) in at.iter().enumerate().take(out.len()) {
                     let i = self.g.bodies.substitute(*i, &of);
                     let known = self.ranges.bounds_from(&mut self.g.bodies, i, from);
                     out[k] = Some(match (out[k], known) {
@@ -153,6 +174,21 @@ impl Lower<'_> {
                 self.close_off(&mut run, &name);
             }
             return Ok(self.dim_values(&run));
+        }
+        if let Some((leader, _)) = self.g.stage(reader).recurrence()
+            && leader != reader
+        {
+            let mut of = self.reader_indices(leader, run)?;
+            for d in self.g.stage(reader).dims.clone() {
+                if !of.contains_key(&d) {
+                    let n = self.g.dim(d).extent;
+                    let n = self.g.bodies.substitute(n, &of);
+                    let any = self.g.add_dim(self.g.dim(d).name.clone(), n);
+                    self.ranges.push(&mut self.g.bodies, any, n);
+                    of.insert(d, self.g.bodies.index(any));
+                }
+            }
+            return Ok(of);
         }
         if self.s.inside(reader, run.stage).is_none() {
             return Err(Refusal(format!("`{}` reads outside of the loop", self.g.stage(reader).name)));

@@ -21,7 +21,7 @@ impl Lower<'_> {
     pub(super) fn hosted(&mut self, run: &Run, name: &str) -> Lowered<()> {
         for k in 0..self.order.len() {
             let p = self.order[k];
-            if self.s.plan(p).site == Site::At(run.stage, name.to_string()) {
+            if self.s.plan(p).site == Site::At(run.stage, name.to_string()) && !self.is_state(p, run.stage) {
                 let (least, extent) = self.region(p, run)?;
                 self.compute(p, least, extent)?;
             }
@@ -40,6 +40,9 @@ impl Lower<'_> {
         let (values, starts, parts) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         let when = self.g.stage(stage).when;
         let mut run = Run { stage, plan, least, extent, values, starts, parts, hosts: true, when, apart: None };
+        if let Definition::Recur { axis, init, next, .. } = self.g.stage(stage).def.clone() {
+            return self.recurrence(&mut run, axis, &init, &next);
+        }
         if !single {
             let room: Vec<Body> = run.extent.iter().map(|n| self.room(*n)).collect();
             self.reserve(stage, run.least.clone(), room);
@@ -48,6 +51,7 @@ impl Lower<'_> {
             Definition::Pure(each) => self.pure(&mut run, &each, single),
             Definition::Reduce { init, next, .. } => self.reduce(&mut run, &init, &next, single),
             Definition::Scatter { only, at, value, .. } => self.scatter(&mut run, only, &at, &value),
+            Definition::Recur { .. } => Ok(()),
         }
     }
 
@@ -57,7 +61,7 @@ impl Lower<'_> {
     }
 
     /// Memory for a box.
-    fn reserve(&mut self, stage: StageId, least: Vec<Body>, room: Vec<Body>) {
+    pub(super) fn reserve(&mut self, stage: StageId, least: Vec<Body>, room: Vec<Body>) {
         let dims = self.element(&room);
         let known = self.g.stage(stage).clone();
         let mut bufs = vec![];
@@ -66,11 +70,11 @@ impl Lower<'_> {
             self.push(Stmt::Alloc(b, dims.clone()));
             bufs.push(b);
         }
-        self.stored.insert(stage, Storage::Bufs { bufs, least, room });
+        self.stored.insert(stage, Storage::Bufs { bufs, least, room, ring: None });
     }
 
     /// Variables for the one element of a stage.
-    fn variables(&mut self, stage: StageId) -> Vec<Var> {
+    pub(super) fn variables(&mut self, stage: StageId) -> Vec<Var> {
         let known = self.g.stage(stage).clone();
         known.tys.iter().map(|ty| self.scalar(&known.name, *ty)).collect()
     }
@@ -99,18 +103,17 @@ impl Lower<'_> {
     }
 
     /// Sets the element of the stage at the indices of its loops.
-    fn store(&mut self, run: &Run, values: Vec<Expr>) {
+    pub(super) fn store(&mut self, run: &Run, values: Vec<Expr>) {
         match self.stored.get(&run.stage).cloned() {
             Some(Storage::Vars(vars)) => {
                 for (v, e) in vars.iter().zip(values) {
                     self.push(Stmt::Set(*v, e));
                 }
             }
-            Some(Storage::Bufs { bufs, least, room }) => {
+            Some(Storage::Bufs { bufs, least, room, ring }) => {
                 let dims = run.plan.dims.len() - run.plan.over;
                 let at: Vec<Body> = (0..dims).filter_map(|k| self.dim_value(run, k)).collect();
-                let at = self.inside(&at, &least);
-                let at = self.offset(&at, &room);
+                let at = self.place(&at, &least, &room, ring);
                 let at = self.element(&[at])[0].clone();
                 for (b, e) in bufs.iter().zip(values) {
                     self.push(Stmt::Store(*b, at.clone(), e));
@@ -168,7 +171,7 @@ impl Lower<'_> {
 
     /// Adds values to the element at indices of the last dimensions.
     fn add_at(&mut self, run: &Run, to: &[Expr], values: &[Expr]) {
-        let Some(Storage::Bufs { bufs, least, room }) = self.stored.get(&run.stage).cloned() else { return };
+        let Some(Storage::Bufs { bufs, least, room, .. }) = self.stored.get(&run.stage).cloned() else { return };
         let outer: Vec<Body> = (0..least.len() - to.len()).filter_map(|k| self.dim_value(run, k)).collect();
         let at = self.inside(&outer, &least);
         // Row-major: the outer indices first, then each of the others.
@@ -212,7 +215,7 @@ impl Lower<'_> {
     }
 
     /// The value of each body at the indices of the loops, after checks.
-    fn at_here(&mut self, run: &Run, checks: &[Body], each: &[Body]) -> Vec<Expr> {
+    pub(super) fn at_here(&mut self, run: &Run, checks: &[Body], each: &[Body]) -> Vec<Expr> {
         let of = self.dim_values(run);
         let checks: Vec<Body> = checks.iter().map(|c| self.g.bodies.substitute(*c, &of)).collect();
         let each: Vec<Body> = each.iter().map(|b| self.g.bodies.substitute(*b, &of)).collect();
@@ -246,7 +249,7 @@ impl Lower<'_> {
     }
 
     /// Sets variables at once: all values are of those before.
-    fn set_all(&mut self, vars: &[Var], values: Vec<Expr>) {
+    pub(super) fn set_all(&mut self, vars: &[Var], values: Vec<Expr>) {
         let [_] = vars else {
             let mut held = vec![];
             for (v, e) in vars.iter().zip(values) {

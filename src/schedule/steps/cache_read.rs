@@ -30,6 +30,11 @@ pub(super) fn cache_read(
     {
         return refuse(format!("`{source}` has elements only where a condition holds"));
     }
+    if let Source::Stage(p, _) = from
+        && (s.steps_of(p).is_some() || s.graph.stage(p).recurrence().is_some())
+    {
+        return refuse(format!("`{source}` is computed step by step"));
+    }
     let axes = order_of(s, from, axes)?;
     let copy: StageId = s.copy(from, id, name, &axes);
     super::site::at(s, name, stage, at)?;

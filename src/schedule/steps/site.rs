@@ -28,6 +28,9 @@ pub(super) fn inline(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
         Definition::Pure(_) if s.graph.stage(id).checks.is_empty() => {}
         Definition::Pure(_) => return refuse(format!("`{stage}` may fail, and is computed whole")),
         Definition::Scatter { .. } => return refuse(format!("`{stage}` is a scatter: it is computed, and then read")),
+        Definition::Recur { .. } => {
+            return refuse(format!("`{stage}` is a state of a recurrence: each needs the one before"));
+        }
         Definition::Reduce { .. } => return refuse(format!("`{stage}` is a reduction: it is computed, and then read")),
     }
     s.plan_mut(id).site = Site::Inline;

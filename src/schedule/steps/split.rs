@@ -8,6 +8,9 @@ pub(super) fn split(s: &mut Schedule, stage: &str, of: &str, factor: i64) -> Res
     super::no_scatter(s, id)?;
     let plan = s.plan_mut(id);
     let at = plan.find(of)?;
+    if plan.steps.is_some() && plan.root(of) == plan.steps {
+        return refuse(format!("`{of}` runs over the steps of a recurrence, one after another"));
+    }
     if factor < 1 {
         return refuse(format!("`{of}` cannot be split into parts of {factor} iterations: at least 1 is needed"));
     }

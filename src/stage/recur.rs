@@ -1,0 +1,218 @@
+//! Recurrences: scans, and folds whose state has tensors or is read in loops of the step.
+//!
+//! A state becomes stages over the steps, one for the numbers of the state and one for each of its tensors: at 0 the first
+//! values, and after each step the next ones. What a step computes for itself is stages over the steps as well.
+
+use super::body::{Body, DimId, Node, Source};
+use super::extract::{ACC_BASE, Extract, READS_STATE, Staged};
+use super::graph::{Definition, Stage, StageId};
+use super::value::Val;
+use crate::ir::{Id, Op};
+use rustc_hash::FxHashMap;
+
+/// The numbers of a value that stand in the same tensor of it, and the dimensions of that with their sizes, outermost first.
+/// The first of a value stand in none.
+struct Flat {
+    path: Vec<(DimId, Body)>,
+    numbers: Vec<Body>,
+}
+
+/// The parts of a value, a tensor before what stands in it; they are of one order for all values of a type.
+fn flat(v: &Val) -> Vec<Flat> {
+    fn walk(v: &Val, own: usize, out: &mut Vec<Flat>) {
+        match v {
+            Val::Scalar(b) => out[own].numbers.push(*b),
+            Val::Tuple(each) => each.iter().for_each(|v| walk(v, own, out)),
+            Val::Tensor { dims, sizes, elem } => {
+                let inner = dims.iter().copied().zip(sizes.iter().copied());
+                let path = out[own].path.iter().copied().chain(inner).collect();
+                out.push(Flat { path, numbers: vec![] });
+                walk(elem, out.len() - 1, out);
+            }
+        }
+    }
+    let mut out = vec![Flat { path: vec![], numbers: vec![] }];
+    walk(v, 0, &mut out);
+    out
+}
+
+/// A state, and the loop over its steps.
+pub(super) struct Recurrence {
+    shape: Val,
+    /// The stages of its parts.
+    stages: Vec<StageId>,
+    outer: Vec<DimId>,
+}
+
+impl Recurrence {
+    /// The state after a number of steps.
+    pub fn after(&self, x: &mut Extract<'_>, steps: Body) -> Val {
+        let mut at = x.indices(&self.outer);
+        at.push(steps);
+        self.read(x, &self.shape, &mut (1..), (0, &mut (0..)), &at)
+    }
+
+    fn read(
+        &self,
+        x: &mut Extract<'_>,
+        v: &Val,
+        tensors: &mut std::ops::RangeFrom<usize>,
+        (part, number): (usize, &mut std::ops::RangeFrom<u32>),
+        at: &[Body],
+    ) -> Val {
+        match v {
+            Val::Scalar(b) => {
+                let (ty, k) = (x.g.bodies.ty(*b), number.next().unwrap_or_default());
+                Val::Scalar(x.g.bodies.load(Source::Stage(self.stages[part], k), ty, at.iter().copied()))
+            }
+            Val::Tuple(each) => Val::Tuple(each.iter().map(|v| self.read(x, v, tensors, (part, number), at)).collect()),
+            Val::Tensor { dims, sizes, elem } => {
+                let part = tensors.next().unwrap_or_default();
+                let names: Vec<String> = dims.iter().map(|d| x.g.dim(*d).name.clone()).collect();
+                let dims: Vec<DimId> = names.into_iter().zip(sizes).map(|(name, n)| x.g.add_dim(name, *n)).collect();
+                let at = [at, &x.indices(&dims)].concat();
+                let elem = Box::new(self.read(x, elem, tensors, (part, &mut (0..)), &at));
+                Val::Tensor { dims, sizes: sizes.clone(), elem }
+            }
+        }
+    }
+}
+
+impl Extract<'_> {
+    /// The states of a recurrence of so many steps, each of which makes the next state from the state before and its index.
+    pub(super) fn recurrence(
+        &mut self,
+        id: Id,
+        init: Val,
+        n: Body,
+        step: impl FnOnce(&mut Self, Val, Body) -> Staged<Val>,
+    ) -> Staged<Recurrence> {
+        let outer = self.loops_of(id, &init, n);
+        let one = self.g.bodies.int(1);
+        let count = self.g.bodies.ints(Op::Add, n, one);
+        let steps = self.g.add_dim("step", count);
+        let first = self.g.stages.len();
+        let leader = StageId(first as u32);
+        let around = [outer.as_slice(), &[steps]].concat();
+        let each = self.open(&[n], &["at".to_string()]);
+        let stages = self.states(id, &init, &around, (leader, each[0]))?;
+        let out = Recurrence { shape: init, stages, outer };
+        let at = self.g.bodies.index(each[0]);
+        let before = out.after(self, at);
+        self.steps.push(each[0]);
+        let made = self.with_checks(|x| step(x, before, at));
+        self.steps.pop();
+        self.close(&each);
+        let (next, checks) = made?;
+        self.define(id, &out, &next, checks)?;
+        // What a step computes is computed in the loop over the steps.
+        let strange = |s: &Stage| {
+            let inner = s.dims.iter().position(|d| *d == each[0]);
+            inner.is_some_and(|k| s.dims[..k].iter().any(|d| !around.contains(d)))
+        };
+        if self.g.stages[first..].iter().any(strange) {
+            return self.refuse(id, "a step that depends on other loops than its state");
+        }
+        Ok(out)
+    }
+
+    /// The loops around that a term may depend on.
+    fn loops_of(&mut self, id: Id, init: &Val, n: Body) -> Vec<DimId> {
+        let free = self.terms.free(id);
+        let mut all = init.bodies();
+        let values = self.env.iter().rev().enumerate().filter(|(k, _)| free.has(*k));
+        values.for_each(|(_, v)| all.extend(v.bodies()));
+        all.push(n);
+        all.extend(self.path.iter().map(|(c, _)| *c));
+        all.extend(self.pending.iter().map(|p| p.check));
+        let used = self.dims_of(all.into_iter());
+        self.loops.iter().copied().filter(|d| used.contains(d)).collect()
+    }
+
+    /// Stages for the parts of a state, which are defined once the step is known.
+    fn states(
+        &mut self,
+        id: Id,
+        init: &Val,
+        around: &[DimId],
+        (leader, each): (StageId, DimId),
+    ) -> Staged<Vec<StageId>> {
+        let label = self.terms.labelled(id).unwrap_or("state").to_string();
+        let mut out = vec![];
+        for part in flat(init) {
+            let mut dims = around.to_vec();
+            for (k, (d, n)) in part.path.iter().enumerate() {
+                if self.g.bodies.dims(*n).iter().any(|d| part.path[..k].iter().any(|(outer, _)| outer == d)) {
+                    return self.refuse(id, "rows of different sizes");
+                }
+                let name = self.g.dim(*d).name.clone();
+                dims.push(self.g.add_dim(name, *n));
+            }
+            let tys = part.numbers.iter().map(|b| self.g.bodies.ty(*b)).collect();
+            let def = Definition::Recur { axis: around.len() - 1, init: vec![], next: vec![], leader, each };
+            let name = self.unique(&label);
+            out.push(StageId(self.g.stages.len() as u32));
+            self.g.stages.push(Stage { name, dims, tys, when: None, def, checks: vec![] });
+        }
+        Ok(out)
+    }
+
+    /// Says what the states of a recurrence are: the first ones, and the next ones, in which the index of the step before is
+    /// one less than their own.
+    fn define(&mut self, id: Id, r: &Recurrence, next: &Val, checks: Vec<Body>) -> Staged<()> {
+        let mut all = vec![];
+        for (stage, (first, next)) in r.stages.iter().zip(flat(&r.shape).into_iter().zip(flat(next))) {
+            for ((_, n), (_, m)) in first.path.iter().zip(&next.path) {
+                self.stays(id, *n, *m)?;
+            }
+            let (own, axis) = (self.g.stage(*stage).dims.clone(), r.outer.len());
+            let Definition::Recur { each, .. } = self.g.stage(*stage).def else { continue };
+            let before = self.step_before(own[axis]);
+            let of = |part: &Flat, x: &mut Self| -> FxHashMap<DimId, Body> {
+                let dims = part.path.iter().map(|(d, _)| *d);
+                dims.zip(x.indices(&own[axis + 1..])).chain([(each, before)]).collect()
+            };
+            let (a, b) = (of(&first, self), of(&next, self));
+            let init: Vec<Body> = first.numbers.iter().map(|n| self.g.bodies.substitute(*n, &a)).collect();
+            let next: Vec<Body> = next.numbers.iter().map(|n| self.g.bodies.substitute(*n, &b)).collect();
+            all.extend(init.iter().chain(&next));
+            if let Definition::Recur { init: a, next: b, .. } = &mut self.g.stages[stage.0 as usize].def {
+                (*a, *b) = (init, next);
+            }
+        }
+        if self
+            .g
+            .bodies
+            .reachable(all.iter().copied())
+            .iter()
+            .any(|b| matches!(self.g.bodies.node(*b), Node::Acc(k, _) if *k >= ACC_BASE))
+        {
+            return self.refuse(id, READS_STATE);
+        }
+        let leader = self.g.stage(r.stages[0]);
+        let Definition::Recur { each, axis, .. } = leader.def else { return Ok(()) };
+        let before = self.step_before(leader.dims[axis]);
+        let of = FxHashMap::from_iter([(each, before)]);
+        let own = checks.into_iter().map(|c| self.g.bodies.substitute(c, &of)).collect();
+        let (arms, _, checks) = self.surroundings(&all, &[], own);
+        let when = self.all_of(arms);
+        let leader = &mut self.g.stages[r.stages[0].0 as usize];
+        (leader.when, leader.checks) = (when, checks);
+        Ok(())
+    }
+
+    fn step_before(&mut self, steps: DimId) -> Body {
+        let (at, one) = (self.g.bodies.index(steps), self.g.bodies.int(1));
+        self.g.bodies.ints(Op::Sub, at, one)
+    }
+
+    /// That a size of a state is the same after a step.
+    fn stays(&mut self, id: Id, n: Body, m: Body) -> Staged<()> {
+        let same = self.g.bodies.test(Op::Eq, n, m);
+        if self.g.bodies.as_bool(same) == Some(false) || !self.g.bodies.is_fixed(same) {
+            return self.refuse(id, "a state whose size changes");
+        }
+        self.at_entry(same);
+        Ok(())
+    }
+}
