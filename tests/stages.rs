@@ -403,3 +403,31 @@ result x_size0, result
 ",
     );
 }
+
+/// Protects: what nothing needs is no stage, but for what may fail: of a step that is asked for the step that is taken.
+#[test]
+fn dead_stages_go_but_for_checks() {
+    check(
+        "(def f (Vec Float) ((x : (Vec Float)) (m : Integer))
+           (fold (lam ((s : (Vec Float)) (k : Integer))
+               (let ((dead (build (size s) (lam (i : Integer) (exp (index i s)))))
+                     (asked (build (size s) (lam (i : Integer) (assert (lt (index i s) 4.0) (index i dead))))))
+                 (build (size s) (lam (i : Integer) (add 1.0 (index i s))))))
+             x (build m (lam (k : Integer) k))))",
+        "\
+state[step < (add m 1)]
+  by step, after at
+state_2[step < (add m 1), x_at0 < x_size0]
+  from x[x_at0]
+  by step, after at
+  = tensor[(sub step 1), x_at0]
+asked[at < m, i < x_size0]
+  check (lt state_2[at, i] 4.0)
+tensor[at < m, i < x_size0]
+  = (add 1.0 state_2[at, i])
+result[x_at0 < x_size0]
+  = state_2[m, x_at0]
+result x_size0, result
+",
+    );
+}

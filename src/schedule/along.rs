@@ -22,7 +22,8 @@ pub(super) fn candidate(s: &Schedule, stage: StageId, machine: &Machine) -> Opti
     let wide = i64::from(lanes(s, stage, machine));
     let (_, outer) = known.dims.split_last()?;
     let long = |d: &DimId| s.graph.bodies.as_int(s.graph.dim(*d).extent).is_none_or(|n| n >= wide);
-    let free = outer.iter().filter(|d| long(d) && is_free(&s.graph, known, **d));
+    let here = s.free_dims(stage);
+    let free = outer.iter().filter(|d| here.contains(d) && long(d) && is_free(&s.graph, known, **d));
     let found = free.filter_map(|d| Some((packs(&s.graph, known, *d)?, *d)));
     found.min_by_key(|(packs, _)| packs.len())
 }

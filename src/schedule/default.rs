@@ -134,19 +134,19 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
     let lanes = lanes(s, stage, machine);
     let near = strides(&s.graph, &known, last);
     match &known.def {
-        Definition::Reduce { .. } if near && s.plan(stage).site == Site::Root => {
+        Definition::Reduce { .. } if near && s.is_at_once(stage) => {
             let few = !is_product(s, stage, machine);
             let _ = tile(s, stage, machine, few) || along::along(s, stage, machine);
         }
         // Rows are reduced in the lanes of vectors, each in its order.
-        Definition::Reduce { .. } if s.plan(stage).site == Site::Root && points(s, stage).is_none_or(|n| n > FEW) => {
+        Definition::Reduce { .. } if s.is_at_once(stage) && points(s, stage).is_none_or(|n| n > FEW) => {
             let before = s.before();
             if !along::along(s, stage, machine) && Tiling::plain().apply(s, stage, machine).is_err() {
                 s.back(before);
             }
         }
         Definition::Pure(each) if !near && known.dims.len() > 1 && across(&s.graph, &known, each) => blocks(s, stage),
-        Definition::Pure(_) if near => {
+        Definition::Pure(_) | Definition::Recur { .. } if near => {
             let plan = s.plan(stage);
             let Some(of) = plan.loops.last().map(|l| l.name.clone()) else { return };
             vector(s, stage, &of, i64::from(lanes));
@@ -227,7 +227,7 @@ pub(super) fn split(s: &mut Schedule, stage: StageId, of: &str, factor: i64) -> 
 /// A reduction with a tile of accumulators: rows of the dimension before the last, vectors of the last one. Operands that
 /// all rows share are packed, where that is legal. Whether there is one.
 fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) -> bool {
-    let dims = &s.graph.stage(stage).dims;
+    let dims = s.free_dims(stage);
     let (deep, last) = (dims.len() > 1, dims.last().copied());
     let (vectors, rows) = size(machine, few, deep);
     let packs = last.is_some_and(|d| !packable(s, stage, d).is_empty());

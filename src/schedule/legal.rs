@@ -38,7 +38,8 @@ impl Schedule {
                 return refuse(format!("`{host}` reads `{stage}` before it reduces, and not in `{name}`"));
             }
             let readers = self.readers(s);
-            if readers.is_empty() {
+            let checks = self.steps_of(s).is_some_and(|of| of.leader == *to);
+            if readers.is_empty() && !checks {
                 return refuse(format!("nothing reads `{stage}` in `{host}`"));
             }
             if let Some(other) = readers.iter().find(|r| !self.covers(**r, *to, place)) {

@@ -231,6 +231,24 @@ impl Schedule {
         plan.steps.map(|k| plan.dims[k].0.as_str())
     }
 
+    /// Whether all elements of a stage are computed at once: at the start, or in a step that is computed at once.
+    pub fn is_at_once(&self, s: StageId) -> bool {
+        self.plan(s).site == self.step_site(s).unwrap_or(Site::Root)
+    }
+
+    /// The dimensions of a stage that are free where it is computed.
+    pub fn free_dims(&self, s: StageId) -> Vec<DimId> {
+        let fixed = if self.plan(s).site == Site::Root { vec![] } else { self.fixed_dims(s) };
+        self.graph.stage(s).dims.iter().copied().filter(|d| !fixed.contains(d)).collect()
+    }
+
+    /// The dimensions that have one index in the steps that a stage is computed in.
+    fn fixed_dims(&self, s: StageId) -> Vec<DimId> {
+        let leader = self.steps_of(s).map(|of| self.graph.stage(of.leader));
+        let each = leader.and_then(|l| l.recurrence()).map(|(_, each)| each);
+        leader.into_iter().flat_map(|l| l.dims.iter().copied()).chain(each).collect()
+    }
+
     /// In the loop over the steps that a stage is computed in.
     fn step_site(&self, s: StageId) -> Option<Site> {
         let leader = self.steps_of(s)?.leader;
@@ -252,8 +270,11 @@ impl Schedule {
         }
         let own = &self.graph.stage(s).dims;
         let theirs = self.plan(*reader);
-        let is_own = |l: &&Loop| theirs.root(&l.name).is_some_and(|k| own.contains(&theirs.dims[k].1));
-        let shared = theirs.loops.iter().take_while(is_own).last();
+        let dim = |l: &Loop| theirs.root(&l.name).map(|k| theirs.dims[k].1);
+        let shared = theirs.loops.iter().take_while(|l| dim(l).is_some_and(|d| own.contains(&d))).last();
+        // A step around both has one iteration of its dimension.
+        let fixed = self.fixed_dims(s);
+        let shared = shared.filter(|l| dim(l).is_some_and(|d| !fixed.contains(&d)));
         shared.map_or(whole, |l| Site::At(*reader, l.name.clone()))
     }
 

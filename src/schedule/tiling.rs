@@ -3,7 +3,7 @@
 //! They become steps, each of which may be refused; whoever asks for a tiling learns of it.
 
 use super::default::{packable, strides};
-use super::plan::{self, Kind, Refusal, Schedule};
+use super::plan::{self, Kind, Refusal, Schedule, Site};
 use super::steps::Step;
 use crate::ir::Scalar;
 use crate::machine::Machine;
@@ -170,11 +170,19 @@ pub(super) fn pack(
     of: &[(String, Vec<usize>)],
     machine: &Machine,
 ) -> Result<(), Refusal> {
+    let in_steps = s.steps_of(stage).is_some() && s.plan(stage).site != Site::Root;
     for (source, axes) in of.iter().cloned() {
+        if in_steps && axes.is_empty() {
+            continue;
+        }
         let copy = plan::unique("packed", |n| s.graph.find(n).is_some());
         let (name, moved) = (s.graph.stage(stage).name.clone(), !axes.is_empty());
         Step::CacheRead { stage: name, source, at: at.to_string(), name: copy.clone(), axes }.apply(s)?;
         let id = s.stage(&copy)?;
+        if in_steps {
+            // What no step changes is packed before all of them.
+            let _ = Step::ComputeRoot { stage: copy.clone() }.apply(s);
+        }
         let mut order: Vec<String> = s.plan(id).loops.iter().map(|l| l.name.clone()).collect();
         match order.pop() {
             // The source is read in its own order.

@@ -98,6 +98,16 @@ impl Bodies {
         self.ends.insert(from, n);
     }
 
+    /// Takes stages for others from now on; those without one are gone.
+    pub(super) fn renumber(&mut self, to: &dyn Fn(StageId) -> Option<StageId>) {
+        let ends = std::mem::take(&mut self.ends).into_iter();
+        let moved = ends.filter_map(|(from, n)| match from {
+            Source::Stage(s, k) => Some((Source::Stage(to(s)?, k), n)),
+            Source::Input(_) => Some((from, n)),
+        });
+        self.ends = moved.collect();
+    }
+
     /// What the elements of a result are below, where they are indices.
     pub fn end_of(&self, from: Source) -> Option<Body> {
         self.ends.get(&from).copied()

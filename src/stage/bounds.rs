@@ -76,7 +76,23 @@ impl Ranges {
                 self.below(bodies, args[0], args[1], 0);
                 self.below(bodies, args[1], args[0], 0);
             }
+            (Op::Eq, false) | (Op::Ne, true) => {
+                self.apart(bodies, args[0], args[1]);
+                self.apart(bodies, args[1], args[0]);
+            }
             _ => {}
+        }
+    }
+
+    /// Takes in that an index is not an integer: at an end of its range that makes the range smaller.
+    fn apart(&mut self, bodies: &mut Bodies, index: Body, b: Body) {
+        let Node::Index(d) = *bodies.node(index) else { return };
+        let Some((_, range)) = self.each.iter().rev().find(|(own, _)| *own == d).copied() else { return };
+        if range.lo == b {
+            self.below(bodies, b, index, 1);
+        }
+        if range.hi == b {
+            self.below(bodies, index, b, 1);
         }
     }
 

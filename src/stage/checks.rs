@@ -89,6 +89,16 @@ impl Extract<'_> {
         }
     }
 
+    /// That two sizes are one: known, or asked at the start.
+    pub(super) fn one_size(&mut self, id: Id, n: Body, m: Body, why: &str) -> Staged<()> {
+        let same = self.g.bodies.test(Op::Eq, n, m);
+        if self.g.bodies.as_bool(same) == Some(false) || !self.g.bodies.is_fixed(same) {
+            return self.refuse(id, why);
+        }
+        self.at_entry(same);
+        Ok(())
+    }
+
     /// What must hold here, where the path leads here, before what it guards is evaluated.
     pub(super) fn check(&mut self, c: Body, guards: Guards) {
         let mut c = c;

@@ -62,7 +62,7 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
         lets: FxHashMap::default(),
     };
     x.definition(def)?;
-    Ok(x.g)
+    Ok(x.g.without_dead())
 }
 
 /// Why a fold over numbers is no reduction.

@@ -15,6 +15,7 @@ mod body;
 mod bounds;
 mod checks;
 mod collect;
+mod dead;
 mod digits;
 mod extract;
 mod graph;

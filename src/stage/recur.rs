@@ -163,7 +163,7 @@ impl Extract<'_> {
         let mut all = vec![];
         for (stage, (first, next)) in r.stages.iter().zip(flat(&r.shape).into_iter().zip(flat(next))) {
             for ((_, n), (_, m)) in first.path.iter().zip(&next.path) {
-                self.stays(id, *n, *m)?;
+                self.one_size(id, *n, *m, "a state whose size changes")?;
             }
             let (own, axis) = (self.g.stage(*stage).dims.clone(), r.outer.len());
             let Definition::Recur { each, .. } = self.g.stage(*stage).def else { continue };
@@ -204,15 +204,5 @@ impl Extract<'_> {
     fn step_before(&mut self, steps: DimId) -> Body {
         let (at, one) = (self.g.bodies.index(steps), self.g.bodies.int(1));
         self.g.bodies.ints(Op::Sub, at, one)
-    }
-
-    /// That a size of a state is the same after a step.
-    fn stays(&mut self, id: Id, n: Body, m: Body) -> Staged<()> {
-        let same = self.g.bodies.test(Op::Eq, n, m);
-        if self.g.bodies.as_bool(same) == Some(false) || !self.g.bodies.is_fixed(same) {
-            return self.refuse(id, "a state whose size changes");
-        }
-        self.at_entry(same);
-        Ok(())
     }
 }

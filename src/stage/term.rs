@@ -191,7 +191,10 @@ impl Extract<'_> {
                 let parts = x.iter().zip(y).map(|(x, y)| self.either(id, c, x, y));
                 Ok(Val::Tuple(parts.collect::<Staged<_>>()?))
             }
-            (Val::Tensor { dims, sizes: m, elem }, Val::Tensor { sizes: n, .. }) if m == n => {
+            (Val::Tensor { dims, sizes: m, elem }, Val::Tensor { sizes: n, .. }) => {
+                for (m, n) in m.iter().zip(n) {
+                    self.one_size(id, *m, *n, "arms of different sizes")?;
+                }
                 // One element is chosen where it is read; the other tensor is not asked.
                 let at: Vec<Body> = dims.iter().map(|d| self.g.bodies.index(*d)).collect();
                 let other = self.element(id, b, &at)?;

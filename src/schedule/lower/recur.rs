@@ -114,6 +114,11 @@ impl Lower<'_> {
         s != of && self.g.stage(s).recurrence().is_some_and(|(leader, _)| leader == of)
     }
 
+    /// Whether a stage has the loop over the steps of a recurrence.
+    pub(super) fn is_leader(&self, s: StageId) -> bool {
+        self.g.stage(s).recurrence().is_some_and(|(leader, _)| leader == s)
+    }
+
     /// Memory for states: those of all steps, or of two.
     fn reserve_states(&mut self, s: StageId, axis: usize, least: Vec<Body>, extent: &[Body]) {
         let mut room: Vec<Body> = extent.iter().map(|n| self.room(*n)).collect();

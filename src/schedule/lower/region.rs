@@ -53,7 +53,10 @@ impl Lower<'_> {
         let (from, dims) = (self.ranges.len(), self.g.stage(p).dims.clone());
         let (mut out, mut of) = (vec![], FxHashMap::default());
         let (looped, steps, all) = (self.g.stage(p).looped(), self.g.stage(p).steps(), self.all_of_steps(p));
+        let present = self.present(p, run);
         for (k, (d, known)) in dims.into_iter().zip(each).enumerate() {
+            // What nothing reads is computed for the step that is taken.
+            let known = known.or(present.filter(|(each, _)| *each == d).map(|(_, at)| Interval { lo: at, hi: at }));
             // Data decide where values are added, so it is whole; and so are steps, and what may fail in them.
             let known = known.filter(|_| k < looped && steps != Some(d) && !all.contains(&d));
             // The dimensions before it decide how long it is: each at its only index in the box, or at any of them.
@@ -72,6 +75,14 @@ impl Lower<'_> {
         }
         self.ranges.truncate(from);
         Ok(out)
+    }
+
+    /// The step that is being taken where a stage is computed in the loop over them: its dimension and index.
+    fn present(&mut self, p: StageId, run: &Run) -> Option<(DimId, Body)> {
+        let (leader, each) = self.g.stage(run.stage).recurrence().filter(|(leader, _)| *leader == run.stage)?;
+        let axis = run.plan.steps.filter(|_| self.s.steps_of(p).is_some_and(|of| of.leader == leader))?;
+        let (after, one) = (self.dim_value(run, axis)?, self.g.bodies.int(1));
+        Some((each, self.ints(Op::Sub, after, one)))
     }
 
     /// The dimensions of what is computed for a step that are its own, where all of a step is computed since it may fail.

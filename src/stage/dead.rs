@@ -1,0 +1,72 @@
+//! Dead stages: what no result, size or check needs is not computed. Derivatives and inlined functions leave much of it.
+
+use super::body::{Body, DimId, Source};
+use super::graph::{Definition, Graph, Output, StageId};
+use crate::ir::Scalar;
+
+impl Graph {
+    /// The graph without stages that nothing needs; the others keep their order and names.
+    #[must_use]
+    pub(super) fn without_dead(mut self) -> Graph {
+        let alive = self.alive();
+        if alive.iter().all(|a| *a) {
+            return self;
+        }
+        let mut next = 0;
+        let to: Vec<Option<StageId>> = alive
+            .iter()
+            .map(|a| {
+                next += u32::from(*a);
+                a.then(|| StageId(next - 1))
+            })
+            .collect();
+        let moved = |s: StageId| to.get(s.0 as usize).copied().flatten();
+        self.bodies.renumber(&moved);
+        let mut load = |g: &mut Graph, from: Source, ty: Scalar, at: &[Body]| {
+            let Source::Stage(s, k) = from else { return None };
+            Some(g.bodies.load(Source::Stage(moved(s)?, k), ty, at.iter().copied()))
+        };
+        for s in self.ids().filter(|s| alive[s.0 as usize]).collect::<Vec<_>>() {
+            self.redirect(s, &mut load);
+            if let Definition::Recur { leader, .. } = &mut self.stages[s.0 as usize].def {
+                *leader = moved(*leader).unwrap_or(*leader);
+            }
+        }
+        for k in 0..self.outputs.len() {
+            self.outputs[k] = match self.outputs[k].clone() {
+                Output::Scalar(b) => Output::Scalar(self.reading(b, &mut load)),
+                Output::Size(b) => Output::Size(self.reading(b, &mut load)),
+                Output::Data(Source::Stage(s, k)) => Output::Data(Source::Stage(moved(s).unwrap_or(s), k)),
+                Output::Data(from) => Output::Data(from),
+            };
+        }
+        let mut alive = alive.into_iter();
+        self.stages.retain(|_| alive.next().unwrap_or(true));
+        self
+    }
+
+    /// Whether each stage is part of a result, may fail, or is read by such a stage. No size reads one.
+    fn alive(&self) -> Vec<bool> {
+        let handed = self.outputs.iter().flat_map(|o| match o {
+            Output::Scalar(b) | Output::Size(b) => self.reads([*b]),
+            Output::Data(from) => vec![*from],
+        });
+        let stages = |from: Vec<Source>| {
+            from.into_iter().filter_map(|f| if let Source::Stage(s, _) = f { Some(s) } else { None })
+        };
+        let steps: Vec<(StageId, DimId)> = self.ids().filter_map(|s| self.stage(s).recurrence()).collect();
+        let mut todo: Vec<StageId> = stages(handed.collect()).collect();
+        todo.extend(self.ids().filter(|s| !self.stage(*s).checks.is_empty()));
+        let mut out = vec![false; self.stages.len()];
+        while let Some(s) = todo.pop() {
+            if std::mem::replace(&mut out[s.0 as usize], true) {
+                continue;
+            }
+            let known = self.stage(s);
+            // What is computed for a step is computed in its loop.
+            todo.extend(steps.iter().filter(|of| known.is_in(**of)).map(|(leader, _)| *leader));
+            todo.extend(stages(self.reads(known.bodies())));
+        }
+        out
+    }
+}
