@@ -49,7 +49,7 @@ pub fn default(graph: Graph, machine: &Machine) -> Schedule {
     for stage in s.graph.order() {
         if is_product(&s, stage, machine) {
             // Tiles are worth more than what its reader makes of it at once.
-            let step = Step::ComputeRoot { stage: name(&s, stage) };
+            let step = at_once(&s, stage);
             take(&mut s, step);
         }
     }
@@ -61,6 +61,15 @@ pub fn default(graph: Graph, machine: &Machine) -> Schedule {
     }
     threads::choose(&mut s);
     s
+}
+
+/// Computes all elements of a stage before anything reads them: at the start, or in the step that they are part of.
+fn at_once(s: &Schedule, stage: StageId) -> Step {
+    let leader = s.steps_of(stage).filter(|of| of.waits).map(|of| of.leader);
+    match leader.and_then(|l| Some((l, s.loop_of(l)?.to_string()))) {
+        Some((leader, at)) => Step::ComputeAt { stage: name(s, stage), reader: name(s, leader), at },
+        None => Step::ComputeRoot { stage: name(s, stage) },
+    }
 }
 
 pub(super) fn name(s: &Schedule, stage: StageId) -> String {
