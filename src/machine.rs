@@ -31,6 +31,14 @@ impl Machine {
     }
 }
 
+/// Whether this processor multiplies and adds in one operation.
+pub fn fuses() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    return cfg!(target_arch = "aarch64");
+}
+
 /// The caches of the first core, as Linux tells of them.
 fn caches() -> [u64; 3] {
     let mut out = CACHES;

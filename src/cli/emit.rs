@@ -1,6 +1,6 @@
 //! `daedal emit`: a program at one of its levels becomes text.
 
-use super::optimize::Cost;
+use super::optimize::{Cost, Float};
 use super::{World, input, lowered};
 use crate::diag::Result;
 use crate::ir::print;
@@ -29,6 +29,9 @@ pub struct Emit {
     /// A schedule for the loops and the C++ (see `daedal schedule`), `default` or `none`
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
+    /// What stages keep; `real` fuses products that are added, where the processor does
+    #[arg(long, value_enum, default_value = "exact")]
+    float: Float,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum)]
@@ -56,12 +59,13 @@ impl Emit {
             program = lowered::optimized(&program, self.cost.model(), &self.rules)?;
         }
         let def = self.def.as_ref().map(|name| input::definition(&program, name)).transpose()?;
+        let how = (self.schedule.as_deref(), self.float);
         let text = match (def, self.target) {
             (Some(def), Target::Ks) => print::def(&program.terms, def),
             (None, Target::Ks) => print::program(&program),
-            (Some(def), Target::Stages) => lowered::stages(&program, def)?,
-            (Some(def), Target::Nest) => lowered::nest(&program, def, self.schedule.as_deref())?.to_string(),
-            (Some(def), Target::Cpp) => lowered::cpp(&program, def, self.schedule.as_deref())?,
+            (Some(def), Target::Stages) => lowered::stages(&program, def, self.float)?,
+            (Some(def), Target::Nest) => lowered::nest(&program, def, how)?.to_string(),
+            (Some(def), Target::Cpp) => lowered::cpp(&program, def, how)?,
             (None, Target::Stages) => return Err(lowered::one_only("stages")),
             (None, Target::Nest) => return Err(lowered::one_only("nest")),
             (None, Target::Cpp) => return Err(lowered::one_only("cpp")),

@@ -1,5 +1,6 @@
 //! The levels of `daedal emit` below the language: a definition becomes loops or C++ text.
 
+use super::optimize::Float;
 use crate::codegen::Unit;
 use crate::cost::Model;
 use crate::data;
@@ -11,21 +12,21 @@ use crate::pipeline::{self, native};
 use std::path::PathBuf;
 
 /// The stages of a definition.
-pub fn stages(program: &Program, def: &Def) -> Result<String> {
-    Ok(super::schedule::staged(program, def)?.to_string())
+pub fn stages(program: &Program, def: &Def, float: Float) -> Result<String> {
+    Ok(super::schedule::staged(program, def, float)?.to_string())
 }
 
-/// The loop nest of a definition.
-pub fn nest(program: &Program, def: &Def, schedule: Option<&str>) -> Result<Nest> {
-    match super::schedule::named(program, def, schedule, None)? {
+/// The loop nest of a definition, by a schedule and with what that keeps.
+pub fn nest(program: &Program, def: &Def, (schedule, float): (Option<&str>, Float)) -> Result<Nest> {
+    match super::schedule::named(program, def, schedule, float, None)? {
         Some(schedule) => native::scheduled_nest(def, &schedule, &Machine::host()),
         None => native::nest(program, def, &Machine::host()),
     }
 }
 
 /// The C++ text of a definition.
-pub fn cpp(program: &Program, def: &Def, schedule: Option<&str>) -> Result<String> {
-    Ok(Unit::new(&[&nest(program, def, schedule)?]).text)
+pub fn cpp(program: &Program, def: &Def, how: (Option<&str>, Float)) -> Result<String> {
+    Ok(Unit::new(&[&nest(program, def, how)?]).text)
 }
 
 /// The program after optimization, with the choices that `optimize` makes by itself but for these.

@@ -2,6 +2,7 @@
 //! `daedal run --time`.
 
 use super::case::Case;
+use super::optimize::Float;
 use super::{World, input, schedule};
 use crate::diag::Result;
 use crate::eval::Value;
@@ -44,7 +45,7 @@ impl Measure {
         let args = self.case.arguments(&program, def)?;
         // Without a reference to fall back on: a schedule whose checks fail is of no use here.
         let incoming = example::incoming(def, &args);
-        let native = match schedule::named(&program, def, Some(&self.schedule), Some(&incoming))? {
+        let native = match schedule::named(&program, def, Some(&self.schedule), Float::Exact, Some(&incoming))? {
             Some(made) => native::compile_alone(&program, def, &made, &tools)?,
             None => native::compile(&program, def, &tools)?,
         };

@@ -177,7 +177,7 @@ impl Cost {
 }
 
 /// Number levels.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Float {
     /// The same bits
     Exact,

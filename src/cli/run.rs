@@ -1,6 +1,7 @@
 //! `daedal run`: a definition and arguments become a value, in native code.
 
 use super::eval::Call;
+use super::optimize::Float;
 use super::{World, input, schedule};
 use crate::diag::{Diagnostic, Result};
 use crate::pipeline::native;
@@ -24,6 +25,9 @@ pub struct Run {
     /// A schedule (see `daedal schedule`), `default` or `none`: it says how loops run, and changes no bit
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
+    /// What a schedule keeps; `real` fuses products that are added, where the processor does
+    #[arg(long, value_enum, default_value = "exact", requires = "schedule")]
+    float: Float,
     /// Compile a schedule once for all sizes, not for those of the arguments, which takes longer and runs slower
     #[arg(long, requires = "schedule")]
     general: bool,
@@ -45,7 +49,7 @@ impl Run {
         }
         let incoming = example::incoming(def, &args);
         let sizes = Some(incoming.as_slice()).filter(|_| !self.general);
-        let mut native = match schedule::named(&program, def, self.schedule.as_deref(), sizes)? {
+        let mut native = match schedule::named(&program, def, self.schedule.as_deref(), self.float, sizes)? {
             Some(schedule) => native::compile_scheduled(&program, def, &schedule, &toolchain)?,
             None => native::compile(&program, def, &toolchain)?,
         };

@@ -1,12 +1,13 @@
 //! `daedal schedule`: a definition becomes stages, and the steps of a file say how their loops run.
 
 use super::case::Case;
+use super::optimize::Float;
 use super::search::Search;
 use super::{World, input};
 use crate::data;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Program};
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use crate::schedule::{self, text};
 use crate::stage::{Graph, extract};
 use clap::Args;
@@ -24,6 +25,9 @@ pub struct Schedule {
     /// The schedule, or `default`; without one, the stages are computed where the program makes them
     #[arg(long, value_name = "FILE")]
     apply: Option<String>,
+    /// What the stages keep; `real` fuses products that are added, where the processor does
+    #[arg(long, value_enum, default_value = "exact", conflicts_with = "mode")]
+    float: Float,
     /// Print the steps as they stand in a file, not the loops
     #[arg(long, conflicts_with = "json")]
     steps: bool,
@@ -42,9 +46,9 @@ impl Schedule {
         if self.search.wanted() {
             return self.search.run(&self.case, (&program, def), self.json, world);
         }
-        let made = match named(&program, def, self.apply.as_deref(), None)? {
+        let made = match named(&program, def, self.apply.as_deref(), self.float, None)? {
             Some(made) => made,
-            None => schedule::Schedule::new(staged(&program, def)?),
+            None => schedule::Schedule::new(staged(&program, def, self.float)?),
         };
         if self.steps {
             let each: Vec<String> = made.steps.iter().map(ToString::to_string).collect();
@@ -60,9 +64,10 @@ impl Schedule {
     }
 }
 
-/// The graph of a definition.
-pub fn staged(program: &Program, def: &Def) -> Result<Graph> {
-    extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))
+/// The graph of a definition; where only values over the reals have to stay, products that are added are fused.
+pub fn staged(program: &Program, def: &Def, float: Float) -> Result<Graph> {
+    let graph = extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))?;
+    Ok(if float == Float::Real && machine::fuses() { graph.fused() } else { graph })
 }
 
 /// The schedule that an option names: a file, `default`, or `none` for the program as it stands; for all sizes, or for the
@@ -71,20 +76,21 @@ pub fn named(
     program: &Program,
     def: &Def,
     option: Option<&str>,
+    float: Float,
     incoming: Option<&[f64]>,
 ) -> Result<Option<schedule::Schedule>> {
     match option {
         None | Some("none") => Ok(None),
         Some("") => Err(Diagnostic::user("`--schedule` names no file")),
         Some("default") => {
-            let mut graph = staged(program, def)?;
+            let mut graph = staged(program, def, float)?;
             if let Some(sizes) = incoming {
                 graph = graph.specialized(sizes);
             }
             Ok(Some(schedule::default(graph, &Machine::host())))
         }
         Some(path) => {
-            let start = schedule::Schedule::new(staged(program, def)?);
+            let start = schedule::Schedule::new(staged(program, def, float)?);
             let mut made = text::apply(start, &data::source(Path::new(path))?)?;
             if let Some(sizes) = incoming {
                 made = made.specialized(sizes);

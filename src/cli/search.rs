@@ -2,6 +2,7 @@
 
 use super::World;
 use super::case::Case;
+use super::optimize::Float;
 use super::schedule::staged;
 use crate::data::{self, Output};
 use crate::diag::{Diagnostic, Result};
@@ -89,7 +90,7 @@ impl Search {
     pub fn run(&self, case: &Case, (program, def): (&Program, &Def), json: bool, world: &mut World<'_>) -> Result<()> {
         let Some(how) = self.mode else { return Ok(()) };
         let place = self.output.as_deref().map(Output::at).transpose()?;
-        let (graph, args) = (staged(program, def)?, case.arguments(program, def)?);
+        let (graph, args) = (staged(program, def, Float::Exact)?, case.arguments(program, def)?);
         let threads = self.threads.map_or(Machine::host().threads, |n| n as usize);
         let machine = Machine { threads, ..Machine::host() };
         let (mode, measurements) = match how {

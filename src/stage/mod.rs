@@ -18,6 +18,7 @@ mod collect;
 mod dead;
 mod digits;
 mod extract;
+mod fuse;
 mod graph;
 mod print;
 mod recur;

@@ -62,7 +62,8 @@ pub fn compare(before: &Program, after: &Program, name: &str, args: &[Value], fl
 }
 
 /// Equal up to rounding at the scale of the numbers on the way.
-fn near(a: &Value, b: &Value, scale: f64) -> bool {
+/// Whether the numbers of two values are near each other, beside a scale.
+pub fn near(a: &Value, b: &Value, scale: f64) -> bool {
     match (a, b) {
         (Value::Scalar(x), Value::Scalar(y)) => match (x.as_f64(), y.as_f64()) {
             (Some(p), Some(q)) => (p - q).abs() <= 1e-9 * scale.max(1.0),
