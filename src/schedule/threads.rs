@@ -9,28 +9,45 @@ use super::footprint::points;
 use super::plan::{Kind, Plan, STRIP, Schedule, Site};
 use super::steps::{Step, most};
 use super::tiling;
-use crate::stage::{Definition, StageId};
+use crate::stage::{Definition, DimId, StageId};
 
 /// Loops with fewer iterations are left to one thread where there is another loop in them.
 const FEW: i64 = 8;
 /// Strips of single elements, each of which is little work.
 const LONG_STRIP: i64 = 1024;
+/// Points of a stage that is computed again in each step, for which threads are asked for.
+const MUCH: i64 = 1 << 18;
 /// Parallel loops in each other, each of which asks whether it is to run on threads: one less where little is in them.
 const MAX_NESTED: usize = 3;
 
 /// Makes outer loops of all stages parallel.
 pub(super) fn choose(s: &mut Schedule) {
     for stage in s.graph.order() {
-        if s.plan(stage).site == Site::Root {
+        if s.plan(stage).site == Site::Root || in_single_steps(s, stage) {
             outermost(s, stage);
         }
     }
 }
 
+/// Whether a stage is computed at once in the steps of a recurrence that no other loop repeats, and is known to be so much
+/// work that threads may be worth their start in each step.
+fn in_single_steps(s: &Schedule, stage: StageId) -> bool {
+    let leader = s.steps_of(stage).map(|of| of.leader).filter(|_| s.is_at_once(stage));
+    let own = s.free_dims(stage).into_iter().chain(s.graph.stage(stage).over().iter().copied());
+    let points: Option<i64> = own.map(|d| s.graph.bodies.as_int(s.graph.dim(d).extent)).product();
+    leader.is_some_and(|l| s.plan(l).site == Site::Root && s.graph.stage(l).dims.len() == 1)
+        && points.is_some_and(|n| n >= MUCH)
+}
+
 fn outermost(s: &mut Schedule, stage: StageId) {
     let plan = s.plan(stage).clone();
     let over_elements = |l: &&super::plan::Loop| l.kind == Kind::Serial && !plan.reduces(&l.name);
-    let mut outer: Vec<String> = plan.loops.iter().take_while(over_elements).map(|l| l.name.clone()).collect();
+    // A loop of one iteration, of the step around, is no work to share.
+    let (own, free) = (&s.graph.stage(stage).dims, s.free_dims(stage));
+    let one = |d: DimId| own.contains(&d) && !free.contains(&d);
+    let many = |l: &&super::plan::Loop| !plan.root(&l.name).is_some_and(|k| one(plan.dims[k].1));
+    let loops = plan.loops.iter().filter(many).take_while(over_elements);
+    let mut outer: Vec<String> = loops.map(|l| l.name.clone()).collect();
     while outer.len() > 1 && most(&s.graph, &plan, &outer[0]).is_some_and(|n| n < FEW) {
         outer.remove(0);
     }

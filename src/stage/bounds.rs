@@ -5,7 +5,7 @@
 
 use super::body::{Bodies, Body, DimId, Node, has_small_parts};
 use crate::affine::Linear;
-use crate::ir::{Lit, Op};
+use crate::ir::{Lit, Op, Scalar};
 
 /// Least and greatest value, both included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,6 +127,42 @@ impl Ranges {
             }
             return;
         }
+    }
+
+    /// Whether a comparison of integers holds at all indices; of what is at least 0 some is given.
+    pub fn hold(&self, bodies: &mut Bodies, c: Body, natural: &[Body]) -> bool {
+        let Node::Op(op @ (Op::Lt | Op::Lte | Op::Gt | Op::Gte), _, args) = bodies.node(c).clone() else {
+            return false;
+        };
+        if bodies.ty(args[0]) != Scalar::I64 || !args.iter().all(|b| bodies.is_small(*b)) {
+            return false;
+        }
+        let (less, more) = if matches!(op, Op::Lt | Op::Lte) { (args[0], args[1]) } else { (args[1], args[0]) };
+        let by = bodies.int(i64::from(matches!(op, Op::Lt | Op::Gt)));
+        let least = bodies.ints(Op::Add, less, by);
+        let (d, zero) = (bodies.ints(Op::Sub, more, least), bodies.int(0));
+        (0..=self.len()).rev().any(|from| {
+            let bounds = self.bounds_from(bodies, d, from);
+            let at_most_it = |low: &Body| bounds.is_some_and(|d| at_most(bodies, *low, d.lo));
+            at_most_it(&zero) || natural.iter().any(at_most_it)
+        })
+    }
+
+    /// What a comparison of integers is at all indices, where it is one thing.
+    pub fn decide(&self, bodies: &mut Bodies, c: Body) -> Option<bool> {
+        if self.hold(bodies, c, &[]) {
+            return Some(true);
+        }
+        let Node::Op(op, _, args) = bodies.node(c).clone() else { return None };
+        let opposite = match op {
+            Op::Lt => Op::Gte,
+            Op::Lte => Op::Gt,
+            Op::Gt => Op::Lte,
+            Op::Gte => Op::Lt,
+            _ => return None,
+        };
+        let not = bodies.op(opposite, Scalar::Bool, &args);
+        self.hold(bodies, not, &[]).then_some(false)
     }
 
     /// Bounds of an integer over all indices that have ranges; nothing where it may be anything.

@@ -192,25 +192,13 @@ impl Extract<'_> {
             Node::Op(Op::Ne, _, args) if self.g.bodies.as_int(args[1]) == Some(0) => {
                 self.loops.iter().any(|d| self.g.dim(*d).extent == args[0])
             }
-            Node::Op(op @ (Op::Lt | Op::Lte | Op::Gt | Op::Gte), _, args)
-                if self.g.bodies.ty(args[0]) == Scalar::I64 =>
-            {
-                let (less, more) = if matches!(op, Op::Lt | Op::Lte) { (args[0], args[1]) } else { (args[1], args[0]) };
-                let by = self.g.bodies.int(i64::from(matches!(op, Op::Lt | Op::Gt)));
-                let least = self.g.bodies.ints(Op::Add, less, by);
-                let d = self.g.bodies.ints(Op::Sub, more, least);
+            _ => {
                 // No extent of a loop that runs is below 1.
-                let (zero, one) = (self.g.bodies.int(0), self.g.bodies.int(1));
                 let extents: Vec<Body> = self.loops.iter().map(|d| self.g.dim(*d).extent).collect();
-                let known: Vec<Body> = extents.into_iter().map(|n| self.g.bodies.ints(Op::Sub, n, one)).collect();
-                [less, more].iter().all(|b| self.g.bodies.is_small(*b))
-                    && (0..=self.ranges.len()).rev().any(|from| {
-                        let bounds = self.ranges.bounds_from(&mut self.g.bodies, d, from);
-                        let at_most_it = |low: &Body| bounds.is_some_and(|d| at_most(&self.g.bodies, *low, d.lo));
-                        at_most_it(&zero) || known.iter().any(at_most_it)
-                    })
+                let one = self.g.bodies.int(1);
+                let least: Vec<Body> = extents.into_iter().map(|n| self.g.bodies.ints(Op::Sub, n, one)).collect();
+                self.ranges.hold(&mut self.g.bodies, c, &least)
             }
-            _ => false,
         }
     }
 

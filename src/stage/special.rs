@@ -1,6 +1,7 @@
 //! A graph for all sizes becomes one for stated sizes: whole numbers that come in are known, and with them extents.
 
 use super::body::{Body, Node, SymbolId};
+use super::bounds::Ranges;
 use super::graph::{Graph, Output, Slot};
 use crate::ir::{Lit, Op, Scalar};
 use rustc_hash::FxHashMap;
@@ -38,6 +39,7 @@ impl Graph {
                 Output::Data(_) => {}
             }
         }
+        out.decide();
         let mut symbols: Vec<(u32, i64)> = known.into_iter().collect();
         symbols.sort_unstable();
         let is = symbols.into_iter().map(|(k, n)| {
@@ -47,5 +49,31 @@ impl Graph {
         let is: Vec<Body> = is.collect();
         out.entry.splice(0..0, is);
         out
+    }
+
+    /// Decides what is one thing at all indices of a stage.
+    fn decide(&mut self) {
+        for k in 0..self.stages.len() {
+            let mut stage = self.stages[k].clone();
+            let mut ranges = Ranges::default();
+            for d in stage.dims.iter().chain(stage.over()) {
+                ranges.push(&mut self.bodies, *d, self.dims[d.0 as usize].extent);
+            }
+            let mut of: FxHashMap<Body, Body> = FxHashMap::default();
+            for b in stage.bodies_mut() {
+                for at in self.bodies.reachable([*b]) {
+                    if !of.contains_key(&at) {
+                        let new = self.bodies.rebuilt(at, &of);
+                        let known = ranges.decide(&mut self.bodies, new);
+                        of.insert(at, known.map_or(new, |c| self.bodies.bool(c)));
+                    }
+                }
+                *b = of.get(b).copied().unwrap_or(*b);
+            }
+            let holds = |b: &Body| self.bodies.as_bool(*b) == Some(true);
+            stage.checks.retain(|c| !holds(c));
+            stage.when = stage.when.filter(|c| !holds(c));
+            self.stages[k] = stage;
+        }
     }
 }
