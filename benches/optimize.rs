@@ -58,6 +58,7 @@ fn random(count: u64, first: u64) -> bool {
             renamed: false,
             casts: true,
             corners: true,
+            states: false,
         };
         let trial = Trial { library: &library, rules: &rules, float, knobs, engines: &ENGINES, derive: true };
         let (mut cheaper, mut derived, mut given_up, mut failed) = (0, 0, 0, 0);

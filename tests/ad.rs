@@ -98,6 +98,7 @@ fn random_programs_have_right_derivatives() {
                 renamed: false,
                 casts: false,
                 corners: false,
+                states: false,
             };
             let made = generate::program(seed, &knobs);
             let program = common::read("random", &made.text).unwrap_or_else(|d| panic!("{d}"));

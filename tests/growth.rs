@@ -112,7 +112,8 @@ fn gradients_of_small_functions_take_little_work() {
 /// Protects: small random programs.
 #[test]
 fn small_random_programs_take_little_work() {
-    let knobs = Knobs { budget: 20, dyadic: true, failing: true, renamed: false, casts: false, corners: true };
+    let knobs =
+        Knobs { budget: 20, dyadic: true, failing: true, renamed: false, casts: false, corners: true, states: false };
     let program = |seed: u64| {
         let text = generate::program(seed, &knobs).text;
         (format!("seed {seed}"), read("random.ks", &text).unwrap())

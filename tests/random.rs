@@ -43,6 +43,7 @@ impl Batch {
             renamed: false,
             casts: true,
             corners: true,
+            states: false,
         };
         let (mut text, mut args) = (String::new(), vec![]);
         for seed in 0..BATCH {

@@ -350,7 +350,7 @@ fn random_schedules_are_varied() {
 /// A random program, and its text and arguments.
 fn generated(seed: u64) -> (Program, Generated) {
     let (dyadic, failing) = (false, seed.is_multiple_of(2));
-    let knobs = Knobs { budget: 12, dyadic, failing, renamed: false, casts: true, corners: true };
+    let knobs = Knobs { budget: 12, dyadic, failing, renamed: false, casts: true, corners: true, states: true };
     let made = generate::program(seed, &knobs);
     (daedal::types::program(&daedal::diag::Source::new("main", &made.text)).unwrap(), made)
 }

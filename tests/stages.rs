@@ -460,3 +460,13 @@ fn fused_graphs_are_equal_over_the_reals() {
         }
     }
 }
+
+/// Protects: a size that has no value in some iteration of a loop is not asked for: no check would come before it.
+#[test]
+fn sizes_in_loops_have_values() {
+    let text = "(def f Float (n : Integer)
+      (sumbuild n (lam (i : Integer) (sumbuild (div 3 i) (lam (k : Integer) 1.0)))))";
+    let program = read(text);
+    let why = extract(&program, program.named("f")[0]).unwrap_err();
+    assert_eq!(why.reason, "a size that may have no value in a loop");
+}

@@ -34,7 +34,9 @@ impl Schedule {
                 return refuse(format!("`{stage}` decides where `{host}` is computed, and is computed before it"));
             }
             let plan = self.plan(*to);
-            if plan.loops[..=place].iter().any(|l| plan.reduces(&l.name)) && self.reads_first(*to, s) {
+            let later = plan.steps.is_some() && !self.is_leader(*to);
+            let later = later || plan.loops[..=place].iter().any(|l| plan.reduces(&l.name));
+            if later && self.reads_first(*to, s) {
                 return refuse(format!("`{host}` reads `{stage}` before it reduces, and not in `{name}`"));
             }
             let readers = self.readers(s);
@@ -95,7 +97,8 @@ impl Schedule {
             let mut next = vec![];
             for from in self.graph.reads(todo) {
                 let Source::Stage(p, _) = from else { continue };
-                if p == s {
+                // A state is computed where its recurrence is.
+                if p == s || self.graph.stage(p).recurrence().is_some_and(|(leader, _)| leader == s) {
                     return true;
                 }
                 if self.plan(p).site == Site::Inline {

@@ -5,6 +5,7 @@
 
 use super::steps::Step;
 use crate::stage::{Definition, DimId, Graph, Output, Source, StageId};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -167,16 +168,9 @@ impl Readings {
         if of.is_empty() {
             return;
         }
-        for s in graph.order() {
+        let waits = waits(graph, &of);
+        for s in graph.ids() {
             let own = graph.stage(s);
-            let states = graph.reads(own.bodies()).into_iter().filter_map(|from| match from {
-                Source::Stage(p, _) => Some(p),
-                Source::Input(_) => None,
-            });
-            let waits = states.into_iter().any(|p| match graph.stage(p).recurrence() {
-                Some(of) => own.is_in(of),
-                None => self.steps[p.0 as usize].is_some_and(|of| of.waits),
-            });
             self.steps[s.0 as usize] = match own.recurrence() {
                 Some((leader, _)) if leader != s => {
                     self.consumers[s.0 as usize] = vec![leader];
@@ -188,8 +182,39 @@ impl Readings {
                     .iter()
                     .rev()
                     .find_map(|d| of.iter().find(|(_, each)| each == d))
-                    .map(|(leader, _)| Steps { leader: *leader, waits, state: false }),
+                    .map(|(leader, _)| Steps { leader: *leader, waits: !waits[s.0 as usize].is_empty(), state: false }),
             };
+        }
+    }
+}
+
+/// The recurrences whose states a stage, or what is computed in its steps, reads for a step.
+fn waits(graph: &Graph, of: &[(StageId, DimId)]) -> Vec<BTreeSet<StageId>> {
+    let mut out: Vec<BTreeSet<StageId>> = vec![BTreeSet::new(); graph.stages.len()];
+    let order = graph.order();
+    loop {
+        let before = out.clone();
+        for s in &order {
+            let own = graph.stage(*s);
+            let mut all = std::mem::take(&mut out[s.0 as usize]);
+            for from in graph.reads(own.bodies()) {
+                let Source::Stage(p, _) = from else { continue };
+                match graph.stage(p).recurrence() {
+                    Some(of) if own.is_in(of) => drop(all.insert(of.0)),
+                    Some((leader, _)) => all.extend(&out[leader.0 as usize]),
+                    None => all.extend(&out[p.0 as usize]),
+                }
+            }
+            let around = of.iter().filter(|of| own.is_in(**of)).map(|(leader, _)| *leader);
+            for leader in around.filter(|l| l != s) {
+                out[leader.0 as usize].extend(all.iter().filter(|l| **l != leader));
+            }
+            // Its own states are no others.
+            all.remove(s);
+            out[s.0 as usize].extend(all);
+        }
+        if out == before {
+            return out;
         }
     }
 }

@@ -272,6 +272,15 @@ impl Extract<'_> {
             self.below(n, bound);
             return Ok(());
         }
+        let bodies = &self.g.bodies;
+        let divides = |b: &Body| match bodies.node(*b) {
+            Node::Op(op, _, args) => op.divides() && bodies.as_int(args[1]).is_none_or(|n| n < 1),
+            _ => false,
+        };
+        if bodies.reachable([n]).iter().any(divides) {
+            // Loops ask for it before any check.
+            return self.refuse(id, "a size that may have no value in a loop");
+        }
         let zero = self.g.bodies.int(0);
         match self.ranges.bounds(&mut self.g.bodies, n) {
             Some(known) if at_most(&self.g.bodies, zero, known.lo) && self.g.bodies.dims(known.hi).is_empty() => {

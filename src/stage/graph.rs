@@ -335,9 +335,9 @@ impl Graph {
                 }
                 todo.push((s, true));
                 let own = self.stage(s);
-                if own.recurrence().is_some_and(|(leader, _)| leader == s) {
-                    let states = self.ids().filter(|p| self.stage(*p).recurrence() == own.recurrence());
-                    todo.extend(states.map(|p| (p, false)));
+                if let Some(of) = own.recurrence().filter(|(leader, _)| *leader == s) {
+                    let each = self.ids().filter(|p| *p != s && self.stage(*p).is_in(of));
+                    todo.extend(each.map(|p| (p, false)));
                 }
                 for from in self.reads(own.bodies()) {
                     let Source::Stage(p, _) = from else { continue };

@@ -31,6 +31,8 @@ pub struct Knobs {
     /// states that are tuples, triangles, arms that fail. Derivatives are wrong in some of them: of an empty tensor
     /// that is bound no inner sizes are known, and what only an arm or loop that is not taken computes may fail.
     pub corners: bool,
+    /// Folds whose state is a vector.
+    pub states: bool,
 }
 
 /// A program and a call of it.

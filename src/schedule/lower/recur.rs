@@ -6,85 +6,99 @@
 use super::loops::Run;
 use super::{Lower, Lowered, Storage};
 use crate::ir::Op;
-use crate::nest::{Expr, Stmt};
+use crate::nest::{Expr, Stmt, Var};
 use crate::stage::{Body, Definition, Node, Output, Source, StageId};
 use rustc_hash::FxHashMap;
+
+/// The loop over the steps of a recurrence in the making.
+#[derive(Clone)]
+struct Steps {
+    leader: StageId,
+    axis: usize,
+    /// Its other states.
+    states: Vec<StageId>,
+    /// The numbers of the state.
+    vars: Vec<Var>,
+    /// Where numbers are kept that are read after it; nothing where that is the variables.
+    kept: Option<Storage>,
+    /// Whether only the last ones are read.
+    last: bool,
+}
 
 impl Lower<'_> {
     /// All states of a recurrence, by its leader.
     pub(super) fn recurrence(&mut self, run: &mut Run, axis: usize, init: &[Body], next: &[Body]) -> Lowered<()> {
-        let leader = run.stage;
-        let states: Vec<StageId> = self.order.iter().copied().filter(|s| self.is_state(*s, leader)).collect();
-        for s in &states {
-            let sizes = self.sizes(*s)?;
-            let (least, extent) = (run.least[..=axis].to_vec(), run.extent[..=axis].to_vec());
-            let zeros = vec![self.g.bodies.int(0); sizes.len() - axis - 1];
-            self.reserve_states(*s, axis, [least, zeros].concat(), &[&extent, &sizes[axis + 1..]].concat());
-        }
-        let last = self.is_read_last(leader, axis);
-        let one = |n: &Body| self.g.bodies.as_int(*n) == Some(1);
-        let single = last && run.when.is_none() && run.extent[..axis].iter().all(one);
-        if !single {
-            self.reserve_states(leader, axis, run.least.clone(), &run.extent.clone());
-        }
-        let kept = self.stored.remove(&leader);
-        let vars = self.variables(leader);
-        let (before, at_each) = self.g.checks(leader);
-        let (outer, steps) = (run.plan.loops.clone(), run.plan.loops.len() - 1);
+        let steps = self.steps(run, axis)?;
+        let (before, at_each) = self.g.checks(run.stage);
+        let loops = run.plan.loops.clone();
+        let (outer, over) = loops.split_at(loops.len() - 1);
         let (zero, one, count) = (self.g.bodies.int(0), self.g.bodies.int(1), run.extent[axis]);
-        let accs: Vec<Expr> = vars.iter().map(|v| Expr::Var(*v)).collect();
-        self.nested(run, &outer[..steps], &mut |l, run| {
+        self.nested(run, outer, &mut |l, run| {
+            // Each text has variables of its own.
+            let steps = Steps { vars: l.variables(steps.leader), ..steps.clone() };
             l.at_here(run, &before, &[]);
-            for s in &states {
+            for s in &steps.states {
                 l.state(*s, run, zero, true)?;
             }
             let first = l.at_here(run, &[], init);
-            vars.iter().zip(first).for_each(|(v, e)| l.push(Stmt::Mut(*v, e)));
+            steps.vars.iter().zip(first).for_each(|(v, e)| l.push(Stmt::Mut(*v, e)));
             let n = l.ints(Op::Sub, count, one);
-            let keep = |l: &mut Self, run: &mut Run, at: Body, values: &[Expr]| {
-                if let Some(kept) = &kept {
-                    let name = run.plan.dims[axis].0.clone();
-                    let (least, value) =
-                        (std::mem::replace(&mut run.least[axis], zero), run.values.insert(name.clone(), at));
-                    l.stored.insert(leader, kept.clone());
-                    l.store(run, values.to_vec());
-                    run.least[axis] = least;
-                    match value {
-                        Some(value) => run.values.insert(name, value),
-                        None => run.values.remove(&name),
-                    };
-                }
-                l.stored.insert(leader, Storage::Vars(vars.clone()));
-            };
-            if !last {
-                keep(l, run, zero, &accs);
-            }
-            l.stored.insert(leader, Storage::Vars(vars.clone()));
+            l.keep(run, &steps, zero, !steps.last);
             (run.least[axis], run.extent[axis]) = (one, n);
-            let made = l.nested(run, &outer[steps..], &mut |l, run| {
+            let made = l.nested(run, over, &mut |l, run| {
                 l.at_here(run, &at_each, &[]);
                 let at = l.dim_value(run, axis).unwrap_or(zero);
-                for s in &states {
+                for s in &steps.states {
                     l.state(*s, run, at, false)?;
                 }
                 let values = l.at_here(run, &[], next);
-                l.set_all(&vars, values);
-                if !last {
-                    keep(l, run, at, &accs);
-                }
+                l.set_all(&steps.vars, values);
+                l.keep(run, &steps, at, !steps.last);
                 Ok(())
             });
             (run.least[axis], run.extent[axis]) = (zero, count);
             made?;
-            if last {
-                keep(l, run, n, &accs);
-            }
+            l.keep(run, &steps, n, steps.last);
             Ok(())
         })?;
-        if let Some(kept) = kept {
-            self.stored.insert(leader, kept);
+        if let Some(kept) = steps.kept {
+            self.stored.insert(steps.leader, kept);
         }
         Ok(())
+    }
+
+    /// Memory and variables for the states of a recurrence.
+    fn steps(&mut self, run: &Run, axis: usize) -> Lowered<Steps> {
+        let leader = run.stage;
+        let states: Vec<StageId> = self.order.iter().copied().filter(|s| self.is_state(*s, leader)).collect();
+        for s in &states {
+            let sizes = self.sizes(*s)?;
+            let zeros = vec![self.g.bodies.int(0); sizes.len() - axis - 1];
+            let least = [run.least[..=axis].to_vec(), zeros].concat();
+            self.reserve_states(*s, axis, least, &[&run.extent[..=axis], &sizes[axis + 1..]].concat());
+        }
+        let last = self.is_read_last(leader, axis);
+        let one = |n: &Body| self.g.bodies.as_int(*n) == Some(1);
+        let single = last && run.when.is_none() && run.extent[..axis].iter().all(one);
+        let kept = if single {
+            None
+        } else {
+            self.reserve_states(leader, axis, run.least.clone(), &run.extent);
+            self.stored.remove(&leader)
+        };
+        Ok(Steps { leader, axis, states, vars: vec![], kept, last })
+    }
+
+    /// Keeps the numbers of the state after some steps for those who read them later; in the steps they are variables.
+    fn keep(&mut self, run: &Run, steps: &Steps, after: Body, wanted: bool) {
+        if let Some(kept) = steps.kept.clone().filter(|_| wanted) {
+            let mut here = run.clone();
+            here.least[steps.axis] = self.g.bodies.int(0);
+            here.values.insert(here.plan.dims[steps.axis].0.clone(), after);
+            self.stored.insert(steps.leader, kept);
+            self.store(&here, steps.vars.iter().map(|v| Expr::Var(*v)).collect());
+        }
+        self.stored.insert(steps.leader, Storage::Vars(steps.vars.clone()));
     }
 
     /// The first or next values of a state, at an index of the steps.

@@ -143,8 +143,10 @@ impl Maker {
     }
 
     pub(super) fn vec_expr(&mut self, fuel: usize) -> String {
-        match self.rng.random_range(0..if self.knobs.corners { 14 } else { 11 }) {
+        match self.rng.random_range(0..if self.knobs.corners { 14 } else { 11 } + if self.knobs.states { 4 } else { 0 })
+        {
             0..4 => self.looped("build", &F, fuel),
+            14.. => self.vector_state(fuel),
             11.. => self.vector_sum(fuel),
             4 | 5 => {
                 let of = self.expr(&V, fuel / 3);
@@ -200,6 +202,45 @@ impl Maker {
             _ => format!("(sumbuild {rounds} (lam ({i} : Integer) {element}))"),
         };
         format!("(let ({k} {size}) {sum})")
+    }
+
+    /// A fold or scan whose state has a vector of one size, and maybe a number.
+    fn vector_state(&mut self, fuel: usize) -> String {
+        let ((size, _), of) = (self.size(fuel / 6), self.expr(&V, fuel / 6));
+        let depth = self.scope.len();
+        self.name(&I, None, &[], false);
+        let k = self.scope[depth].shown.clone();
+        let init = self.sized(&k, fuel / 4);
+        self.loops += 1;
+        let fuel = if self.loops > 3 { 0 } else { fuel / 2 };
+        self.name(&V, None, &[], false);
+        self.name(&F, None, &[], false);
+        let (s, x) = (self.scope[depth + 1].shown.clone(), self.scope[depth + 2].shown.clone());
+        let out = match self.rng.random_range(0..3) {
+            0 => {
+                let next = self.sized(&k, fuel);
+                format!("(fold (lam (({s} : (Vec Float)) ({x} : Float)) {next}) {init} {of})")
+            }
+            1 => {
+                let next = self.sized(&k, fuel);
+                let scan = format!(
+                    "(scan (lam (({s} : (Vec Float)) ({x} : Integer)) (let ({x} (to_float {x})) {next})) {init} 3)"
+                );
+                format!("(map (lam ({s} : (Vec Float)) (if (gt (size {s}) 0) (index 0 {s}) 0.25)) {scan})")
+            }
+            _ => {
+                let (next, number) = (self.sized(&k, fuel / 2), self.expr(&F, fuel / 2));
+                let ty = "(Tuple (Vec Float) Float)";
+                let both = format!("(tuple {next} {number})");
+                let step = format!(
+                    "(lam ((p : {ty}) (q : Float)) (let (({s} (get$1$2 p)) ({x} (add q (get$2$2 p)))) {both}))"
+                );
+                format!("(get$1$2 (fold {step} (tuple {init} 0.5) {of}))")
+            }
+        };
+        self.loops -= 1;
+        self.scope.truncate(depth);
+        format!("(let ({k} {size}) {out})")
     }
 
     /// A vector of the size that a name has.
