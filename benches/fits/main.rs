@@ -75,7 +75,7 @@ fn mixture() -> Fit {
     let (n, d, k, mut numbers) = (1000, 4, 5, Numbers(3));
     let centers = numbers.some(k * d, 5.0);
     let near = |i: usize| centers[i % k * d..][..d].to_vec();
-    let x: Vec<f64> = (0..n).flat_map(|i| near(i)).map(|c| c + 1.7 * numbers.next()).collect();
+    let x: Vec<f64> = (0..n).flat_map(near).map(|c| c + 1.7 * numbers.next()).collect();
     // One point of each cluster is where its mean starts.
     let m = x[..k * d].to_vec();
     let below = d * (d - 1) / 2;
