@@ -503,7 +503,8 @@ fn is_object(path: &std::path::Path) -> bool {
 fn threads_start_where_there_is_enough_to_do() {
     let program = read(MATMUL);
     let def = program.named("plain")[0];
-    let schedule = daedal::schedule::default((*empty(&program, "plain").graph).clone(), &Machine::host());
+    let machine = Machine { threads: 2, ..Machine::host() };
+    let schedule = daedal::schedule::default((*empty(&program, "plain").graph).clone(), &machine);
     let steps = schedule.steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     assert!(steps.contains("parallel sum jo\nparallel sum io"), "{steps}");
     let native = native::compile_scheduled(&program, def, &schedule, &tools()).unwrap();

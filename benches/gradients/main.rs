@@ -162,7 +162,7 @@ fn daedal_gradient(
     let compile = |arguments: &[Value]| {
         let made = if let Some(graph) = &graph {
             let graph = graph.specialized(&example::incoming(def, arguments));
-            let schedule = schedule::default(graph, &Machine::host());
+            let schedule = schedule::default(graph, &Machine { threads: 1, ..Machine::host() });
             native::compile_scheduled(&optimized, def, &schedule, tools)
         } else {
             native::compile(&optimized, def, tools)

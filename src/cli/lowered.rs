@@ -1,6 +1,7 @@
 //! The levels of `daedal emit` below the language: a definition becomes loops or C++ text.
 
 use super::optimize::Float;
+use super::schedule::How;
 use crate::codegen::Unit;
 use crate::cost::Model;
 use crate::data;
@@ -18,7 +19,7 @@ pub fn stages(program: &Program, def: &Def, float: Float) -> Result<String> {
 
 /// The loop nest of a definition, by a schedule and with what that keeps.
 pub fn nest(program: &Program, def: &Def, (schedule, float): (Option<&str>, Float)) -> Result<Nest> {
-    match super::schedule::named(program, def, schedule, float, None)? {
+    match super::schedule::named(program, def, &How::general(schedule, float))? {
         Some(schedule) => native::scheduled_nest(def, &schedule, &Machine::host()),
         None => native::nest(program, def, &Machine::host()),
     }

@@ -3,6 +3,7 @@
 
 use super::case::Case;
 use super::optimize::Float;
+use super::schedule::{How, machine_of};
 use super::{World, input, schedule};
 use crate::diag::Result;
 use crate::eval::Value;
@@ -45,7 +46,12 @@ impl Measure {
         let args = self.case.arguments(&program, def)?;
         // Without a reference to fall back on: a schedule whose checks fail is of no use here.
         let incoming = example::incoming(def, &args);
-        let native = match schedule::named(&program, def, Some(&self.schedule), Float::Exact, Some(&incoming))? {
+        let how = How {
+            sizes: Some(&incoming),
+            machine: machine_of(self.threads),
+            ..How::general(Some(&self.schedule), Float::Exact)
+        };
+        let native = match schedule::named(&program, def, &how)? {
             Some(made) => native::compile_alone(&program, def, &made, &tools)?,
             None => native::compile(&program, def, &tools)?,
         };

@@ -2,6 +2,7 @@
 
 use super::eval::Call;
 use super::optimize::Float;
+use super::schedule::{How, machine_of};
 use super::{World, input, schedule};
 use crate::diag::{Diagnostic, Result};
 use crate::pipeline::native;
@@ -49,7 +50,9 @@ impl Run {
         }
         let incoming = example::incoming(def, &args);
         let sizes = Some(incoming.as_slice()).filter(|_| !self.general);
-        let mut native = match schedule::named(&program, def, self.schedule.as_deref(), self.float, sizes)? {
+        let machine = machine_of(self.threads);
+        let how = How { schedule: self.schedule.as_deref(), float: self.float, sizes, machine };
+        let mut native = match schedule::named(&program, def, &how)? {
             Some(schedule) => native::compile_scheduled(&program, def, &schedule, &toolchain)?,
             None => native::compile(&program, def, &toolchain)?,
         };

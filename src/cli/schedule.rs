@@ -46,7 +46,7 @@ impl Schedule {
         if self.search.wanted() {
             return self.search.run(&self.case, (&program, def), self.json, world);
         }
-        let made = match named(&program, def, self.apply.as_deref(), self.float, None)? {
+        let made = match named(&program, def, &How::general(self.apply.as_deref(), self.float))? {
             Some(made) => made,
             None => schedule::Schedule::new(staged(&program, def, self.float)?),
         };
@@ -64,35 +64,54 @@ impl Schedule {
     }
 }
 
+/// This machine, with so many threads where they are said.
+pub fn machine_of(threads: Option<u32>) -> Machine {
+    let host = Machine::host();
+    Machine { threads: threads.map_or(host.threads, |n| n as usize), ..host }
+}
+
 /// The graph of a definition; where only values over the reals have to stay, products that are added are fused.
 pub fn staged(program: &Program, def: &Def, float: Float) -> Result<Graph> {
     let graph = extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))?;
     Ok(if float == Float::Real && machine::fuses() { graph.fused() } else { graph })
 }
 
-/// The schedule that an option names: a file, `default`, or `none` for the program as it stands; for all sizes, or for the
-/// whole numbers that come in alone.
-pub fn named(
-    program: &Program,
-    def: &Def,
-    option: Option<&str>,
-    float: Float,
-    incoming: Option<&[f64]>,
-) -> Result<Option<schedule::Schedule>> {
-    match option {
+/// How a definition is to run.
+pub struct How<'a> {
+    /// A file of a schedule, `default`, or `none` for the program as it stands.
+    pub schedule: Option<&'a str>,
+    /// What its graph keeps.
+    pub float: Float,
+    /// The whole numbers that come in, where it is for these alone.
+    pub sizes: Option<&'a [f64]>,
+    /// What the default schedule is made for.
+    pub machine: Machine,
+}
+
+impl<'a> How<'a> {
+    /// For all sizes, on this machine.
+    pub fn general(schedule: Option<&'a str>, float: Float) -> How<'a> {
+        How { schedule, float, sizes: None, machine: Machine::host() }
+    }
+}
+
+/// The schedule that is wanted; nothing for the program as it stands.
+pub fn named(program: &Program, def: &Def, how: &How<'_>) -> Result<Option<schedule::Schedule>> {
+    let How { schedule, float, sizes, machine } = *how;
+    match schedule {
         None | Some("none") => Ok(None),
         Some("") => Err(Diagnostic::user("`--schedule` names no file")),
         Some("default") => {
             let mut graph = staged(program, def, float)?;
-            if let Some(sizes) = incoming {
+            if let Some(sizes) = sizes {
                 graph = graph.specialized(sizes);
             }
-            Ok(Some(schedule::default(graph, &Machine::host())))
+            Ok(Some(schedule::default(graph, &machine)))
         }
         Some(path) => {
             let start = schedule::Schedule::new(staged(program, def, float)?);
             let mut made = text::apply(start, &data::source(Path::new(path))?)?;
-            if let Some(sizes) = incoming {
+            if let Some(sizes) = sizes {
                 made = made.specialized(sizes);
             }
             Ok(Some(made))

@@ -3,7 +3,7 @@
 use super::World;
 use super::case::Case;
 use super::optimize::Float;
-use super::schedule::staged;
+use super::schedule::{machine_of, staged};
 use crate::data::{self, Output};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Program};
@@ -91,8 +91,7 @@ impl Search {
         let Some(how) = self.mode else { return Ok(()) };
         let place = self.output.as_deref().map(Output::at).transpose()?;
         let (graph, args) = (staged(program, def, Float::Exact)?, case.arguments(program, def)?);
-        let threads = self.threads.map_or(Machine::host().threads, |n| n as usize);
-        let machine = Machine { threads, ..Machine::host() };
+        let machine = machine_of(self.threads);
         let (mode, measurements) = match how {
             How::OneShot => (Mode::OneShot, 0),
             How::TopK => (Mode::TopK, 16),
@@ -116,7 +115,7 @@ impl Search {
             outcome.iter().for_each(|_| line.done());
             line.doing(&if best.is_finite() { format!("best so far {}", time(best)) } else { "compiling".into() });
         };
-        let mut lab = Lab::new(daedal, (case.words(), threads), book, &mut told, interrupt)?;
+        let mut lab = Lab::new(daedal, (case.words(), machine.threads), book, &mut told, interrupt)?;
         line.all(measurements);
         line.doing("judging schedules");
         let mut measure = |steps: &[String]| lab.measure(steps);

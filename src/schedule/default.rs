@@ -37,7 +37,7 @@ fn size(machine: &Machine, few: bool, deep: bool) -> (i64, i64) {
     }
 }
 
-/// The default schedule of a graph.
+/// The default schedule of a graph; loops are parallel where the machine has threads.
 pub fn default(graph: Graph, machine: &Machine) -> Schedule {
     let mut s = Schedule::new(graph);
     for stage in s.graph.order() {
@@ -59,7 +59,9 @@ pub fn default(graph: Graph, machine: &Machine) -> Schedule {
             loops(&mut s, stage, machine);
         }
     }
-    threads::choose(&mut s);
+    if machine.threads > 1 {
+        threads::choose(&mut s);
+    }
     s
 }
 
