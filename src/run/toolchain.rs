@@ -26,6 +26,12 @@ const FLAGS: &[&str] = &[
     "-fvisibility=hidden",
 ];
 
+/// Kept from GCC alone, since other compilers may not know the flag: GCC 12 vectorizes a group of loads under one
+/// condition with the mask of the group's first vector for all of them, so that later elements are loaded, or left
+/// at zero, by another element's condition. Without that pass no load becomes a masked one; vectors that this
+/// compiler writes itself carry their own masks.
+const GCC_FLAGS: &[&str] = &["-fno-tree-loop-if-convert"];
+
 /// Beyond so many bytes of text the compiler does only what is cheap.
 const HUGE: usize = 2 << 20;
 
@@ -69,10 +75,13 @@ impl Toolchain {
         if text.len() > HUGE { self.level.min(1) } else { self.level }
     }
 
-    /// The flags of the compilation of a text.
-    fn flags(level: u8, text: &str) -> Vec<String> {
+    /// The flags of the compilation of a text by a compiler that says so of itself.
+    fn flags(level: u8, text: &str, version: &str) -> Vec<String> {
         let mut out = vec![format!("-O{level}")];
         out.extend(FLAGS.iter().map(|f| (*f).to_string()));
+        if !version.contains("clang") {
+            out.extend(GCC_FLAGS.iter().map(|f| (*f).to_string()));
+        }
         if text.contains("pthread_create") {
             out.push("-pthread".into());
         }
@@ -111,9 +120,13 @@ impl Toolchain {
     pub fn object(&self, text: &str) -> Result<PathBuf> {
         let version = self.version()?;
         let mut hash = Sha256::new();
-        for part in
-            [self.compiler.as_str(), &version, &processor(), &Self::flags(self.level_for(text), text).join(" "), text]
-        {
+        for part in [
+            self.compiler.as_str(),
+            &version,
+            &processor(),
+            &Self::flags(self.level_for(text), text, &version).join(" "),
+            text,
+        ] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
@@ -164,7 +177,12 @@ impl Toolchain {
         let (source, made) = (making.path("text.cpp"), making.path("object.so"));
         std::fs::write(&source, text).map_err(|e| write_error(&source, &e))?;
         let mut command = self.command();
-        command.args(Self::flags(level, text)).arg("-o").arg(&made).arg(&source).env("TMPDIR", making.path(""));
+        command
+            .args(Self::flags(level, text, &self.version()?))
+            .arg("-o")
+            .arg(&made)
+            .arg(&source)
+            .env("TMPDIR", making.path(""));
         command.output().map_err(|e| self.missing(&e))
     }
 

@@ -67,12 +67,23 @@ template <class T> inline T abs(T a) {
   else return a;
 }
 
+// An integer that was a float, as the compiler must keep it: GCC 12 takes a conversion to integers and back for a
+// rounding towards 0, which has -0.0 where an integer has but one zero.
+inline int64_t integer(int64_t n) {
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_assoc_barrier)
+  return __builtin_assoc_barrier(n);
+#endif
+#endif
+  return n;
+}
+
 // A float to the nearest 64-bit integer towards 0: the ends stand for all beyond them, 0 for no number.
 inline int64_t saturate(double x) {
   if (x != x) return 0;
   if (x >= 9223372036854775808.0) return INT64_MAX;
   if (x < -9223372036854775808.0) return INT64_MIN;
-  return (int64_t)x;
+  return integer((int64_t)x);
 }
 
 // Integers wrap, floats saturate, anything but 0 is true.
