@@ -5,9 +5,9 @@
 //! `-- --write` writes the table into `docs/results.md`. Needs g++, or what CXX names, and AVX-512.
 #![allow(clippy::unwrap_used, reason = "a benchmark that meets what it does not expect should stop there")]
 
-use daedal::codegen;
 use daedal::ir::op::ranhash;
 use daedal::run::Toolchain;
+use daedal::{codegen, data};
 use std::fmt::Write;
 use std::time::Instant;
 
@@ -115,11 +115,8 @@ fn main() {
     }
     print!("{rows}");
     if std::env::args().any(|a| a == "--write") {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/results.md");
-        let page = std::fs::read_to_string(path).unwrap();
-        let (before, rest) = page.split_once("<!-- elementary: begin -->\n").unwrap();
-        let (_, after) = rest.split_once("<!-- elementary: end -->").unwrap();
-        std::fs::write(path, format!("{before}<!-- elementary: begin -->\n{rows}<!-- elementary: end -->{after}"))
-            .unwrap();
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/results.md");
+        let lines: Vec<String> = rows.lines().map(str::to_string).collect();
+        data::section(page.as_ref(), "elementary", &lines).unwrap();
     }
 }

@@ -51,15 +51,7 @@ fn random(count: u64, first: u64) -> bool {
     let mut good = true;
     for float in [Level::Exact, Level::Real] {
         let rules = prepare(&library, float).unwrap();
-        let knobs = Knobs {
-            budget: 24,
-            dyadic: float == Level::Real,
-            failing: true,
-            renamed: false,
-            casts: true,
-            corners: true,
-            states: false,
-        };
+        let knobs = Knobs { dyadic: float == Level::Real, ..Knobs::PLAIN };
         let trial = Trial { library: &library, rules: &rules, float, knobs, engines: &ENGINES, derive: true };
         let (mut cheaper, mut derived, mut given_up, mut failed) = (0, 0, 0, 0);
         let seeds: Vec<u64> = (first..first + count / 2).collect();

@@ -89,11 +89,6 @@ fn main() {
     rows.push(format!("| geometric mean | | | | | {mean:.2} | | | |"));
     println!("{}\n{failed} schedules failed", rows[rows.len() - 1]);
     if words.iter().any(|w| w == "--write") {
-        let (page, marks) = (root.join("docs/results.md"), ["<!-- searches: begin -->\n", "<!-- searches: end -->"]);
-        let old = std::fs::read_to_string(&page).unwrap();
-        let [from, to] = marks.map(|m| old.find(m).unwrap());
-        let text = format!("{}{}\n{}", &old[..from + marks[0].len()], rows.join("\n"), &old[to..]);
-        std::fs::write(page.with_extension("new"), text).unwrap();
-        std::fs::rename(page.with_extension("new"), page).unwrap();
+        daedal::data::section(&root.join("docs/results.md"), "searches", &rows).unwrap();
     }
 }

@@ -4,6 +4,7 @@
 //! is complete or untouched: it is written beside its place and renamed.
 
 mod npy;
+mod section;
 mod short;
 
 use crate::diag::{Diagnostic, Result, Source};
@@ -15,6 +16,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use section::section;
 pub use short::shortened;
 
 /// Larger files are refused.

@@ -95,10 +95,9 @@ fn random_programs_have_right_derivatives() {
                 budget: 30,
                 dyadic: seed % 2 == 0,
                 failing: seed % 3 == 0,
-                renamed: false,
                 casts: false,
                 corners: false,
-                states: false,
+                ..Knobs::PLAIN
             };
             let made = generate::program(seed, &knobs);
             let program = common::read("random", &made.text).unwrap_or_else(|d| panic!("{d}"));

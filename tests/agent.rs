@@ -26,7 +26,7 @@ fn options(k: u64, cost: Model, float: Level, budget: usize) -> Options<'static>
 fn random_programs(float: Level, dyadic: bool) -> usize {
     let library = Library::shipped().unwrap();
     let rules = prepare(&library, float).unwrap();
-    let knobs = Knobs { budget: 24, dyadic, failing: true, renamed: false, casts: true, corners: true, states: false };
+    let knobs = Knobs { dyadic, ..Knobs::PLAIN };
     let one = |seed: u64| -> Result<bool, String> {
         let made = generate::program(seed, &knobs);
         let before = common::read("random.ks", &made.text).map_err(|d| d.to_string())?;

@@ -155,8 +155,7 @@ fn few_states_give_the_same_gradient_of_everything() {
         .into_par_iter()
         .map(|seed| {
             let (dyadic, corners) = (true, seed % 2 == 1);
-            let knobs =
-                Knobs { budget: 30, dyadic, failing: false, renamed: false, casts: false, corners, states: false };
+            let knobs = Knobs { budget: 30, dyadic, failing: false, casts: false, corners, ..Knobs::PLAIN };
             let made = generate::program(seed, &knobs);
             if !made.text.contains("(fold ") {
                 return 0;

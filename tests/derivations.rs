@@ -67,15 +67,7 @@ fn derivations_of_the_corpus_replay_and_cost_nothing() {
 fn random(seeds: std::ops::Range<u64>, float: Level) -> (usize, usize) {
     let library = Library::shipped().unwrap();
     let rules = prepare(&library, float).unwrap();
-    let knobs = Knobs {
-        budget: 24,
-        dyadic: float == Level::Real,
-        failing: true,
-        renamed: false,
-        casts: true,
-        corners: true,
-        states: false,
-    };
+    let knobs = Knobs { dyadic: float == Level::Real, ..Knobs::PLAIN };
     let trial = Trial { library: &library, rules: &rules, float, knobs, engines: &[Engine::Egraph], derive: true };
     let results: Vec<_> = seeds.into_par_iter().map(|seed| trial.check(seed)).collect();
     let failed: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
@@ -98,8 +90,7 @@ fn walking(k: u64, cost: Model, float: Level) -> Options<'static> {
 fn searches_of_terms_are_derived() {
     let library = Library::shipped().unwrap();
     let (real, exact) = (prepare(&library, Level::Real).unwrap(), prepare(&library, Level::Exact).unwrap());
-    let knobs =
-        Knobs { budget: 24, dyadic: true, failing: true, renamed: false, casts: true, corners: true, states: false };
+    let knobs = Knobs { dyadic: true, ..Knobs::PLAIN };
     let large = ["ba.ks", "gmm.ks", "lstm.ks", "convnet.ks", "hand.ks"];
     let mut programs: Vec<(String, Program)> = corpus()
         .into_iter()

@@ -112,8 +112,7 @@ fn gradients_of_small_functions_take_little_work() {
 /// Protects: small random programs.
 #[test]
 fn small_random_programs_take_little_work() {
-    let knobs =
-        Knobs { budget: 20, dyadic: true, failing: true, renamed: false, casts: false, corners: true, states: false };
+    let knobs = Knobs { budget: 20, dyadic: true, casts: false, ..Knobs::PLAIN };
     let program = |seed: u64| {
         let text = generate::program(seed, &knobs).text;
         (format!("seed {seed}"), read("random.ks", &text).unwrap())

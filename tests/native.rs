@@ -483,15 +483,7 @@ fn random_programs_print_the_same() {
     for chunk in 0..6u64 {
         let (mut text, mut calls) = (String::new(), vec![]);
         for seed in chunk * 40..(chunk + 1) * 40 {
-            let knobs = Knobs {
-                budget: 25,
-                dyadic: false,
-                failing: seed % 2 == 0,
-                renamed: false,
-                casts: true,
-                corners: true,
-                states: false,
-            };
+            let knobs = Knobs { budget: 25, failing: seed % 2 == 0, ..Knobs::PLAIN };
             let made = generate::program(seed, &knobs);
             text += &made
                 .text

@@ -154,8 +154,7 @@ fn random_programs(seeds: std::ops::Range<u64>, float: Level, knobs: Knobs) -> u
 /// Protects: soundness at level `exact`, failures included.
 #[test]
 fn random_programs_mean_the_same_at_exact() {
-    let knobs =
-        Knobs { budget: 24, dyadic: false, failing: true, renamed: false, casts: true, corners: true, states: false };
+    let knobs = Knobs::PLAIN;
     let cheaper = random_programs(0..5_000, Level::Exact, knobs);
     assert!(cheaper > 250, "only {cheaper} programs got cheaper");
 }
@@ -163,8 +162,7 @@ fn random_programs_mean_the_same_at_exact() {
 /// Protects: soundness at level `real`, on numbers that show no rounding.
 #[test]
 fn random_programs_mean_the_same_at_real() {
-    let knobs =
-        Knobs { budget: 24, dyadic: true, failing: true, renamed: false, casts: true, corners: true, states: false };
+    let knobs = Knobs { dyadic: true, ..Knobs::PLAIN };
     let cheaper = random_programs(0..5_000, Level::Real, knobs);
     assert!(cheaper > 250, "only {cheaper} programs got cheaper");
 }
@@ -319,15 +317,7 @@ fn renamed_programs_come_out_the_same() {
     };
     let mut compared = 0;
     for seed in 0..300 {
-        let knobs = Knobs {
-            budget: 24,
-            dyadic: false,
-            failing: true,
-            renamed: false,
-            casts: true,
-            corners: true,
-            states: false,
-        };
+        let knobs = Knobs::PLAIN;
         let (a, b) = (generate::program(seed, &knobs), generate::program(seed, &Knobs { renamed: true, ..knobs }));
         let (one, two) = (optimize(&a.text), optimize(&b.text));
         if one != common::read("random.ks", &a.text).map(plain).unwrap() {

@@ -22,8 +22,7 @@ fn cases() -> u32 {
 /// Nesting that programs made by other programs may have.
 const DEEP: usize = 100_000;
 
-const PLAIN: Knobs =
-    Knobs { budget: 40, dyadic: false, failing: true, renamed: false, casts: true, corners: true, states: false };
+const PLAIN: Knobs = Knobs { budget: 40, ..Knobs::PLAIN };
 
 fn checked(text: &str) -> Program {
     let program = read("random.ks", text).unwrap_or_else(|d| panic!("{d}\n{text}"));

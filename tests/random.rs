@@ -36,15 +36,7 @@ struct Batch {
 impl Batch {
     fn new(k: usize) -> Batch {
         // Sums of short numbers do not depend on the order, so that `real` has to give the same.
-        let knobs = Knobs {
-            budget: 30,
-            dyadic: k % 2 == 1,
-            failing: !k.is_multiple_of(5),
-            renamed: false,
-            casts: true,
-            corners: true,
-            states: false,
-        };
+        let knobs = Knobs { budget: 30, dyadic: k % 2 == 1, failing: !k.is_multiple_of(5), ..Knobs::PLAIN };
         let (mut text, mut args) = (String::new(), vec![]);
         for seed in 0..BATCH {
             let made = generate::program((k * BATCH + seed) as u64, &knobs);

@@ -409,7 +409,7 @@ fn random_schedules_are_varied() {
 /// A random program, and its text and arguments.
 fn generated(seed: u64) -> (Program, Generated) {
     let (dyadic, failing) = (false, seed.is_multiple_of(2));
-    let knobs = Knobs { budget: 12, dyadic, failing, renamed: false, casts: true, corners: true, states: true };
+    let knobs = Knobs { budget: 12, dyadic, failing, states: true, ..Knobs::PLAIN };
     let made = generate::program(seed, &knobs);
     (daedal::types::program(&Source::new("main", &made.text)).unwrap(), made)
 }

@@ -16,8 +16,7 @@ use ndarray::Array2;
 
 /// Graphs of random programs, and an empty one.
 fn graphs(count: u64) -> Vec<Graph> {
-    let knobs =
-        Knobs { budget: 30, dyadic: false, failing: true, renamed: false, casts: true, corners: true, states: false };
+    let knobs = Knobs { budget: 30, ..Knobs::PLAIN };
     let one = |seed| {
         let program = common::read("random.ks", &generate::program(seed, &knobs).text).unwrap();
         let id = program.named("main")[0].term().unwrap();

@@ -40,8 +40,7 @@ fn encoded(program: &Program, def: &Def) -> Graph {
 
 /// Graphs of random programs.
 fn random(count: u64) -> Vec<Graph> {
-    let knobs =
-        Knobs { budget: 24, dyadic: false, failing: true, renamed: false, casts: true, corners: true, states: false };
+    let knobs = Knobs::PLAIN;
     let one = |seed| {
         let program = common::read("random.ks", &generate::program(seed, &knobs).text).unwrap();
         encoded(&program, &program.named("main")[0].clone())

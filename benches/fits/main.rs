@@ -143,17 +143,6 @@ fn peers(folder: &Path) -> BTreeMap<(String, String), (f64, Vec<f64>)> {
     text.lines().map(line).collect()
 }
 
-/// Replaces the section of a page between its two comments.
-fn write(path: &Path, lines: &[String]) {
-    let old = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let marks = ["<!-- fits: begin -->", "<!-- fits: end -->"];
-    let [from, to] = marks.map(|m| old.find(m).unwrap_or_else(|| panic!("{} has no line {m}", path.display())));
-    let text = format!("{}\n{HEAD}\n{}\n{}", &old[..from + marks[0].len()], lines.join("\n"), &old[to..]);
-    let beside = path.with_extension("new");
-    std::fs::write(&beside, text).unwrap();
-    std::fs::rename(&beside, path).unwrap();
-}
-
 fn main() {
     let (mut page, mut names, mut words) = (None, vec![], std::env::args().skip(1));
     while let Some(word) = words.next() {
@@ -196,6 +185,7 @@ fn main() {
         lines.push(line);
     }
     if let Some(page) = page {
-        write(&page, &lines);
+        let head = HEAD.lines().map(str::to_string);
+        daedal::data::section(&page, "fits", &head.chain(lines).collect::<Vec<_>>()).unwrap();
     }
 }

@@ -260,18 +260,6 @@ fn print(w: &Workload, row: &mut Row) -> [Vec<String>; 2] {
     [page, line.into_iter().collect()]
 }
 
-/// Replaces the section of a page between its two comments.
-fn write(path: &Path, section: &str, head: &str, lines: &[String]) {
-    let marks = ["begin", "end"].map(|end| format!("<!-- {section}: {end} -->"));
-    let old = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let [from, to] =
-        [&marks[0], &marks[1]].map(|m| old.find(m).unwrap_or_else(|| panic!("{} has no line {m}", path.display())));
-    let text = format!("{}\n{head}\n{}\n{}", &old[..from + marks[0].len()], lines.join("\n"), &old[to..]);
-    let beside = path.with_extension("new");
-    std::fs::write(&beside, text).unwrap();
-    std::fs::rename(&beside, path).unwrap();
-}
-
 /// The command line.
 struct Words {
     daedal: bool,
@@ -357,9 +345,10 @@ fn main() {
     }
     let Some(page) = page else { return };
     let [beside_hand, beside_schedules] = lines;
-    if scheduled {
-        write(&page, "scheduled gradients", SCHEDULED, &beside_schedules);
-    } else {
-        write(&page, "gradients", GRADIENTS, &beside_hand);
-    }
+    let (name, head, rows) = match scheduled {
+        true => ("scheduled gradients", SCHEDULED, beside_schedules),
+        false => ("gradients", GRADIENTS, beside_hand),
+    };
+    let lines: Vec<String> = head.lines().map(str::to_string).chain(rows).collect();
+    daedal::data::section(&page, name, &lines).unwrap();
 }

@@ -35,6 +35,12 @@ pub struct Knobs {
     pub states: bool,
 }
 
+impl Knobs {
+    /// Programs of a moderate size that may fail: all that every pass of the project takes.
+    pub const PLAIN: Knobs =
+        Knobs { budget: 24, dyadic: false, failing: true, renamed: false, casts: true, corners: true, states: false };
+}
+
 /// A program and a call of it.
 #[derive(Clone, Debug)]
 pub struct Generated {

@@ -8,12 +8,12 @@ mod knossos;
 mod trees;
 
 use super::World;
-use crate::data::{self, Output};
+use crate::data;
 use crate::diag::{Diagnostic, Result};
 use crate::run::{self, Interrupt, Progress};
 use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Value as Json, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What a suite found.
 pub struct Table {
@@ -99,7 +99,7 @@ impl Bench {
         let (table, seconds) = (table?, run::seconds() - from);
         let cut = world.interrupt.raised();
         if let Some(path) = self.write.as_ref().filter(|_| !cut) {
-            self.page(path, &table.lines)?;
+            data::section(path, self.suite.name(), &table.lines)?;
         }
         self.tell(&table, seconds, world)?;
         if cut {
@@ -119,24 +119,5 @@ impl Bench {
         }
         table.lines.iter().try_for_each(|line| world.say(line))?;
         world.say(&format!("\n{} rows in {seconds:.1} s", table.rows.len()))
-    }
-
-    /// Replaces the section of the suite in a page.
-    fn page(&self, path: &Path, lines: &[String]) -> Result<()> {
-        let source = data::source(path)?;
-        let (begin, end) =
-            (format!("<!-- {}: begin -->", self.suite.name()), format!("<!-- {}: end -->", self.suite.name()));
-        let place = |mark: &str| {
-            source.text.find(mark).ok_or_else(|| {
-                Diagnostic::user(format!("`{}` has no line `{mark}`", source.name))
-                    .note("a section of the page stands between two such comments, and is replaced")
-            })
-        };
-        let (from, to) = (place(&begin)? + begin.len(), place(&end)?);
-        if to < from {
-            return Err(Diagnostic::user(format!("in `{}` the section ends before it begins", source.name)));
-        }
-        let text = format!("{}\n{}\n{}", &source.text[..from], lines.join("\n"), &source.text[to..]);
-        Output::at(path)?.bytes(text.as_bytes())
     }
 }
