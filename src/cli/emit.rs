@@ -1,6 +1,7 @@
 //! `daedal emit`: a program at one of its levels becomes text.
 
 use super::optimize::{Cost, Float};
+use super::schedule::How;
 use super::{World, input, lowered};
 use crate::diag::Result;
 use crate::ir::print;
@@ -59,13 +60,13 @@ impl Emit {
             program = lowered::optimized(&program, self.cost.model(), &self.rules)?;
         }
         let def = self.def.as_ref().map(|name| input::definition(&program, name)).transpose()?;
-        let how = (self.schedule.as_deref(), self.float);
+        let how = How::general(self.schedule.as_deref(), self.float);
         let text = match (def, self.target) {
             (Some(def), Target::Ks) => print::def(&program.terms, def),
             (None, Target::Ks) => print::program(&program),
             (Some(def), Target::Stages) => lowered::stages(&program, def, self.float)?,
-            (Some(def), Target::Nest) => lowered::nest(&program, def, how)?.to_string(),
-            (Some(def), Target::Cpp) => lowered::cpp(&program, def, how)?,
+            (Some(def), Target::Nest) => lowered::nest(&program, def, &how)?.to_string(),
+            (Some(def), Target::Cpp) => lowered::cpp(&program, def, &how)?,
             (None, Target::Stages) => return Err(lowered::one_only("stages")),
             (None, Target::Nest) => return Err(lowered::one_only("nest")),
             (None, Target::Cpp) => return Err(lowered::one_only("cpp")),

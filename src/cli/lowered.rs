@@ -17,16 +17,16 @@ pub fn stages(program: &Program, def: &Def, float: Float) -> Result<String> {
     Ok(super::schedule::staged(program, def, float)?.to_string())
 }
 
-/// The loop nest of a definition, by a schedule and with what that keeps.
-pub fn nest(program: &Program, def: &Def, (schedule, float): (Option<&str>, Float)) -> Result<Nest> {
-    match super::schedule::named(program, def, &How::general(schedule, float))? {
+/// The loop nest of a definition.
+pub fn nest(program: &Program, def: &Def, how: &How<'_>) -> Result<Nest> {
+    match super::schedule::named(program, def, how)? {
         Some(schedule) => native::scheduled_nest(def, &schedule, &Machine::host()),
         None => native::nest(program, def, &Machine::host()),
     }
 }
 
 /// The C++ text of a definition.
-pub fn cpp(program: &Program, def: &Def, how: (Option<&str>, Float)) -> Result<String> {
+pub fn cpp(program: &Program, def: &Def, how: &How<'_>) -> Result<String> {
     Ok(Unit::new(&[&nest(program, def, how)?]).text)
 }
 

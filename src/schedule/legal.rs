@@ -34,7 +34,7 @@ impl Schedule {
                 return refuse(format!("`{stage}` decides where `{host}` is computed, and is computed before it"));
             }
             let plan = self.plan(*to);
-            let later = plan.steps.is_some() && !self.is_leader(*to);
+            let later = plan.steps.is_some() && self.graph.leads(*to).is_none();
             let later = later || plan.loops[..=place].iter().any(|l| plan.reduces(&l.name));
             if later && self.reads_first(*to, s) {
                 return refuse(format!("`{host}` reads `{stage}` before it reduces, and not in `{name}`"));
@@ -60,7 +60,7 @@ impl Schedule {
         let of = self.steps_of(s);
         if let Site::At(host, at) = &plan.site
             && self.loop_of(*host) == Some(at)
-            && self.is_leader(*host)
+            && self.graph.leads(*host).is_some()
             && of.is_none_or(|of| of.leader != *host)
         {
             return refuse(format!("`{name}` is not part of a step, and is computed before `{at}` or whole"));
@@ -77,11 +77,6 @@ impl Schedule {
         Ok(())
     }
 
-    /// Whether a stage has the loop over the steps of a recurrence.
-    fn is_leader(&self, s: StageId) -> bool {
-        self.graph.stage(s).recurrence().is_some_and(|(leader, _)| leader == s)
-    }
-
     /// Whether a reduction reads a stage before its first step: in first values, or in checks before them.
     fn reads_first(&self, reader: StageId, s: StageId) -> bool {
         let mut all = self.graph.checks(reader).0;
@@ -96,9 +91,9 @@ impl Schedule {
         while !todo.is_empty() {
             let mut next = vec![];
             for from in self.graph.reads(todo) {
-                let Source::Stage(p, _) = from else { continue };
+                let Some(p) = from.stage() else { continue };
                 // A state is computed where its recurrence is.
-                if p == s || self.graph.stage(p).recurrence().is_some_and(|(leader, _)| leader == s) {
+                if p == s || self.graph.leader(p) == s {
                     return true;
                 }
                 if self.plan(p).site == Site::Inline {

@@ -11,6 +11,7 @@ mod legal;
 mod lower;
 pub mod passes;
 pub mod plan;
+mod readings;
 pub mod steps;
 pub mod text;
 mod threads;

@@ -3,9 +3,9 @@
 //! The list of steps is the truth; what is here is its fold. A plan names loops; each is a dimension of its stage, or
 //! a part of one that was split. The order of the parts of what is reduced never changes, so no schedule changes a bit.
 
+use super::readings::{Readings, Steps};
 use super::steps::Step;
-use crate::stage::{Definition, DimId, Graph, Output, Source, StageId};
-use std::collections::BTreeSet;
+use crate::stage::{Definition, DimId, Graph, Source, Stage, StageId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -106,119 +106,6 @@ pub struct Schedule {
     pub readings: Arc<Readings>,
 }
 
-/// Who reads what, found once for a graph: every step asks.
-#[derive(Clone, Debug)]
-pub struct Readings {
-    /// The stages that read a stage, by its number.
-    consumers: Vec<Vec<StageId>>,
-    /// Whether a stage is part of the result, or a size.
-    outputs: Vec<bool>,
-    /// The recurrence in whose steps a stage is computed, by its number.
-    steps: Vec<Option<Steps>>,
-}
-
-/// The steps of a recurrence that a stage is computed in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Steps {
-    /// The stage with the loop over them.
-    pub leader: StageId,
-    /// Whether what is computed reads a state, so that it waits for the steps before.
-    pub waits: bool,
-    /// Whether it is a state itself.
-    pub state: bool,
-}
-
-impl Readings {
-    fn of(graph: &Graph) -> Readings {
-        let n = graph.stages.len();
-        let mut out = Readings { consumers: vec![vec![]; n], outputs: vec![false; n], steps: vec![None; n] };
-        let stages =
-            |of: Vec<Source>| of.into_iter().filter_map(|f| if let Source::Stage(p, _) = f { Some(p) } else { None });
-        for s in graph.ids() {
-            for p in stages(graph.reads(graph.stage(s).bodies())) {
-                // What reads states after their recurrence reads what the recurrence computes.
-                let p = match graph.stage(p).recurrence() {
-                    Some(of) if graph.stage(s).is_in(of) => continue,
-                    Some((leader, _)) => leader,
-                    None => p,
-                };
-                let known = &mut out.consumers[p.0 as usize];
-                if known.last() != Some(&s) {
-                    known.push(s);
-                }
-            }
-        }
-        out.states(graph);
-        let handed = graph.outputs.iter().flat_map(|o| match o {
-            Output::Scalar(b) | Output::Size(b) => graph.reads([*b]),
-            Output::Data(from) => vec![*from],
-        });
-        let named = graph.reads(graph.dims.iter().map(|d| d.extent));
-        for p in stages(handed.chain(named).collect()) {
-            let leader = graph.stage(p).recurrence().map_or(p, |(leader, _)| leader);
-            out.outputs[p.0 as usize] = true;
-            out.outputs[leader.0 as usize] = true;
-        }
-        out
-    }
-
-    /// The stages that are computed in steps of recurrences.
-    fn states(&mut self, graph: &Graph) {
-        let of: Vec<(StageId, DimId)> = graph.ids().filter_map(|s| graph.stage(s).recurrence()).collect();
-        if of.is_empty() {
-            return;
-        }
-        let waits = waits(graph, &of);
-        for s in graph.ids() {
-            let own = graph.stage(s);
-            self.steps[s.0 as usize] = match own.recurrence() {
-                Some((leader, _)) if leader != s => {
-                    self.consumers[s.0 as usize] = vec![leader];
-                    Some(Steps { leader, waits: true, state: true })
-                }
-                // The innermost one.
-                _ => own
-                    .dims
-                    .iter()
-                    .rev()
-                    .find_map(|d| of.iter().find(|(_, each)| each == d))
-                    .map(|(leader, _)| Steps { leader: *leader, waits: !waits[s.0 as usize].is_empty(), state: false }),
-            };
-        }
-    }
-}
-
-/// The recurrences whose states a stage, or what is computed in its steps, reads for a step.
-fn waits(graph: &Graph, of: &[(StageId, DimId)]) -> Vec<BTreeSet<StageId>> {
-    let mut out: Vec<BTreeSet<StageId>> = vec![BTreeSet::new(); graph.stages.len()];
-    let order = graph.order();
-    loop {
-        let before = out.clone();
-        for s in &order {
-            let own = graph.stage(*s);
-            let mut all = std::mem::take(&mut out[s.0 as usize]);
-            for from in graph.reads(own.bodies()) {
-                let Source::Stage(p, _) = from else { continue };
-                match graph.stage(p).recurrence() {
-                    Some(of) if own.is_in(of) => drop(all.insert(of.0)),
-                    Some((leader, _)) => all.extend(&out[leader.0 as usize]),
-                    None => all.extend(&out[p.0 as usize]),
-                }
-            }
-            let around = of.iter().filter(|of| own.is_in(**of)).map(|(leader, _)| *leader);
-            for leader in around.filter(|l| l != s) {
-                out[leader.0 as usize].extend(all.iter().filter(|l| **l != leader));
-            }
-            // Its own states are no others.
-            all.remove(s);
-            out[s.0 as usize].extend(all);
-        }
-        if out == before {
-            return out;
-        }
-    }
-}
-
 /// A schedule before steps, to go back to.
 pub struct Before {
     graph: Arc<Graph>,
@@ -247,7 +134,7 @@ impl Schedule {
 
     /// The steps of a recurrence that a stage is computed in.
     pub fn steps_of(&self, s: StageId) -> Option<Steps> {
-        self.readings.steps[s.0 as usize]
+        self.readings.steps(s)
     }
 
     /// The loop over the steps of a recurrence.
@@ -270,7 +157,7 @@ impl Schedule {
     /// The dimensions that have one index in the steps that a stage is computed in.
     fn fixed_dims(&self, s: StageId) -> Vec<DimId> {
         let leader = self.steps_of(s).map(|of| self.graph.stage(of.leader));
-        let each = leader.and_then(|l| l.recurrence()).map(|(_, each)| each);
+        let each = leader.and_then(Stage::recurrence).map(|(_, each)| each);
         leader.into_iter().flat_map(|l| l.dims.iter().copied()).chain(each).collect()
     }
 
@@ -329,12 +216,12 @@ impl Schedule {
 
     /// The stages that read a stage, in order.
     pub fn consumers(&self, of: StageId) -> &[StageId] {
-        &self.readings.consumers[of.0 as usize]
+        self.readings.consumers(of)
     }
 
     /// Whether a stage is part of the result, or a size.
     pub fn is_output(&self, of: StageId) -> bool {
-        self.readings.outputs[of.0 as usize]
+        self.readings.is_output(of)
     }
 
     /// The plan of a stage.

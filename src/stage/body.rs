@@ -31,6 +31,16 @@ pub enum Source {
     Stage(StageId, u32),
 }
 
+impl Source {
+    /// The stage whose result it is.
+    pub fn stage(self) -> Option<StageId> {
+        match self {
+            Source::Stage(s, _) => Some(s),
+            Source::Input(_) => None,
+        }
+    }
+}
+
 /// What a body is.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Node {

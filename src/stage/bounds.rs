@@ -129,7 +129,7 @@ impl Ranges {
         }
     }
 
-    /// Whether a comparison of integers holds at all indices; of what is at least 0 some is given.
+    /// Whether a comparison of integers holds at all indices; some integers are given that are at least 0.
     pub fn hold(&self, bodies: &mut Bodies, c: Body, natural: &[Body]) -> bool {
         let Node::Op(op @ (Op::Lt | Op::Lte | Op::Gt | Op::Gte), _, args) = bodies.node(c).clone() else {
             return false;

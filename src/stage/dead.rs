@@ -32,13 +32,11 @@ impl Graph {
                 *leader = moved(*leader).unwrap_or(*leader);
             }
         }
-        for k in 0..self.outputs.len() {
-            self.outputs[k] = match self.outputs[k].clone() {
-                Output::Scalar(b) => Output::Scalar(self.reading(b, &mut load)),
-                Output::Size(b) => Output::Size(self.reading(b, &mut load)),
-                Output::Data(Source::Stage(s, k)) => Output::Data(Source::Stage(moved(s).unwrap_or(s), k)),
-                Output::Data(from) => Output::Data(from),
-            };
+        self.map_outputs(&mut |g, b| g.reading(b, &mut load));
+        for o in &mut self.outputs {
+            if let Output::Data(Source::Stage(s, _)) = o {
+                *s = moved(*s).unwrap_or(*s);
+            }
         }
         let mut alive = alive.into_iter();
         self.stages.retain(|_| alive.next().unwrap_or(true));
@@ -47,15 +45,8 @@ impl Graph {
 
     /// Whether each stage is part of a result, may fail, or is read by such a stage. No size reads one.
     fn alive(&self) -> Vec<bool> {
-        let handed = self.outputs.iter().flat_map(|o| match o {
-            Output::Scalar(b) | Output::Size(b) => self.reads([*b]),
-            Output::Data(from) => vec![*from],
-        });
-        let stages = |from: Vec<Source>| {
-            from.into_iter().filter_map(|f| if let Source::Stage(s, _) = f { Some(s) } else { None })
-        };
         let steps: Vec<(StageId, DimId)> = self.ids().filter_map(|s| self.stage(s).recurrence()).collect();
-        let mut todo: Vec<StageId> = stages(handed.collect()).collect();
+        let mut todo: Vec<StageId> = self.handed().into_iter().filter_map(Source::stage).collect();
         todo.extend(self.ids().filter(|s| !self.stage(*s).checks.is_empty()));
         let mut out = vec![false; self.stages.len()];
         while let Some(s) = todo.pop() {
@@ -65,7 +56,7 @@ impl Graph {
             let known = self.stage(s);
             // What is computed for a step is computed in its loop.
             todo.extend(steps.iter().filter(|of| known.is_in(**of)).map(|(leader, _)| *leader));
-            todo.extend(stages(self.reads(known.bodies())));
+            todo.extend(self.reads(known.bodies()).into_iter().filter_map(Source::stage));
         }
         out
     }

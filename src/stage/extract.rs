@@ -302,8 +302,9 @@ impl<'a> Extract<'a> {
     }
 
     /// What decides where some bodies are evaluated: the conditions of the arms around, outermost first and after what guards
-    /// them, the dimensions, and the checks before the bodies. A condition on other dimensions than theirs is none of theirs: without it they are
-    /// evaluated once, and not at all its points. One that shares a dimension may be what keeps an index in range.
+    /// them, the dimensions, and the checks before the bodies. A condition on other dimensions than theirs is none of theirs:
+    /// without it they are evaluated once, and not at all its points. One that shares a dimension may be what keeps an index
+    /// in range.
     pub(super) fn surroundings(
         &mut self,
         each: &[Body],

@@ -4,7 +4,7 @@
 //! same body becomes the same one wherever it stands, so what a check says of an index stays true.
 
 use super::body::{Body, Node};
-use super::graph::{Graph, Output};
+use super::graph::Graph;
 use crate::ir::{Op, Scalar};
 use rustc_hash::FxHashMap;
 
@@ -18,12 +18,7 @@ impl Graph {
             stage.bodies_mut().for_each(|b| *b = self.fuse(*b, &mut of));
             self.stages[k] = stage;
         }
-        for k in 0..self.outputs.len() {
-            self.outputs[k] = match self.outputs[k].clone() {
-                Output::Scalar(b) => Output::Scalar(self.fuse(b, &mut of)),
-                other => other,
-            };
-        }
+        self.map_outputs(&mut |g, b| g.fuse(b, &mut of));
         self
     }
 

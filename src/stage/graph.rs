@@ -300,21 +300,44 @@ impl Graph {
 
     /// The stages that read a stage.
     pub fn consumers(&self, of: StageId) -> Vec<StageId> {
-        let reads = |s: &StageId| {
-            let all = self.reads(self.stage(*s).bodies());
-            all.iter().any(|from| matches!(from, Source::Stage(p, _) if *p == of))
-        };
+        let reads = |s: &StageId| self.reads(self.stage(*s).bodies()).iter().any(|from| from.stage() == Some(of));
         self.ids().filter(reads).collect()
     }
 
     /// Whether a stage is part of the result, or the extent of a dimension asks for it.
     pub fn is_output(&self, of: StageId) -> bool {
-        let named = |b: Body| self.reads([b]).iter().any(|f| matches!(f, Source::Stage(s, _) if *s == of));
-        self.outputs.iter().any(|o| match o {
-            Output::Scalar(b) | Output::Size(b) => named(*b),
-            Output::Data(Source::Stage(s, _)) => *s == of,
-            Output::Data(Source::Input(_)) => false,
-        }) || self.dims.iter().any(|d| named(d.extent))
+        let named = self.reads(self.dims.iter().map(|d| d.extent));
+        self.handed().into_iter().chain(named).any(|from| from.stage() == Some(of))
+    }
+
+    /// What the result reads, or is.
+    pub fn handed(&self) -> Vec<Source> {
+        let each = self.outputs.iter().flat_map(|o| match o {
+            Output::Scalar(b) | Output::Size(b) => self.reads([*b]),
+            Output::Data(from) => vec![*from],
+        });
+        each.collect()
+    }
+
+    /// Makes others of the numbers and sizes of the result.
+    pub(super) fn map_outputs(&mut self, new: &mut dyn FnMut(&mut Graph, Body) -> Body) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        for o in &mut outputs {
+            if let Output::Scalar(b) | Output::Size(b) = o {
+                *b = new(self, *b);
+            }
+        }
+        self.outputs = outputs;
+    }
+
+    /// The recurrence whose loop over steps a stage has, and the dimension of what is computed for its steps.
+    pub fn leads(&self, s: StageId) -> Option<(StageId, DimId)> {
+        self.stage(s).recurrence().filter(|(leader, _)| *leader == s)
+    }
+
+    /// The stage in whose loops a stage is computed: of a state the one with the loop over steps, of others themselves.
+    pub fn leader(&self, s: StageId) -> StageId {
+        self.stage(s).recurrence().map_or(s, |(leader, _)| leader)
     }
 }
 
@@ -335,17 +358,15 @@ impl Graph {
                 }
                 todo.push((s, true));
                 let own = self.stage(s);
-                if let Some(of) = own.recurrence().filter(|(leader, _)| *leader == s) {
+                if let Some(of) = self.leads(s) {
                     let each = self.ids().filter(|p| *p != s && self.stage(*p).is_in(of));
                     todo.extend(each.map(|p| (p, false)));
                 }
                 for from in self.reads(own.bodies()) {
-                    let Source::Stage(p, _) = from else { continue };
-                    match self.stage(p).recurrence() {
-                        // The states before a step are there.
-                        Some(of) if own.is_in(of) => {}
-                        Some((leader, _)) => todo.push((leader, false)),
-                        None => todo.push((p, false)),
+                    let Some(p) = from.stage() else { continue };
+                    // The states before a step are there.
+                    if self.stage(p).recurrence().is_none_or(|of| !own.is_in(of)) {
+                        todo.push((self.leader(p), false));
                     }
                 }
             }

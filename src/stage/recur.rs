@@ -41,7 +41,10 @@ pub(super) struct Recurrence {
     shape: Val,
     /// The stages of its parts.
     stages: Vec<StageId>,
+    /// The loops around it; their dimensions and that of the steps are the first of all its stages.
     outer: Vec<DimId>,
+    /// The dimension of what is computed for a step.
+    each: DimId,
 }
 
 impl Recurrence {
@@ -96,7 +99,7 @@ impl Extract<'_> {
         let around = [outer.as_slice(), &[steps]].concat();
         let each = self.open(&[n], &["at".to_string()]);
         let stages = self.states(id, &init, &around, (leader, each[0]))?;
-        let out = Recurrence { shape: init, stages, outer };
+        let out = Recurrence { shape: init, stages, outer, each: each[0] };
         let at = self.g.bodies.index(each[0]);
         let before = out.after(self, at);
         self.steps.push(each[0]);
@@ -166,11 +169,10 @@ impl Extract<'_> {
                 self.one_size(id, *n, *m, "a state whose size changes")?;
             }
             let (own, axis) = (self.g.stage(*stage).dims.clone(), r.outer.len());
-            let Definition::Recur { each, .. } = self.g.stage(*stage).def else { continue };
             let before = self.step_before(own[axis]);
             let of = |part: &Flat, x: &mut Self| -> FxHashMap<DimId, Body> {
                 let dims = part.path.iter().map(|(d, _)| *d);
-                dims.zip(x.indices(&own[axis + 1..])).chain([(each, before)]).collect()
+                dims.zip(x.indices(&own[axis + 1..])).chain([(r.each, before)]).collect()
             };
             let (a, b) = (of(&first, self), of(&next, self));
             let init: Vec<Body> = first.numbers.iter().map(|n| self.g.bodies.substitute(*n, &a)).collect();
@@ -180,19 +182,12 @@ impl Extract<'_> {
                 (*a, *b) = (init, next);
             }
         }
-        if self
-            .g
-            .bodies
-            .reachable(all.iter().copied())
-            .iter()
-            .any(|b| matches!(self.g.bodies.node(*b), Node::Acc(k, _) if *k >= ACC_BASE))
-        {
+        let is_state = |b: &Body| matches!(self.g.bodies.node(*b), Node::Acc(k, _) if *k >= ACC_BASE);
+        if self.g.bodies.reachable(all.iter().copied()).iter().any(is_state) {
             return self.refuse(id, READS_STATE);
         }
-        let leader = self.g.stage(r.stages[0]);
-        let Definition::Recur { each, axis, .. } = leader.def else { return Ok(()) };
-        let before = self.step_before(leader.dims[axis]);
-        let of = FxHashMap::from_iter([(each, before)]);
+        let before = self.step_before(self.g.stage(r.stages[0]).dims[r.outer.len()]);
+        let of = FxHashMap::from_iter([(r.each, before)]);
         let own = checks.into_iter().map(|c| self.g.bodies.substitute(c, &of)).collect();
         let (arms, _, checks) = self.surroundings(&all, &[], own);
         let when = self.all_of(arms);

@@ -18,8 +18,7 @@ pub(super) struct Same {
 }
 
 impl Same {
-    /// What a stage computes.
-    /// Dimensions of steps stand for themselves: what is computed for a step is computed there.
+    /// What a stage computes. Dimensions of steps stand for themselves: what is computed for a step is computed there.
     pub fn key(&mut self, g: &mut Graph, stage: &Stage, steps: &[DimId]) -> Key {
         let own: Vec<DimId> = stage.dims.iter().chain(stage.over()).copied().collect();
         while self.places.len() < own.len() {

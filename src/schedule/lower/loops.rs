@@ -165,7 +165,7 @@ impl<'s> Lower<'s> {
         // Iterations of the last part run twice, so not where each adds, nor where states share memory.
         let again = matches!(first.kind, Kind::Serial | Kind::Parallel)
             && !run.plan.reduces(&split.of)
-            && !self.is_leader(run.stage);
+            && self.g.leads(run.stage).is_none();
         let done = if again && !self.divides(split.factor, n) {
             self.moved_inwards(run, first, &split, n, &mut inner)
         } else {

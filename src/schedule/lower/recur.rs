@@ -125,12 +125,7 @@ impl Lower<'_> {
 
     /// Whether a stage is a state of a recurrence, and not its leader.
     pub(super) fn is_state(&self, s: StageId, of: StageId) -> bool {
-        s != of && self.g.stage(s).recurrence().is_some_and(|(leader, _)| leader == of)
-    }
-
-    /// Whether a stage has the loop over the steps of a recurrence.
-    pub(super) fn is_leader(&self, s: StageId) -> bool {
-        self.g.stage(s).recurrence().is_some_and(|(leader, _)| leader == s)
+        s != of && self.g.leader(s) == of
     }
 
     /// Memory for states: those of all steps, or of two.

@@ -79,7 +79,7 @@ impl Lower<'_> {
 
     /// The step that is being taken where a stage is computed in the loop over them: its dimension and index.
     fn present(&mut self, p: StageId, run: &Run) -> Option<(DimId, Body)> {
-        let (leader, each) = self.g.stage(run.stage).recurrence().filter(|(leader, _)| *leader == run.stage)?;
+        let (leader, each) = self.g.leads(run.stage)?;
         let axis = run.plan.steps.filter(|_| self.s.steps_of(p).is_some_and(|of| of.leader == leader))?;
         let (after, one) = (self.dim_value(run, axis)?, self.g.bodies.int(1));
         Some((each, self.ints(Op::Sub, after, one)))
@@ -186,9 +186,8 @@ impl Lower<'_> {
             }
             return Ok(self.dim_values(&run));
         }
-        if let Some((leader, _)) = self.g.stage(reader).recurrence()
-            && leader != reader
-        {
+        let leader = self.g.leader(reader);
+        if leader != reader {
             let mut of = self.reader_indices(leader, run)?;
             for d in self.g.stage(reader).dims.clone() {
                 if !of.contains_key(&d) {

@@ -24,10 +24,7 @@ pub(super) fn reorder(s: &mut Schedule, stage: &str, order: &[String]) -> Result
     if reduced(&loops) != reduced(&plan.loops) {
         return refuse("loops over what is reduced keep their order: another one rounds otherwise, and is a rewrite");
     }
-    if plan.steps.is_some()
-        && loops.last() != plan.loops.last()
-        && s.graph.stage(id).recurrence().is_some_and(|(l, _)| l == id)
-    {
+    if plan.steps.is_some() && loops.last() != plan.loops.last() && s.graph.leads(id).is_some() {
         return refuse("the loop over the steps of a recurrence is the innermost one");
     }
     for split in &plan.splits {
