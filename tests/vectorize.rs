@@ -406,3 +406,17 @@ fn bits_agree_in_vectors_and_counted_loops_allocate_nothing() {
     let nest = loops(&program, "counted");
     assert!(!nest.contains("alloc") && nest.contains("for "), "{nest}");
 }
+
+/// Protects: what a condition needs from each lane stands before it is asked.
+#[test]
+fn conditions_of_lanes_have_their_operands() {
+    let text = "(def checkered (Vec Float) ((x : (Vec Float) n))
+      (build n (lam (i : Integer)
+        (let ((p (if (eq 0 (floormod (truncate (mul 4.0 (index i x))) 2)) (tuple 24.0 1.5) (tuple 228.0 2.5))))
+          (mul (get$1$2 p) (exp (mul (index i x) (get$2$2 p))))))))";
+    let program = read(text);
+    let mut d = Data(StdRng::seed_from_u64(12));
+    let all: Vec<Vec<Json>> = (0..20).map(|n| vec![d.floats(n)]).collect();
+    agree(&program, "checkered", &all);
+    assert!(loops(&program, "checkered").contains("let taken."), "{}", loops(&program, "checkered"));
+}

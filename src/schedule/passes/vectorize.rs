@@ -270,7 +270,9 @@ impl Maker<'_> {
     /// Each arm sets variables in the lanes that take it.
     fn masked(&mut self, c: &Expr, a: &[Stmt], b: &[Stmt]) -> Vec<Stmt> {
         let mask = self.func.fresh_var(Info { name: "taken".into(), ty: Scalar::Bool, lanes: self.how.lanes });
-        let mut out = vec![Stmt::Let(mask, self.vector(c))];
+        let taken = Stmt::Let(mask, self.vector(c));
+        let mut out = std::mem::take(&mut self.before);
+        out.push(taken);
         for (arm, mask) in [(a, Expr::Var(mask)), (b, not(Expr::Var(mask)))] {
             for s in arm {
                 let Stmt::Set(v, e) = s else { continue };
