@@ -404,6 +404,31 @@ result x_size0, result
     );
 }
 
+/// Protects: a reduction has the name of the tensor of its values, as in the source, and what reads it in another order none.
+#[test]
+fn reductions_have_the_names_of_their_tensors() {
+    check(
+        "(def f (Vec Float) ((x : (Tensor 2 Float) (n m)))
+           (let ((totals (build n (lam (i : Integer) (sumbuild m (lam (j : Integer) (index (tuple i j) x))))))
+                 (most (reduce max n (lam (i : Integer) (index i totals))))
+                 (turned (build n (lam (i : Integer) (index (sub (sub n 1) i) totals)))))
+             (build n (lam (i : Integer) (div (index i turned) most)))))",
+        "\
+totals[i < x_size0]
+  from 0.0
+  over j < x_size1
+  = (add acc0 x[i, j])
+most[]
+  from -inf
+  over i < x_size0
+  = (max acc0 totals[i])
+tensor[i < x_size0]
+  = (div totals[(sub (sub x_size0 i) 1)] most[])
+result x_size0, tensor
+",
+    );
+}
+
 /// Protects: what nothing needs is no stage, but for what may fail: of a step that is asked for the step that is taken.
 #[test]
 fn dead_stages_go_but_for_checks() {

@@ -56,6 +56,7 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
         pending: vec![],
         accs: ACC_BASE,
         names: FxHashSet::default(),
+        unnamed: FxHashSet::default(),
         same: Same::default(),
         steps: vec![],
         calls: vec![],
@@ -87,6 +88,8 @@ pub(super) struct Extract<'a> {
     pub(super) pending: Vec<Pending>,
     pub(super) accs: u32,
     names: FxHashSet<String>,
+    /// Stages that the source has no name for.
+    pub(super) unnamed: FxHashSet<StageId>,
     /// The stages by what they compute.
     same: Same,
     /// The dimensions of the steps that are being read.
@@ -249,6 +252,19 @@ impl<'a> Extract<'a> {
         Ok(id)
     }
 
+    /// Calls stages by the name of the tensor whose elements are theirs, where they have none of their own.
+    pub(super) fn name_views(&mut self, name: &str, elements: &[Body], dims: &[DimId]) {
+        let at = self.indices(dims);
+        for b in elements {
+            let Node::Load(Source::Stage(s, _), _, own) = self.g.bodies.node(*b) else { continue };
+            let (s, same) = (*s, own.ends_with(&at));
+            if same && self.unnamed.remove(&s) {
+                self.names.remove(&self.g.stage(s).name);
+                self.g.stages[s.0 as usize].name = self.unique(name);
+            }
+        }
+    }
+
     /// A name that no stage has.
     pub(super) fn unique(&mut self, name: &str) -> String {
         let mut unique = name.to_string();
@@ -288,7 +304,11 @@ impl<'a> Extract<'a> {
         }
         let when = self.all_of(arms);
         let at = self.indices(&dims);
+        let known = self.g.stages.len();
         let stage = self.add_stage(name, dims, when, def, checks)?;
+        if self.g.stages.len() > known && self.terms.labelled(id).is_none() {
+            self.unnamed.insert(stage);
+        }
         let tys = self.g.stage(stage).tys.clone();
         let load =
             |(k, ty): (usize, &Scalar)| self.g.bodies.load(Source::Stage(stage, k as u32), *ty, at.iter().copied());

@@ -154,8 +154,12 @@ impl Extract<'_> {
             let tys = part.numbers.iter().map(|b| self.g.bodies.ty(*b)).collect();
             let def = Definition::Recur { axis: around.len() - 1, init: vec![], next: vec![], leader, each };
             let name = self.unique(&label);
-            out.push(StageId(self.g.stages.len() as u32));
+            let stage = StageId(self.g.stages.len() as u32);
             self.g.stages.push(Stage { name, dims, tys, when: None, def, checks: vec![] });
+            if self.terms.labelled(id).is_none() {
+                self.unnamed.insert(stage);
+            }
+            out.push(stage);
         }
         Ok(out)
     }

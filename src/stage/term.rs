@@ -261,6 +261,9 @@ impl Extract<'_> {
         if !fixed {
             return self.refuse(id, "rows of different sizes");
         }
+        if let Some(name) = self.terms.labelled(id) {
+            self.name_views(name, &own, dims);
+        }
         let keep: Vec<Body> = own.into_iter().filter(|b| !self.is_view(*b)).collect();
         if keep.is_empty() && checks.is_empty() {
             return Ok(v);
