@@ -243,7 +243,7 @@ pub fn convert(format: &str, text: &str, folder: &Path, to: &Path) -> Result<Vec
     };
     numbers.end()?;
     for (name, value, ty) in &arrays {
-        Output::for_value(&to.join(format!("{name}.npy")))?.value(value, *ty)?;
+        Output::for_value(&to.join(format!("{name}.npy")), *ty)?.value(value, *ty)?;
     }
     Ok(arrays.into_iter().map(|(name, ..)| name).collect())
 }

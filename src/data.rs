@@ -3,6 +3,8 @@
 //! It must not know what a function computes: a parameter is a name and a type. Every output file
 //! is complete or untouched: it is written beside its place and renamed.
 
+mod flat;
+mod image;
 mod npy;
 mod section;
 mod short;
@@ -59,12 +61,13 @@ fn file(path: &Path, ty: Ty) -> Result<Value> {
     let name = path.display();
     let value = match path.extension().and_then(|e| e.to_str()) {
         Some("npy") => npy::read(&filled(path)?, ty),
+        Some("png") => image::read(&filled(path)?, ty),
         Some("json") => match serde_json::from_slice::<Json>(&filled(path)?) {
             Ok(json) => Value::from_json(&json, ty),
             Err(e) => Err(no_json("the file", &e, ty)),
         },
         _ => Err(Diagnostic::user(format!("`{name}` has an unknown ending"))
-            .note("expected a file that ends in `.npy` or `.json`")),
+            .note("expected a file that ends in `.npy`, `.png` or `.json`")),
     };
     value.map_err(|d| d.note(format!("in the file `{name}`")))
 }
@@ -145,16 +148,21 @@ impl Output {
         Ok(Output { path, direct })
     }
 
-    /// As [`Output::at`], for a value: the ending must be `.npy` or `.json`.
+    /// As [`Output::at`], for values of a type: the ending must be `.npy`, `.png` or `.json`, and say what has a place for them.
     ///
     /// # Errors
-    /// As [`Output::at`]; another ending.
-    pub fn for_value(path: &Path) -> Result<Output> {
+    /// As [`Output::at`]; another ending, or one of files that hold no such values.
+    pub fn for_value(path: &Path, ty: Ty) -> Result<Output> {
         match path.extension().and_then(|e| e.to_str()) {
-            Some("npy" | "json") => Output::at(path),
-            _ => Err(Diagnostic::user(format!("`{}` has an unknown ending", path.display()))
-                .note("expected an output that ends in `.npy` or `.json`")),
+            Some("npy") => drop(npy::writable(ty)?),
+            Some("png") => drop(image::writable(ty)?),
+            Some("json") => {}
+            _ => {
+                return Err(Diagnostic::user(format!("`{}` has an unknown ending", path.display()))
+                    .note("expected an output that ends in `.npy`, `.png` or `.json`"));
+            }
         }
+        Output::at(path)
     }
 
     /// Writes a value of a type.
@@ -162,10 +170,11 @@ impl Output {
     /// # Errors
     /// The value has no place in such a file; the file cannot be written.
     pub fn value(&self, value: &Value, ty: Ty) -> Result<()> {
-        if self.path.extension().is_some_and(|e| e == "npy") {
-            return self.bytes(&npy::write(value, ty)?);
+        match self.path.extension().and_then(|e| e.to_str()) {
+            Some("npy") => self.bytes(&npy::write(value, ty)?),
+            Some("png") => self.bytes(&image::write(value, ty)?),
+            _ => self.bytes(format!("{}\n", value.to_json()).as_bytes()),
         }
-        self.bytes(format!("{}\n", value.to_json()).as_bytes())
     }
 
     /// Writes a whole file, or leaves what stands there.

@@ -89,7 +89,7 @@ fn wrong_calls_are_told() {
         (&["eval", "p.ks", "scale", "1", "[1"], "the argument is no JSON"),
         (&["eval", "p.ks", "rows", "[[1,2],[3]]"], "the argument is ragged"),
         (&["eval", "p.ks", "pair", "1.5"], "argument 1 is k : Integer"),
-        (&["eval", "p.ks", "scale", "1", "@x.txt"], "expected a file that ends in `.npy` or `.json`"),
+        (&["eval", "p.ks", "scale", "1", "@x.txt"], "expected a file that ends in `.npy`, `.png` or `.json`"),
         (&["eval", "p.ks", "scale", "1", "@x.npy"], "there is no such file"),
         (&["frobnicate"], "unrecognized subcommand"),
         (&["eval", "p.ks"], "required"),
@@ -148,7 +148,7 @@ fn outputs_are_complete_or_untouched() {
         ("3", "old.npy", "`old.npy` cannot be written: it is read-only"),
         ("3", "dir.npy", "it is a directory"),
         ("3", "none/x.npy", "its directory does not exist"),
-        ("3", "x.csv", "expected an output that ends in `.npy` or `.json`"),
+        ("3", "x.csv", "expected an output that ends in `.npy`, `.png` or `.json`"),
         ("3", "keep.npy", "a result of type (Tuple Float Integer) cannot be written as an `.npy` file"),
     ] {
         let message = bad(d, 1, &["eval", "p.ks", "pair", def, "-o", place]);

@@ -4,7 +4,7 @@ use super::{World, input};
 use crate::data::{self, Output};
 use crate::diag::Result;
 use crate::eval::{Interpreter, Value};
-use crate::ir::Ty;
+use crate::ir::{Def, Ty};
 use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;
@@ -23,21 +23,22 @@ pub struct Call {
     pub file: PathBuf,
     /// The definition to run
     pub def: String,
-    /// A literal, a JSON array, `@file.npy` or `@file.json`; one a parameter
+    /// A literal, a JSON array, `@file.npy`, `@file.png` or `@file.json`; one a parameter
     #[arg(value_name = "ARG", allow_negative_numbers = true)]
     pub args: Vec<String>,
     /// Print one JSON object on the last line
     #[arg(long)]
     pub json: bool,
-    /// Write the result to a file that ends in .npy or .json
+    /// Write the result to a file that ends in .npy, .png or .json
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
 impl Call {
-    /// The place of the result, checked before the work starts.
-    pub fn place(&self) -> Result<Option<Output>> {
-        self.output.as_deref().map(Output::for_value).transpose()
+    /// The place of the result of a definition, checked before the work starts.
+    pub fn place(&self, def: &Def) -> Result<Option<Output>> {
+        let place = self.output.as_deref();
+        place.map(|path| Output::for_value(path, def.fun.sig().ret)).transpose()
     }
 
     /// Writes and prints a result of a type, with further members of the JSON object.
@@ -76,7 +77,7 @@ impl Eval {
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
         let program = input::program_for(&self.call.file, &self.call.def)?;
         let def = input::definition(&program, &self.call.def)?;
-        let place = self.call.place()?;
+        let place = self.call.place(def)?;
         let args = input::arguments(def, &self.call.args)?;
         let interpreter = Interpreter::new(&program);
         let value = interpreter.run(def, &args);

@@ -42,7 +42,7 @@ impl Run {
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
         let program = input::program_for(&self.call.file, &self.call.def)?;
         let def = input::definition(&program, &self.call.def)?;
-        let place = self.call.place()?;
+        let place = self.call.place(def)?;
         let args = input::arguments(def, &self.call.args)?;
         let mut toolchain = Toolchain::discover(world.cxx.clone(), world.cache.clone());
         if let Some(megabytes) = &world.cache_size {

@@ -1,5 +1,6 @@
 //! Bytes of `.npy` files become values of a type, and back. It must not touch the file system.
 
+use super::flat::{element, nest, numbers, sizes};
 use crate::diag::{Diagnostic, Result};
 use crate::eval::Value;
 use crate::ir::{Lit, Scalar, Ty};
@@ -50,11 +51,6 @@ pub fn read(bytes: &[u8], ty: Ty) -> Result<Value> {
     Ok(nest(ty, &array.dims, &lits))
 }
 
-/// The type inside all tensors.
-fn element(ty: Ty) -> Ty {
-    ty.as_tensor().map_or(ty, |(_, e)| element(e))
-}
-
 fn show(n: Number) -> String {
     match n {
         Number::Float(v) => format!("{v:?}"),
@@ -80,17 +76,6 @@ fn exact(n: Number, s: Scalar) -> Option<Lit> {
             (same && s.wrap(int) == int).then_some(Lit::Int(s, int))
         }
     }
-}
-
-fn nest(ty: Ty, dims: &[usize], data: &[Value]) -> Value {
-    let Some((rank, elem)) = ty.as_tensor() else {
-        return data.first().cloned().unwrap_or(Value::Scalar(Lit::float(0.0)));
-    };
-    let (outer, inner) = dims.split_at(rank);
-    let chunk: usize = inner.iter().product();
-    let count: usize = outer.iter().product();
-    let each = (0..count).map(|k| nest(elem, inner, &data[k * chunk..(k + 1) * chunk]));
-    Value::tensor(outer.to_vec(), each.collect())
 }
 
 /// Refuses what is no `.npy` file, and headers that promise more than the file holds: a reader that
@@ -160,18 +145,24 @@ fn at<T: ReadableElement + Copy>(bytes: &[u8], number: impl Fn(T) -> Number) -> 
     Ok(Array { dims: array.shape().to_vec(), data: array.iter().map(|v| number(*v)).collect() })
 }
 
-/// The bytes of a file that holds a value of a type.
+/// The type of the elements of a file for values of a type.
 ///
 /// # Errors
 /// Tuples and texts have no place in an array.
+pub fn writable(ty: Ty) -> Result<Scalar> {
+    element(ty).as_scalar().ok_or_else(|| {
+        Diagnostic::user(format!("a result of type {ty} cannot be written as an `.npy` file"))
+            .note("only numbers and tensors of numbers can; choose a name that ends in `.json`")
+    })
+}
+
+/// The bytes of a file that holds a value of a type.
+///
+/// # Errors
+/// As [`writable`].
 pub fn write(value: &Value, ty: Ty) -> Result<Vec<u8>> {
-    let Some(scalar) = element(ty).as_scalar() else {
-        return Err(Diagnostic::user(format!("a result of type {ty} cannot be written as an `.npy` file"))
-            .note("only numbers and tensors of numbers can; choose a name that ends in `.json`"));
-    };
-    let dims: Vec<usize> = (0..ty.axes()).map(|k| value.size(k).unwrap_or_default()).collect();
-    let mut lits = vec![];
-    flatten(value, &mut lits);
+    let scalar = writable(ty)?;
+    let (dims, lits) = (sizes(value, ty), numbers(value));
     let int = |l: &Lit| l.as_int().unwrap_or_default();
     match scalar {
         Scalar::F64 => bytes(&dims, &lits, |l| l.as_f64().unwrap_or_default()),
@@ -184,14 +175,6 @@ pub fn write(value: &Value, ty: Ty) -> Result<Vec<u8>> {
         Scalar::U16 => bytes(&dims, &lits, |l| int(l) as u16),
         Scalar::U8 => bytes(&dims, &lits, |l| int(l) as u8),
         Scalar::Bool => bytes(&dims, &lits, |l| l.as_bool() == Some(true)),
-    }
-}
-
-fn flatten(value: &Value, out: &mut Vec<Lit>) {
-    match value {
-        Value::Scalar(l) => out.push(*l),
-        Value::Tuple(parts) => parts.iter().for_each(|p| flatten(p, out)),
-        Value::Tensor(t) => t.data.iter().for_each(|x| flatten(x, out)),
     }
 }
 
