@@ -78,6 +78,11 @@ impl Writer<'_> {
             Op::Add => two("+"),
             Op::Sub => two("-"),
             Op::Mul => two("*"),
+            // The divisor as a literal: it is lowered to multiplications before calls are inlined.
+            Op::Div | Op::Mod if ty.is_int() => {
+                let by = if let Expr::Broadcast(n, _) = &args[1] { self.expr(n) } else { text[1].clone() };
+                format!("({} {} ({}){by})", text[0], if op == Op::Div { "/" } else { "%" }, cpp_ty(ty))
+            }
             Op::Div => two("/"),
             Op::Lt => compare("<"),
             Op::Gt => compare(">"),

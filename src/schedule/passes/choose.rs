@@ -213,7 +213,7 @@ impl Costs<'_> {
                     known.is_private(*b) && known.is_uniform(at) || known.class(at) == Class::Affine(Expr::int(1));
                 kids() + if near { 1.0 } else { GATHER }
             }
-            Expr::Op(op, ty, _) if is_direct(*op, *ty) => kids() + op_cost(*op, *ty),
+            Expr::Op(op, ty, args) if is_direct(*op, *ty, args) => kids() + op_cost(*op, *ty),
             Expr::Cond(parts) if is_safe(&parts[1]) && is_safe(&parts[2]) => kids() + 1.0,
             Expr::Cast(to, e) if is_direct_cast(self.func.ty(e), *to) => kids() + 1.0,
             Expr::Op(op, ty, _) => kids() + lanes * (op_cost(*op, *ty) + 1.0),

@@ -247,8 +247,12 @@ impl Divergence {
 
 /// Whether nothing in an expression fails or is out of bounds where its value is not wanted.
 pub fn is_safe(e: &Expr) -> bool {
-    let whole = matches!(e, Expr::Load(..)) || matches!(e, Expr::Op(op, ty, _) if op.divides() && ty.is_int());
-    !whole && e.kids().iter().all(is_safe)
+    let fails = |e: &Expr| match e {
+        Expr::Load(..) => true,
+        Expr::Op(op, ty, args) => op.divides() && ty.is_int() && !divides_by_literal(*op, *ty, args),
+        _ => false,
+    };
+    !fails(e) && e.kids().iter().all(is_safe)
 }
 
 /// Whether statements can run in all lanes, with the changes kept in some: they only set variables.
@@ -256,13 +260,20 @@ pub fn is_masked(stmts: &[Stmt]) -> bool {
     stmts.iter().all(|s| matches!(s, Stmt::Set(_, e) if is_safe(e)))
 }
 
+/// Whether integers are divided by a literal above 0, which never fails.
+fn divides_by_literal(op: Op, ty: Scalar, args: &[Expr]) -> bool {
+    op.divides() && ty.is_int() && args[1].as_int().is_some_and(|n| n > 0)
+}
+
 /// Whether an operation is one instruction, or a sequence of them, on vectors.
-pub fn is_direct(op: Op, ty: Scalar) -> bool {
+pub fn is_direct(op: Op, ty: Scalar, args: &[Expr]) -> bool {
     match op {
         Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Min | Op::Max => true,
         Op::Lt | Op::Gt | Op::Lte | Op::Gte | Op::Eq | Op::Ne | Op::And | Op::Or | Op::Not | Op::Select => true,
         Op::BitAnd | Op::BitOr | Op::BitXor | Op::BitNot | Op::Shl | Op::Shr => ty == Scalar::I64,
         Op::ToFloat | Op::BoolToFloat => true,
+        // Multiplications, where those have the upper halves of products.
+        Op::Div | Op::Mod if ty.is_int() => ty.bits() <= 32 && divides_by_literal(op, ty, args),
         Op::Div => ty.is_float(),
         Op::Pow => ty == Scalar::F64,
         _ => matches!(op.row().sig, Sig::FloatFn | Sig::Floats | Sig::ThreeFloats),

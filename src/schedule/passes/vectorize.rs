@@ -420,7 +420,7 @@ impl Maker<'_> {
         match e {
             Expr::Var(v) => Expr::Var(self.var(*v)),
             Expr::Load(b, at) => self.load(e, *b, at),
-            Expr::Op(op, ty, args) if is_direct(*op, *ty) => {
+            Expr::Op(op, ty, args) if is_direct(*op, *ty, args) => {
                 Expr::Op(*op, *ty, args.iter().map(|a| self.vector(a)).collect())
             }
             Expr::Cast(to, a) if is_direct_cast(self.func.ty(a), *to) => Expr::Cast(*to, Box::new(self.vector(a))),

@@ -1,0 +1,441 @@
+#!/usr/bin/env python3
+"""Holds the programs of this folder against numpy.
+
+Each pipeline is written here a second time, in the same scalar types and with the same order of
+additions, but not in the same way. Small images are made up, the tool runs the programs on them
+(the environment variable DAEDAL names it, `daedal` otherwise), and its results are compared: bit
+for bit, or to 1e-5 where a pipeline has exponentials or powers.
+
+    python3 programs/imaging/reference.py             compares, and says which files are out of date
+    python3 programs/imaging/reference.py --write     compares, and writes the `;; run` lines
+    python3 programs/imaging/reference.py --native    compares compiled code too, with schedules and without
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).parent
+EXACT, CLOSE = 0.0, 1e-5
+F = np.float32
+RUN = ";; run "
+
+
+# Images
+
+def noise(height, width, *channels, below=17, seed=0):
+    """Numbers from 0 to below - 1 that look random."""
+    shape = (height, width, *channels)
+    at = np.arange(np.prod(shape), dtype=np.uint64) + np.uint64(1000 * seed + 1)
+    for factor in (0x9E3779B1, 0x85EBCA6B):
+        at = (at * np.uint64(factor)) & np.uint64(0xFFFFFFFF)
+        at ^= at >> np.uint64(15)
+    return (at % np.uint64(below)).astype(np.int64).reshape(shape)
+
+
+def bright(*shape, seed=0):
+    """An image with values from 1/16 to 1, short to write."""
+    return ((noise(*shape, below=16, seed=seed) + 1) / 16).astype(F)
+
+
+def see_through(height, width, seed=0):
+    """An image with colours and alpha, half of whose pixels are transparent; the first one is not."""
+    image = bright(height, width, 4, seed=seed)
+    image[..., 3] = np.maximum(noise(height, width, below=5, seed=seed + 1) - 2, 0) / 2
+    image[0, 0, 3] = 1
+    return image
+
+
+def taken(image, axis, at):
+    """The rows or columns `at`; those outside are the ones at the border."""
+    return np.take(image, np.clip(at, 0, image.shape[axis] - 1), axis)
+
+
+def moved(image, axis, offset):
+    return taken(image, axis, np.arange(image.shape[axis]) + offset)
+
+
+def window(image, y, x, margin):
+    """What is `y` rows and `x` columns on from each pixel, without the last `margin` of them."""
+    h, w = image.shape
+    return image[y:h - margin + y, x:w - margin + x]
+
+
+def sum_of(terms):
+    """Added from left to right."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def brightness(image):
+    return F(0.299) * image[..., 0] + F(0.587) * image[..., 1] + F(0.114) * image[..., 2]
+
+
+# Pipelines
+
+def blur(image):
+    three = image.dtype.type(3)
+    divide = np.floor_divide if image.dtype.kind == "u" else np.divide
+    across = divide(image[:, :-2] + image[:, 1:-1] + image[:, 2:], three)
+    return divide(across[:-2] + across[1:-1] + across[2:], three)
+
+
+def unsharp(image):
+    gray = brightness(image)
+    kernel = [np.exp(-F(d * d) / F(4.5)) for d in range(-3, 4)]
+    total = sum_of(kernel)
+    blurred = gray
+    for axis in (0, 1):
+        blurred = sum_of([tap / total * moved(blurred, axis, k - 3) for k, tap in enumerate(kernel)])
+    return ((F(2) * gray - blurred) / gray)[..., None] * image
+
+
+def harris(image):
+    gray = brightness(image)
+
+    def slope(at):
+        end, start = (sum_of([w * window(gray, *at(side, k), 2) for k, w in enumerate((F(1), F(2), F(1)))])
+                      for side in (2, 0))
+        return (end - start) / F(12)
+
+    def summed(products):
+        return sum_of([window(products, i, j, 2) for i in range(3) for j in range(3)])
+
+    ix, iy = slope(lambda side, k: (k, side)), slope(lambda side, k: (side, k))
+    sxx, syy, sxy = summed(ix * ix), summed(iy * iy), summed(ix * iy)
+    trace = sxx + syy
+    return (sxx * syy - sxy * sxy - F(0.04) * (trace * trace))[1:-1, 1:-1]
+
+
+def stencil_chain(image, times):
+    for _ in range(times):
+        image = sum_of([np.uint16((i + 3) * (j + 3)) * moved(moved(image, 0, i), 1, j)
+                        for i in range(-2, 3) for j in range(-2, 3)])
+    return image
+
+
+def max_filter(image, radius):
+    reach = range(-radius, radius + 1)
+    inside = [(dy, dx) for dy in reach for dx in reach if dx * dx + dy * dy <= radius * radius + 0.25]
+    return np.max([moved(moved(image, 0, dy), 1, dx) for dy, dx in inside], axis=0)
+
+
+def iir_blur(image, alpha):
+    keep = F(1) - F(alpha)
+    for axis in (0, 1):
+        rows = np.moveaxis(image.copy(), axis, 0)
+        for _ in ("down", "up"):
+            for y in range(1, len(rows)):
+                rows[y] = F(alpha) * rows[y] + keep * rows[y - 1]
+            rows = rows[::-1]
+        image = np.moveaxis(rows, 0, axis)
+    return image
+
+
+def histogram(image):
+    wide = image.astype(np.int64)
+    luma = (77 * wide[..., 0] + 150 * wide[..., 1] + 29 * wide[..., 2]) // 256
+    darker = np.cumsum(np.bincount(luma.ravel(), minlength=256))
+    change = darker[luma] * 255 // luma.size - luma
+    return np.clip(wide + change[..., None], 0, 255).astype(np.uint8)
+
+
+def interpolate(image):
+    levels = [np.concatenate([image[..., :3] * image[..., 3:], image[..., 3:]], axis=2)]
+    for _ in range(4):
+        down = levels[-1]
+        for axis in (0, 1):
+            even = np.arange(0, down.shape[axis], 2)
+            before, after = taken(down, axis, even - 1), taken(down, axis, even + 1)
+            down = F(0.25) * (before + F(2) * taken(down, axis, even) + after)
+        levels.append(down)
+    filled = levels.pop()
+    while levels:
+        own = levels.pop()
+        for axis in (0, 1):
+            at = np.arange(own.shape[axis])
+            filled = F(0.5) * (taken(filled, axis, at // 2) + taken(filled, axis, (at + 1) // 2))
+        filled = filled * (F(1) - own[..., 3:]) + own
+    return filled[..., :3] / filled[..., 3:]
+
+
+def bilateral_grid(image, s_sigma, r_sigma):
+    h, w = image.shape
+    level = np.clip(image, F(0), F(1)) / F(r_sigma)
+    grid = np.zeros((2, h // s_sigma + 2, w // s_sigma + 2, int(F(1) / F(r_sigma)) + 2), F)
+    for y, x in np.ndindex(h, w):
+        cell = (y + s_sigma // 2) // s_sigma, (x + s_sigma // 2) // s_sigma, int(F(0.5) + level[y, x])
+        grid[(0, *cell)] += image[y, x]
+        grid[(1, *cell)] += F(1)
+    for axis in (3, 2, 1):
+        margins = [(2, 2) if a == axis else (0, 0) for a in range(4)]
+        wide = np.pad(grid, margins)
+        at = np.arange(grid.shape[axis])
+        grid = sum_of([F(k) * np.take(wide, at + i, axis) for i, k in enumerate((1, 4, 6, 4, 1))])
+    output = np.empty_like(image)
+    for y, x in np.ndindex(h, w):
+        z = int(level[y, x])
+        corner = grid[:, y // s_sigma:, x // s_sigma:, z:][:, :2, :2, :2]
+        for t in (F(y % s_sigma) / F(s_sigma), F(x % s_sigma) / F(s_sigma), level[y, x] - F(z)):
+            corner = corner[:, 0] + t * (corner[:, 1] - corner[:, 0])
+        output[y, x] = corner[0] / corner[1]
+    return output
+
+
+def halved(image):
+    for axis in (0, 1):
+        at = np.arange(0, image.shape[axis], 2)
+        taps = [F(w) * taken(image, axis, at + k) for k, w in ((-1, 1), (0, 3), (1, 3), (2, 1))]
+        image = sum_of(taps) / F(8)
+    return image
+
+
+def doubled(image, like):
+    for axis in (0, 1):
+        at = np.arange(like.shape[axis])
+        beside = at // 2 + np.where(at % 2 == 0, -1, 1)
+        image = F(0.75) * taken(image, axis, at // 2) + F(0.25) * taken(image, axis, beside)
+    return image
+
+
+def local_laplacian(gray, levels, alpha, beta):
+    def gaussian(image):
+        pyramid = [image]
+        for _ in range(3):
+            pyramid.append(halved(pyramid[-1]))
+        return pyramid
+
+    def differences(pyramid):
+        return [a - doubled(b, a) for a, b in zip(pyramid, pyramid[1:])] + pyramid[-1:]
+
+    def remapped(k):
+        level = F(k) / F(levels - 1)
+        d = gray - level
+        f = d * F(levels - 1)
+        return F(beta) * d + level + F(alpha) * (f * np.exp(-(f * f) / F(2)))
+
+    stacks = zip(*(differences(gaussian(remapped(k))) for k in range(levels)))
+    mixed = []
+    for stack, guide in zip(stacks, gaussian(gray)):
+        level = guide * F(levels - 1)
+        below = np.clip(level.astype(np.int64), 0, levels - 2)
+        pick = lambda k: np.take_along_axis(np.array(stack), k[None], 0)[0]
+        t = level - below.astype(F)
+        mixed.append((F(1) - t) * pick(below) + t * pick(below + 1))
+    output = mixed.pop()
+    while mixed:
+        own = mixed.pop()
+        output = own + doubled(output, own)
+    return output
+
+
+def nl_means(image, patch, search, inv):
+    h, w, _ = image.shape
+    margin = patch + search
+    wide = np.pad(image, ((margin, margin), (margin, margin), (0, 0)), mode="edge")
+    around = np.pad(image, ((patch, patch), (patch, patch), (0, 0)), mode="edge")
+    total, weighted = F(0), F(0)
+    for dy, dx in np.ndindex(2 * search + 1, 2 * search + 1):
+        shifted = wide[dy:dy + h + 2 * patch, dx:dx + w + 2 * patch]
+        difference = sum_of([d * d for d in np.moveaxis(around - shifted, 2, 0)])
+        down = sum_of([difference[k:k + h] for k in range(2 * patch + 1)])
+        distance = sum_of([down[:, k:k + w] for k in range(2 * patch + 1)])
+        weight = np.exp(-(F(inv) * distance))
+        total = total + weight
+        weighted = weighted + weight[..., None] * shifted[patch:patch + h, patch:patch + w]
+    return weighted / total[..., None]
+
+
+GREENS, REDS, BLUES = {(0, 0), (1, 1)}, {(0, 1)}, {(1, 0)}
+AROUND = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)]
+
+
+def camera_pipe(raw, matrix, gamma):
+    h, w = (n // 2 * 2 for n in raw.shape)
+
+    def pixel(image, y, x):
+        """The pixel, or the nearest one of the same colour in its row and column."""
+        y, x = (i + 2 if i < 0 else i - 2 if i >= n else i for i, n in ((y, h), (x, w)))
+        return int(image[y, x])
+
+    def calm(y, x):
+        near = [pixel(raw, y + dy, x + dx) for dy, dx in ((-2, 0), (2, 0), (0, -2), (0, 2))]
+        return min(max(int(raw[y, x]), min(near)), max(near))
+
+    def colour(image, y, x, places):
+        if (y % 2, x % 2) in places:
+            return int(image[y, x])
+        near = [pixel(image, y + dy, x + dx) for dy, dx in AROUND if ((y + dy) % 2, (x + dx) % 2) in places]
+        return sum(near) // len(near)
+
+    calmed = np.array([[calm(y, x) for x in range(w)] for y in range(h)])
+    output = np.zeros((h, w, 3), np.uint8)
+    for y, x in np.ndindex(h, w):
+        seen = [colour(calmed, y, x, places) for places in (REDS, GREENS, BLUES)]
+        for c, row in enumerate(matrix):
+            level = min(max(sum(a * b for a, b in zip(row, seen)) // 256, 0), 1023)
+            output[y, x, c] = int(F(0.5) + F(255) * (F(level) / F(1023)) ** (F(1) / F(gamma)))
+    return output
+
+
+# What is run: of each file, the definition, its arguments, the reference (or the failure), the tolerance.
+
+MATRIX = [[300, -60, 16], [-40, 330, -34], [10, -90, 336]]
+
+
+def small(make):
+    return make(1, 2, 3)
+
+
+CASES = {
+    "blur": [
+        ("blur", [noise(7, 9, below=20000).astype(np.uint16)], blur, EXACT),
+        ("blur", [noise(3, 5, below=65536, seed=1).astype(np.uint16)], blur, EXACT),
+        ("blur", [noise(1, 2).astype(np.uint16)], "negative size", EXACT),
+        ("blur_float", [bright(9, 7)], blur, EXACT),
+        ("blur_float", [bright(3, 3)], blur, EXACT),
+    ],
+    "unsharp": [
+        ("unsharp", [bright(5, 7, 3)], unsharp, CLOSE),
+        ("unsharp", [small(bright)], unsharp, CLOSE),
+    ],
+    "harris": [
+        ("harris", [bright(9, 11, 3)], harris, EXACT),
+        ("harris", [bright(11, 7, 3, seed=1)], harris, EXACT),
+        ("harris", [small(bright)], "negative size", EXACT),
+    ],
+    "stencil_chain": [
+        ("stencil_chain", [noise(7, 9, below=65536).astype(np.uint16), 1], stencil_chain, EXACT),
+        ("stencil_chain", [noise(5, 7, below=65536, seed=1).astype(np.uint16), 32], stencil_chain, EXACT),
+        ("stencil_chain", [noise(1, 2).astype(np.uint16), 3], stencil_chain, EXACT),
+        ("stencil_chain", [noise(3, 5).astype(np.uint16), 0], stencil_chain, EXACT),
+        ("chain_of_four", [noise(9, 7, below=1024).astype(np.uint16)], lambda image: stencil_chain(image, 4), EXACT),
+        ("chain_of_four", [noise(1, 2).astype(np.uint16)], lambda image: stencil_chain(image, 4), EXACT),
+    ],
+    "max_filter": [
+        ("max_filter", [bright(7, 9, 3), 2], max_filter, EXACT),
+        ("max_filter", [bright(9, 7, 1), 4], max_filter, EXACT),
+        ("max_filter", [bright(3, 5, 3), 0], max_filter, EXACT),
+        ("max_filter", [small(bright), 3], max_filter, EXACT),
+    ],
+    "iir_blur": [
+        ("iir_blur", [bright(5, 7, 3), 0.25], iir_blur, EXACT),
+        ("iir_blur", [bright(9, 3, 3, seed=1), 0.7], iir_blur, EXACT),
+        ("iir_blur", [small(bright), 0.5], iir_blur, EXACT),
+    ],
+    "histogram": [
+        ("histogram", [noise(7, 9, 3, below=256).astype(np.uint8)], histogram, EXACT),
+        ("histogram", [noise(5, 3, 3, below=40, seed=1).astype(np.uint8)], histogram, EXACT),
+        ("histogram", [small(noise).astype(np.uint8)], histogram, EXACT),
+    ],
+    "interpolate": [
+        ("interpolate", [see_through(5, 7)], interpolate, EXACT),
+        ("interpolate", [see_through(9, 3, seed=2)], interpolate, EXACT),
+        ("interpolate", [see_through(1, 2, seed=1)], interpolate, EXACT),
+    ],
+    "bilateral_grid": [
+        ("bilateral_grid", [bright(7, 9), 3, 0.1], bilateral_grid, EXACT),
+        ("bilateral_grid", [bright(9, 5, seed=1), 4, 0.25], bilateral_grid, EXACT),
+        ("bilateral_grid", [bright(1, 2), 8, 0.2], bilateral_grid, EXACT),
+    ],
+    "local_laplacian": [
+        ("local_laplacian", [bright(9, 11), 4, 0.5, 0.75], local_laplacian, CLOSE),
+        ("local_laplacian", [bright(7, 5, seed=1), 8, 0.125, 1.0], local_laplacian, CLOSE),
+        ("local_laplacian", [bright(1, 2), 2, 1.0, 1.0], local_laplacian, CLOSE),
+    ],
+    "nl_means": [
+        ("nl_means", [bright(5, 7, 3), 1, 2, 0.5], nl_means, CLOSE),
+        ("nl_means", [bright(7, 3, 3, seed=1), 2, 1, 0.25], nl_means, CLOSE),
+        ("nl_means", [small(bright), 1, 1, 1.0], nl_means, CLOSE),
+    ],
+    "camera_pipe": [
+        ("camera_pipe", [noise(8, 10, below=1024).astype(np.uint16), MATRIX, 2.2], camera_pipe, EXACT),
+        ("camera_pipe", [noise(7, 5, below=1024, seed=1).astype(np.uint16), MATRIX, 1.8], camera_pipe, EXACT),
+        ("camera_pipe", [noise(2, 4, below=1024).astype(np.uint16), MATRIX, 2.2], camera_pipe, EXACT),
+        ("camera_pipe", [noise(1, 2).astype(np.uint16), MATRIX, 2.2], camera_pipe, EXACT),
+    ],
+}
+
+
+# The tool
+
+WAYS = {"eval": ["eval"], "run": ["run"], "run --schedule default": ["run", "--schedule", "default"]}
+
+
+def word(argument):
+    value = argument.tolist() if isinstance(argument, np.ndarray) else argument
+    return json.dumps(value, separators=(",", ":"))
+
+
+def answer(way, path, name, words):
+    """What the tool prints, and whether that is a failure."""
+    command, *options = WAYS[way]
+    tool = os.environ.get("DAEDAL", "daedal")
+    done = subprocess.run([tool, command, str(path), name, *words, *options], capture_output=True, text=True)
+    failed = done.returncode != 0
+    return (done.stderr if failed else done.stdout).strip(), failed
+
+
+def complaint(text, failed, arguments, expected, tolerance):
+    """What is wrong with an answer, or None."""
+    if isinstance(expected, str):
+        return None if failed and expected in text else f"no failure with `{expected}`: {text}"
+    if failed:
+        return text
+    want = expected(*arguments)
+    got = np.array(json.loads(text)).astype(want.dtype)
+    if want.size == got.size == 0:
+        return None
+    if got.shape != want.shape:
+        return f"sizes {got.shape}, not {want.shape}"
+    if not np.allclose(got, want, rtol=tolerance, atol=0.0):
+        return f"differs from numpy by {np.max(np.abs(got.astype(float) - want)):g}"
+    return None
+
+
+def run_case(path, case, ways, problems):
+    """The line of a case; what is wrong goes to `problems`."""
+    name, arguments, expected, tolerance = case
+    words = [word(a) for a in arguments]
+    texts = set()
+    for way in ways:
+        text, failed = answer(way, path, name, words)
+        wrong = complaint(text, failed, arguments, expected, tolerance)
+        if wrong:
+            problems.append(f"{path.name}: {way} {name} {' '.join(words)}: {wrong}")
+        texts.add(f"error {expected}" if failed else text)
+    if len(texts) > 1:
+        problems.append(f"{path.name}: {name} {' '.join(words)}: not the same in all ways: {texts}")
+    return f"{RUN}{name} {' '.join(words)} => {min(texts)}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--write", action="store_true", help="write the run lines of the files")
+    parser.add_argument("--native", action="store_true", help="compare compiled code too")
+    parser.add_argument("files", nargs="*", default=list(CASES), help="names without .ks; all where there are none")
+    options = parser.parse_args()
+    ways = list(WAYS) if options.native else ["eval"]
+    problems = []
+    for file in options.files:
+        path = HERE / f"{file}.ks"
+        lines = [run_case(path, case, ways, problems) for case in CASES[file]]
+        old = path.read_text().split("\n")
+        new = old[:1] + lines + [line for line in old[1:] if not line.startswith(RUN)]
+        if options.write:
+            path.write_text("\n".join(new))
+        elif new != old:
+            problems.append(f"{path.name}: its run lines are not those of this script")
+    print("\n".join(problems) or "all as numpy has it")
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()
