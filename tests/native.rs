@@ -6,6 +6,7 @@ mod common;
 
 use common::generate::{self, Knobs};
 use common::native::difference;
+use common::{files, root};
 use daedal::diag::{Kind, Source};
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Body, Def, Head, Id, Lit, Program, Ty};
@@ -13,7 +14,7 @@ use daedal::machine::Machine;
 use daedal::nest::interpret;
 use daedal::pipeline::native;
 use daedal::run::Toolchain;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The compiler with full optimization, as users run it.
 fn tools() -> Toolchain {
@@ -104,26 +105,10 @@ fn disagreements(program: &Program, cases: &[(&Def, Vec<Value>, String)]) -> Vec
     out
 }
 
-fn corpus() -> Vec<PathBuf> {
-    let (mut found, mut todo) = (vec![], vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")]);
-    while let Some(folder) = todo.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                todo.push(path);
-            } else if path.extension().is_some_and(|e| e == "ks") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
 /// Protects: native code means what the interpreter means, on every program of the corpus.
 #[test]
 fn the_corpus_runs_natively_as_in_the_interpreter() {
-    let files = corpus();
+    let files = files(&root("programs"), "ks");
     let next = std::sync::atomic::AtomicUsize::new(0);
     let wrong = std::sync::Mutex::new(vec![]);
     let work = || {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Mode, check_all, corpus, interpreted};
+use common::{Mode, check_all, everything, interpreted};
 
 /// Every way to run a program. A new one is one line.
 const MODES: &[Mode] = &[Mode { name: "interpreter", prepare: interpreted }];
@@ -11,7 +11,7 @@ const MODES: &[Mode] = &[Mode { name: "interpreter", prepare: interpreted }];
 /// Protects: the meaning of every construct, as `docs/language.md` gives it.
 #[test]
 fn every_run_line_holds_in_every_mode() {
-    let cases = corpus();
+    let cases = everything();
     let mut all = vec![];
     for mode in MODES {
         let (lines, failed) = check_all(&cases, mode);
@@ -24,7 +24,7 @@ fn every_run_line_holds_in_every_mode() {
 /// Protects: what the corpus prints reads back to the same terms, and prints the same again.
 #[test]
 fn the_corpus_prints_and_reads_back() {
-    for case in corpus() {
+    for case in everything() {
         let printed = daedal::ir::print::program(&case.program);
         let again = common::read(&case.name, &printed).unwrap_or_else(|d| panic!("{d}\n{printed}"));
         let mut terms = case.program.terms.clone();

@@ -379,6 +379,10 @@ const CHAINS: &str = "
     (build (tuple h w) (lam ((y : Integer) (c : Integer))
       (add (add (index (tuple (max 0 (sub y 1)) c) across) (index (tuple y c) across))
            (index (tuple (min (sub h 1) (add y 1)) c) across))))))
+(def weighed (Tensor 2 Float32) (x : (Tensor 2 Float32) (h w))
+  (build (tuple h w) (lam ((y : Integer) (c : Integer))
+    (sumbuild 5 (lam (k : Integer)
+      (mul (cast Float32 (add k 1)) (index (tuple y (max 0 (min (sub w 1) (add c (sub k 2))))) x)))))))
 (def spread (Tensor 2 Float32) (a : (Tensor 2 Float32) (n m))
   (let (mean (build n (lam (i : Integer) (div (sumbuild m (lam (k : Integer) (index (tuple i k) a))) (cast Float32 m)))))
   (let (e (build (tuple n m) (lam ((i : Integer) (j : Integer)) (exp (sub (index (tuple i j) a) (index i mean))))))
@@ -434,14 +438,17 @@ fn the_default_schedule_computes_chains_in_tiles() {
 #[test]
 fn clamped_loops_are_cut_into_ends_and_a_middle() {
     let program = read(CHAINS);
-    let schedule = empty(&program, "clamped");
-    let nest = native::scheduled_nest(program.named("clamped")[0], &schedule, &Machine::host()).unwrap().to_string();
-    let middle: Vec<&str> =
-        nest.lines().skip_while(|l| !l.contains("let c.") || !l.contains("middle")).take(4).collect();
-    assert!(!middle.is_empty() && !middle.concat().contains("(max") && !middle.concat().contains("(min"), "{nest}");
-    let cases =
-        [(2, 1), (3, 2), (1, 3), (2, 4), (3, 5), (5, 16), (3, 37)].map(|(h, w)| vec![tensor(Scalar::F32, &[h, w], 3)]);
-    check(&program, "clamped", &schedule, &cases);
+    for (def, schedule) in
+        [("clamped", empty(&program, "clamped")), ("weighed", by_default(&program, "weighed", &Machine::host()).0)]
+    {
+        let nest = native::scheduled_nest(program.named(def)[0], &schedule, &Machine::host()).unwrap().to_string();
+        let middle: Vec<&str> =
+            nest.lines().skip_while(|l| !l.contains("let c.") || !l.contains("middle")).take(4).collect();
+        assert!(!middle.is_empty() && !middle.concat().contains("(max") && !middle.concat().contains("(min"), "{nest}");
+        let cases = [(2, 1), (3, 2), (1, 3), (2, 4), (3, 5), (5, 16), (3, 37)]
+            .map(|(h, w)| vec![tensor(Scalar::F32, &[h, w], 3)]);
+        check(&program, def, &schedule, &cases);
+    }
 }
 
 /// Protects: a line that is no step says what is one, once.

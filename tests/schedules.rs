@@ -6,7 +6,7 @@ mod common;
 
 use common::generate::{self, Generated, Knobs};
 use common::native::{difference, eager, quick};
-use common::{Case, arguments, corpus};
+use common::{Case, arguments, everything};
 use daedal::ad::{self, Mode, Wanted};
 use daedal::codegen::Unit;
 use daedal::diag::{Diagnostic, Source};
@@ -134,7 +134,7 @@ fn disagreement(program: &Program, def: &Def, args: &[Value], nest: &Nest) -> (b
 /// Protects: the program as stages has its own bits, under the empty and the default schedule; what is no graph says why.
 #[test]
 fn the_corpus_is_staged() {
-    let all = corpus();
+    let all = everything();
     let found: Vec<_> = all
         .par_iter()
         .map(|case| {
@@ -179,7 +179,7 @@ fn the_corpus_is_staged() {
 /// Protects: no step changes a bit, whatever steps come before; a refused one says why and changes nothing.
 #[test]
 fn random_schedules_change_no_bit() {
-    let all = corpus();
+    let all = everything();
     let seeds: u64 = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
     let counts: Vec<(usize, usize, usize)> = all
         .par_iter()
@@ -279,7 +279,7 @@ fn compiled(made: &[Scheduled<'_>], tools: &Toolchain) -> Vec<String> {
 /// Protects: compiled code of random schedules.
 #[test]
 fn random_schedules_compile_to_the_same_bits() {
-    let all = corpus();
+    let all = everything();
     let mut made: Vec<Scheduled<'_>> = vec![];
     for (k, case) in all.iter().enumerate() {
         for (def, args) in targets(case).into_iter().take(2) {
@@ -298,7 +298,7 @@ fn random_schedules_compile_to_the_same_bits() {
 /// Protects: compiled code of the corpus under the default schedule, with more loops on threads.
 #[test]
 fn the_corpus_on_threads_compiles_to_the_same_bits() {
-    let all = corpus();
+    let all = everything();
     let mut made: Vec<Scheduled<'_>> = vec![];
     for case in &all {
         for (def, args) in targets(case).into_iter().take(2) {
@@ -343,7 +343,7 @@ fn lstm([layers, cells, characters]: [usize; 3]) -> (Program, Fun, Vec<String>) 
 /// took loads under a condition for loads of other elements in one of these gradients.
 #[test]
 fn the_corpus_compiles_as_users_run_it() {
-    let all = corpus();
+    let all = everything();
     let lstm = [[2, 3, 4], [1, 2, 3], [2, 5, 3], [3, 4, 6]].map(lstm);
     let mut calls: Vec<(String, &Program, &Def, Vec<Value>)> = vec![];
     for case in &all {
@@ -390,7 +390,7 @@ fn random_programs_compile_to_the_same_bits() {
 /// Protects: what the test says of a stage that is computed in another, so that it is no test of roots alone.
 #[test]
 fn random_schedules_are_varied() {
-    let all = corpus();
+    let all = everything();
     let (mut at, mut inline, mut vector) = (0, 0, 0);
     for case in &all {
         for (def, _) in targets(case).into_iter().take(1) {

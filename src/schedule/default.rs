@@ -156,6 +156,13 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
                 s.back(before);
             }
         }
+        // A few elements of each, at clamped indices: cut into ends and a middle, which becomes vectors.
+        Definition::Reduce { .. } if group::apart(s, stage) == Some(1) => {
+            let before = s.before();
+            if (Tiling { vectors: 0, ..Tiling::plain() }).apply(s, stage, machine).is_err() {
+                s.back(before);
+            }
+        }
         Definition::Pure(each) if !near && known.dims.len() > 1 && across(&s.graph, &known, each) => blocks(s, stage),
         Definition::Pure(_) | Definition::Recur { .. } if near => {
             let plan = s.plan(stage);

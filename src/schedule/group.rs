@@ -5,7 +5,7 @@
 //! writing all elements to memory and reading them back. What is read only where it is computed is kept in registers, a few
 //! vectors at a time. It must not know what kernels there are, nor how loops become text.
 
-use super::default::{is_product, name, strides, take};
+use super::default::{is_product, name, strides, take, unit};
 use super::footprint::{ASSUMED, Axis, Footprints, points};
 use super::plan::{Kind, Schedule, Site};
 use super::steps::Step;
@@ -29,6 +29,8 @@ const FAR: f64 = 0.15;
 const WIDE: f64 = 2048.0;
 /// Vectors of a row that stays in registers.
 const VECTORS: i64 = 4;
+/// Channels of pixels, which compilers take apart in vectors.
+const CHANNELS: i64 = 4;
 /// Stages of a group; more would only make more edges.
 const MOST: usize = 12;
 
@@ -191,7 +193,11 @@ impl Group<'_> {
             };
         }
         let inlined = s.plan(of).site == Site::Inline;
-        let lanes = if self.near(of) && !inlined { f64::from(lanes(s, of, self.machine)) } else { 1.0 };
+        let wide = f64::from(lanes(s, of, self.machine));
+        let lanes = match apart(s, of) {
+            Some(step) if !inlined => (wide / step as f64).max(1.0),
+            _ => 1.0,
+        };
         let all = sum * points(s, of).unwrap_or(1) as f64 / lanes;
         self.cycles.insert(of, all);
         all
@@ -294,6 +300,26 @@ impl Group<'_> {
         let (rows, columns) = (blocks[0] as f64, if tile.len() > 1 { blocks[1] as f64 } else { 0.0 });
         sum * (1.0 + (columns + rows / 2.0) / WIDE) - self.cycles(self.head)
     }
+}
+
+/// How far apart in memory the elements are that a stage reads at neighbouring indices of its last dimension, where loops over
+/// it become vectors: next to each other but where indices are clamped, or one of a few channels.
+pub(super) fn apart(s: &Schedule, of: StageId) -> Option<i64> {
+    let (g, stage) = (&s.graph, s.graph.stage(of));
+    let d = *stage.dims.last()?;
+    let mut each = g.bodies.reachable(stage.bodies()).into_iter().map(|b| {
+        let Node::Load(from, _, at) = g.bodies.node(b) else { return Some(1) };
+        let moves: Vec<usize> = (0..at.len()).filter(|k| g.bodies.dims(at[*k]).contains(&d)).collect();
+        match moves.as_slice() {
+            [] => Some(1),
+            [k] if g.bodies.unclamped(at[*k]).is_some_and(|i| unit(g, i, d)) => {
+                let inner = g.extents(*from).split_off(k + 1).into_iter().map(|n| g.bodies.as_int(n));
+                inner.product::<Option<i64>>().filter(|n| *n <= CHANNELS)
+            }
+            _ => None,
+        }
+    });
+    each.try_fold(1, |most, step| Some(most.max(step?)))
 }
 
 /// The place of a loop of the head, counted from the outermost, where a stage is computed; vectors are counted later.

@@ -335,6 +335,21 @@ fn quotient(bodies: &Bodies, form: &Linear<Body>, (q, c): (Body, i64), (a, n): (
 }
 
 impl Bodies {
+    /// What an integer is where it is not clamped by what does not move with the indices in it: nothing where two parts of
+    /// a `min` or `max` do.
+    pub fn unclamped(&self, b: Body) -> Option<Body> {
+        match self.node(b) {
+            Node::Op(Op::Min | Op::Max, _, args) => {
+                match (self.dims(args[0]).is_empty(), self.dims(args[1]).is_empty()) {
+                    (true, _) => self.unclamped(args[1]),
+                    (_, true) => self.unclamped(args[0]),
+                    _ => None,
+                }
+            }
+            _ => Some(b),
+        }
+    }
+
     /// A product without some of its factors, those of another product.
     fn exact_quotient(&mut self, a: Body, by: Body) -> Option<Body> {
         let (mut of, mut out) = (vec![], vec![]);

@@ -101,8 +101,28 @@ pub fn read(name: &str, text: &str) -> Result<Program> {
 /// # Panics
 /// If a file does not check or has a header that cannot be read: it would assert nothing.
 pub fn corpus() -> Vec<Case> {
-    files(&root("programs"), "ks").iter().map(|path| case(path)).collect()
+    let apart = WORKLOADS.map(root);
+    let each = files(&root("programs"), "ks");
+    each.iter().filter(|path| !apart.iter().any(|dir| path.starts_with(dir))).map(|path| case(path)).collect()
 }
+
+/// Pictures and tensors: programs of many loops in 32 bits, which are scheduled rather than differentiated.
+///
+/// # Panics
+/// As [`corpus`].
+pub fn workloads() -> Vec<Case> {
+    WORKLOADS.iter().flat_map(|dir| files(&root(dir), "ks")).map(|path| case(&path)).collect()
+}
+
+/// The corpus and the workloads.
+///
+/// # Panics
+/// As [`corpus`].
+pub fn everything() -> Vec<Case> {
+    corpus().into_iter().chain(workloads()).collect()
+}
+
+const WORKLOADS: [&str; 2] = ["programs/imaging", "programs/tensor"];
 
 fn case(path: &Path) -> Case {
     let name = path.strip_prefix(root("")).unwrap_or(path).display().to_string();

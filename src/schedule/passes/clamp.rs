@@ -5,7 +5,7 @@
 
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Func, Info, Loop, LoopKind, Stmt, Var};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Definitions are looked through up to so many times.
 const DEPTH: usize = 12;
@@ -46,7 +46,7 @@ fn op(op: Op, a: Expr, b: Expr) -> Expr {
 
 fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
     let n = l.extent().filter(|n| n.as_int().is_none_or(|n| n >= FEW))?;
-    let plain = |s: &Stmt| matches!(s, Stmt::Let(..) | Stmt::Store(..));
+    let plain = |s: &Stmt| matches!(s, Stmt::Let(..) | Stmt::Mut(..) | Stmt::Set(..) | Stmt::Store(..));
     let weight = |s: &Stmt| s.exprs().iter().map(|e| e.weight()).sum::<usize>();
     if l.kind != LoopKind::Serial || !l.body.iter().all(plain) || l.body.iter().map(weight).sum::<usize>() > LARGE {
         return None;
@@ -100,12 +100,16 @@ fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
 struct Known {
     var: Var,
     defs: FxHashMap<Var, Expr>,
+    /// Those that change in an iteration, or from one to the next.
+    changed: FxHashSet<Var>,
 }
 
 impl Known {
     fn new(l: &Loop) -> Known {
         let defs = l.body.iter().filter_map(|s| if let Stmt::Let(v, e) = s { Some((*v, e.clone())) } else { None });
-        Known { var: l.var, defs: defs.collect() }
+        let changed =
+            l.body.iter().filter_map(|s| if let Stmt::Mut(v, _) | Stmt::Set(v, _) = s { Some(*v) } else { None });
+        Known { var: l.var, defs: defs.collect(), changed: changed.collect() }
     }
 
     /// Whether an expression is the least (or the greatest) of something fixed, and the loop's variable plus a rest; both.
@@ -134,6 +138,7 @@ impl Known {
         match e {
             Expr::Lit(l) if l.as_int().is_some() => Some((0, e.clone())),
             Expr::Var(v) if *v == self.var => Some((1, Expr::int(0))),
+            Expr::Var(v) if self.changed.contains(v) => None,
             Expr::Var(v) => match self.defs.get(v) {
                 Some(e) => self.linear(e, below),
                 None => Some((0, e.clone())),
