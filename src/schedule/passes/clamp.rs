@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const DEPTH: usize = 12;
 /// Loops of fewer iterations, and of larger bodies, stay as they are.
 const FEW: i64 = 16;
-const LARGE: usize = 400;
+const LARGE: usize = 2000;
 /// What is added to a variable is smaller, or nothing is taken for the middle: sums would wrap.
 const SMALL: i64 = 1 << 60;
 
