@@ -5,7 +5,7 @@ mod common;
 
 use common::generate::{self, Knobs};
 use common::random::{Trial, compare, recosted};
-use common::{Case, Run, agree, arguments, corpus};
+use common::{Case, Run, agree, arguments, corpus, workloads};
 use daedal::cost::{Costing, Model};
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Def, Head, Program};
@@ -47,6 +47,15 @@ fn the_corpus_means_the_same_after_optimization() {
     let each: Vec<(&Case, (Model, Level))> = cases.iter().flat_map(|c| modes.map(|m| (c, m))).collect();
     let failed: Vec<String> =
         each.into_par_iter().flat_map_iter(|(case, mode)| differences(case, mode, &tools)).collect();
+    assert!(failed.is_empty(), "{} failures\n{}", failed.len(), failed.join("\n"));
+}
+
+/// Protects: the bits of the workloads after optimization.
+#[test]
+fn the_workloads_mean_the_same_after_optimization() {
+    let tools = Toolchain::discover(None, None);
+    let differ = |case: &Case| differences(case, (Model::Analytic, Level::Exact), &tools);
+    let failed: Vec<String> = workloads().par_iter().flat_map_iter(differ).collect();
     assert!(failed.is_empty(), "{} failures\n{}", failed.len(), failed.join("\n"));
 }
 

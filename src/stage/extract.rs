@@ -252,15 +252,20 @@ impl<'a> Extract<'a> {
         Ok(id)
     }
 
-    /// Calls stages by the name of the tensor whose elements are theirs, where they have none of their own.
-    pub(super) fn name_views(&mut self, name: &str, elements: &[Body], dims: &[DimId]) {
-        let at = self.indices(dims);
-        for b in elements {
-            let Node::Load(Source::Stage(s, _), _, own) = self.g.bodies.node(*b) else { continue };
-            let (s, same) = (*s, own.ends_with(&at));
-            if same && self.unnamed.remove(&s) {
-                self.names.remove(&self.g.stage(s).name);
-                self.g.stages[s.0 as usize].name = self.unique(name);
+    /// Calls stages by the name of the value whose tensors have their elements, where they have none of their own.
+    pub(super) fn name_views(&mut self, name: &str, v: &Val, around: &[DimId]) {
+        match v {
+            Val::Tuple(each) => each.iter().for_each(|v| self.name_views(name, v, around)),
+            Val::Tensor { dims, elem, .. } => self.name_views(name, elem, &[around, dims].concat()),
+            Val::Scalar(_) if around.is_empty() => {}
+            Val::Scalar(b) => {
+                let at = self.indices(around);
+                let Node::Load(Source::Stage(s, _), _, own) = self.g.bodies.node(*b) else { return };
+                let (s, same) = (*s, own.ends_with(&at));
+                if same && self.unnamed.remove(&s) {
+                    self.names.remove(&self.g.stage(s).name);
+                    self.g.stages[s.0 as usize].name = self.unique(name);
+                }
             }
         }
     }

@@ -11,7 +11,11 @@ use rustc_hash::FxHashMap;
 impl Extract<'_> {
     /// The value of a term.
     pub(super) fn value(&mut self, id: Id) -> Staged<Val> {
-        deep(|| self.node(id))
+        let v = deep(|| self.node(id))?;
+        if let Some(name) = self.terms.labelled(id) {
+            self.name_views(name, &v, &[]);
+        }
+        Ok(v)
     }
 
     /// A number or truth value.
@@ -260,9 +264,6 @@ impl Extract<'_> {
         parts(&v, &mut own, &mut |n| fixed &= dims.iter().all(|d| !self.g.bodies.dims(n).contains(d)));
         if !fixed {
             return self.refuse(id, "rows of different sizes");
-        }
-        if let Some(name) = self.terms.labelled(id) {
-            self.name_views(name, &own, dims);
         }
         let keep: Vec<Body> = own.into_iter().filter(|b| !self.is_view(*b)).collect();
         if keep.is_empty() && checks.is_empty() {
