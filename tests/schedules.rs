@@ -6,7 +6,7 @@ mod common;
 
 use common::generate::{self, Generated, Knobs};
 use common::native::{difference, eager, quick};
-use common::{Case, arguments, everything};
+use common::{Case, arguments, corpus, everything};
 use daedal::ad::{self, Mode, Wanted};
 use daedal::codegen::Unit;
 use daedal::diag::{Diagnostic, Source};
@@ -254,7 +254,7 @@ impl<'a> Scheduled<'a> {
 
 /// The default schedule as `daedal run` chooses it: for these arguments alone.
 fn chosen(graph: &Graph, def: &Def, args: &[Value]) -> Schedule {
-    daedal::schedule::default(graph.specialized(&incoming(def, args)), &Machine::host())
+    daedal::schedule::default(graph.only_for(&incoming(def, args)), &Machine::host())
 }
 
 /// Compiles calls, fifty to a unit, and says what is wrong.
@@ -279,7 +279,7 @@ fn compiled(made: &[Scheduled<'_>], tools: &Toolchain) -> Vec<String> {
 /// Protects: compiled code of random schedules.
 #[test]
 fn random_schedules_compile_to_the_same_bits() {
-    let all = everything();
+    let all = corpus();
     let mut made: Vec<Scheduled<'_>> = vec![];
     for (k, case) in all.iter().enumerate() {
         for (def, args) in targets(case).into_iter().take(2) {
@@ -298,7 +298,7 @@ fn random_schedules_compile_to_the_same_bits() {
 /// Protects: compiled code of the corpus under the default schedule, with more loops on threads.
 #[test]
 fn the_corpus_on_threads_compiles_to_the_same_bits() {
-    let all = everything();
+    let all = corpus();
     let mut made: Vec<Scheduled<'_>> = vec![];
     for case in &all {
         for (def, args) in targets(case).into_iter().take(2) {

@@ -53,7 +53,7 @@ fn check(text: &str, expect: &str) {
         let want = Interpreter::new(&program).run(def, &args);
         let graph = extract(&program, def).unwrap();
         let incoming = daedal::tune::example::incoming(def, &args);
-        let special = schedule::default(graph.specialized(&incoming), &Machine::host());
+        let special = schedule::default(graph.only_for(&incoming), &Machine::host());
         for s in [Schedule::new(graph.clone()), schedule::default(graph, &Machine::host()), special] {
             let nest = native::scheduled_nest(def, &s, &Machine::host()).unwrap_or_else(|d| panic!("{d}"));
             let have = interpret(&nest, &args, &mut String::new());

@@ -161,7 +161,7 @@ fn daedal_gradient(
     let graph = graph.map_err(|u| println!("{} has no schedule: {}", w.name, u.reason)).ok()?;
     let compile = |arguments: &[Value]| {
         let made = if let Some(graph) = &graph {
-            let graph = graph.specialized(&example::incoming(def, arguments));
+            let graph = graph.only_for(&example::incoming(def, arguments));
             let schedule = schedule::default(graph, &Machine { threads: 1, ..Machine::host() });
             native::compile_scheduled(&optimized, def, &schedule, tools)
         } else {

@@ -131,7 +131,7 @@ fn row(program: &Program, def: &Def, given: &[Arg], tools: &Toolchain) -> String
         let start = Instant::now();
         let graph = stage::extract(program, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(program)));
         let machine = Machine { threads, ..Machine::host() };
-        let made = schedule::default(graph.specialized(&incoming(def, &args)), &machine);
+        let made = schedule::default(graph.only_for(&incoming(def, &args)), &machine);
         (chosen, steps) = (start.elapsed().as_secs_f64(), made.steps.len());
         let start = Instant::now();
         let native = native::compile_scheduled(program, def, &made, tools).unwrap_or_else(|d| panic!("{}", d.render()));

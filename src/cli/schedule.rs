@@ -104,7 +104,7 @@ pub fn named(program: &Program, def: &Def, how: &How<'_>) -> Result<Option<sched
         Some("default") => {
             let mut graph = staged(program, def, float)?;
             if let Some(sizes) = sizes {
-                graph = graph.specialized(sizes);
+                graph = graph.only_for(sizes);
             }
             Ok(Some(schedule::default(graph, &machine)))
         }

@@ -1,10 +1,13 @@
 //! A graph for all sizes becomes one for stated sizes: whole numbers that come in are known, and with them extents.
 
-use super::body::{Body, Node, SymbolId};
+use super::body::{Body, DimId, Node, Source, SymbolId};
 use super::bounds::Ranges;
-use super::graph::{Graph, Output, Slot};
+use super::graph::{Definition, Graph, Output, Slot, StageId};
 use crate::ir::{Lit, Op, Scalar};
 use rustc_hash::FxHashMap;
+
+/// Nodes of arithmetic that is as cheap to do again as to read.
+const MAX_PLAIN: usize = 12;
 
 impl Graph {
     /// The graph where whole numbers that come in are known, in the order of the calling form; other values there are not
@@ -49,6 +52,50 @@ impl Graph {
         let is: Vec<Body> = is.collect();
         out.entry.splice(0..0, is);
         out
+    }
+
+    /// The graph for these whole numbers alone, as [`Graph::specialized`]; what they make plain arithmetic of indices is
+    /// read where it is used, and no stage any more.
+    #[must_use]
+    pub fn only_for(&self, incoming: &[f64]) -> Graph {
+        let mut out = self.specialized(incoming);
+        let mut plain: FxHashMap<StageId, (Vec<DimId>, Body)> = FxHashMap::default();
+        for s in out.order() {
+            out.redirect(s, &mut |g, from, _, at| g.in_place(&plain, from, at));
+            if let Some(b) = out.arithmetic(s) {
+                plain.insert(s, (out.stage(s).dims.clone(), b));
+            }
+        }
+        if plain.is_empty() {
+            return out;
+        }
+        out.map_outputs(&mut |g, b| g.reading(b, &mut |g, from, _, at| g.in_place(&plain, from, at)));
+        out.decide();
+        out.without_dead()
+    }
+
+    /// The body of a stage of plain arithmetic, at indices.
+    fn in_place(&mut self, plain: &FxHashMap<StageId, (Vec<DimId>, Body)>, from: Source, at: &[Body]) -> Option<Body> {
+        let (dims, b) = plain.get(&from.stage()?)?;
+        let of: FxHashMap<DimId, Body> = dims.iter().copied().zip(at.iter().copied()).collect();
+        Some(self.bodies.substitute(*b, &of))
+    }
+
+    /// The body of a stage that is a whole number or truth value of its indices, and cannot fail.
+    fn arithmetic(&self, s: StageId) -> Option<Body> {
+        let stage = self.stage(s);
+        let Definition::Pure(each) = &stage.def else { return None };
+        let [b] = each.as_slice() else { return None };
+        let sizes = self.dims.iter().map(|d| d.extent);
+        let named = self.reads(sizes).iter().any(|from| from.stage() == Some(s));
+        let all = self.bodies.reachable([*b]);
+        let plain = |b: &Body| match self.bodies.node(*b) {
+            Node::Load(..) | Node::Acc(..) => false,
+            Node::Op(op, _, args) if op.divides() => self.bodies.as_int(args[1]).is_some_and(|n| n > 0),
+            _ => matches!(self.bodies.ty(*b), Scalar::I64 | Scalar::Bool),
+        };
+        let fits = !named && stage.when.is_none() && stage.checks.is_empty() && all.len() <= MAX_PLAIN;
+        (fits && all.iter().all(plain)).then_some(*b)
     }
 
     /// Decides what is one thing at all indices of a stage.
