@@ -420,3 +420,32 @@ fn conditions_of_lanes_have_their_operands() {
     agree(&program, "checkered", &all);
     assert!(loops(&program, "checkered").contains("let taken."), "{}", loops(&program, "checkered"));
 }
+
+/// Protects: floats become narrow integers in vectors as one by one: towards 0, no further than the ends, and 0 for no number.
+#[test]
+fn floats_become_narrow_integers_in_vectors() {
+    let each = |ty: &str, float: &str| {
+        format!(
+            "(def to_{ty}_{float} (Vec Integer) ((x : (Vec Float) n))
+  (build n (lam (i : Integer) (let (v (cast {float} (index i x))) (cast Integer (cast {ty} (add v (mul (cast {float} 0.0) (tanh v)))))))))\n"
+        )
+    };
+    let types = ["Int8", "UInt8", "Int16", "UInt16"];
+    let text: String = types.iter().flat_map(|ty| ["Float", "Float32"].map(|float| each(ty, float))).collect();
+    let program = read(&text);
+    let ends =
+        [0.0, -0.0, 0.5, -0.99, 127.4, 127.9, 128.0, -128.9, -129.0, 255.9, 256.0, 32767.9, -32768.9, 65535.9, 65536.0];
+    let edges: Vec<Json> = ends
+        .iter()
+        .flat_map(|v| [json!(v), json!(-v)])
+        .chain([json!("nan"), json!("inf"), json!("-inf"), json!(1e30), json!(-1e300)])
+        .collect();
+    let mut random = StdRng::seed_from_u64(13);
+    let mut some = |n: usize| (0..n).map(|_| edges[random.random_range(0..edges.len())].clone()).collect::<Vec<_>>();
+    let all: Vec<Vec<Json>> = (0..40).map(|n| vec![Json::Array(some(n))]).collect();
+    for def in program.defs.values() {
+        assert_eq!(agree(&program, def.name(), &all), 0);
+        let nest = loops(&program, def.name());
+        assert!(nest.contains("for block.") && !nest.contains("lanes lane."), "{nest}");
+    }
+}

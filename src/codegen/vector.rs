@@ -148,6 +148,7 @@ impl Writer<'_> {
                 let one = |v: i64| format!("ks::all<{lanes}>(({}){v})", cpp_ty(to));
                 format!("ks::select<{lanes}>({text}, {}, {})", one(1), one(0))
             }
+            _ if from.is_float() && !to.is_float() => format!("ks::saturate<{}, {lanes}>({text})", cpp_ty(to)),
             _ => self.convert(&text, to, lanes),
         }
     }

@@ -72,6 +72,17 @@ template <class M> KS_INLINE bool every(M ok) {
   return out != 0;
 }
 
+// Floats to integers of at most 16 bits, towards 0: the ends stand for all beyond them, 0 for no number.
+template <class To, int N, class V> KS_INLINE Vec<To, N> saturate(V x) {
+  typedef LaneOf<V> T;
+  constexpr int bits = 8 * sizeof(To), sign = std::is_signed_v<To>;
+  const V low = all<N>((T)(sign ? -(1 << (bits - 1)) : 0)), high = all<N>((T)((1 << (bits - sign)) - 1));
+  V in = x > low ? x : low;
+  in = in < high ? in : high;
+  in = x == x ? in : all<N>((T)0);
+  return __builtin_convertvector(__builtin_convertvector(in, Vec<int32_t, N>), Vec<To, N>);
+}
+
 // Each lane from a function of its number; lanes from `live` on are zero, and nothing is computed for them.
 template <class V, class F> KS_INLINE V each(F f) {
   V out;

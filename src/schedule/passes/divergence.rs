@@ -280,7 +280,8 @@ pub fn is_direct(op: Op, ty: Scalar, args: &[Expr]) -> bool {
     }
 }
 
-/// Whether a conversion is one of vectors: all but floats to integers, which saturate, and to truth values.
+/// Whether a conversion is one of vectors: all but those to truth values, and of floats to integers of more than 16 bits,
+/// whose ends are no 32-bit floats.
 pub fn is_direct_cast(from: Scalar, to: Scalar) -> bool {
-    to != Scalar::Bool && (to.is_float() || !from.is_float())
+    to != Scalar::Bool && (to.is_float() || !from.is_float() || to.bits() <= 16)
 }
