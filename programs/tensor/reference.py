@@ -1,23 +1,20 @@
 #!/usr/bin/env python3
-"""Checks the programs of this directory against numpy: each `;; run` line is run in the interpreter, compiled, and
-compiled with the default schedule, and what comes out is compared with numpy, as is the result that the line states.
-`--write` replaces the `;; run` lines by those of CASES. DAEDAL names the tool; without it, it is `daedal`.
+"""Holds the programs of this folder against numpy.
 
-Inputs are small multiples of 1/8, so that every sum of products is exact in Float32 in any order: results are compared
-exactly, but for those of `exp`, whose last bits differ among libraries.
+Inputs are small multiples of 1/8, so that every sum of products is exact in Float32 in any order:
+results are compared exactly, but for those of `exp`, whose last bits differ among libraries.
+`programs/compare.py` says with which options.
 """
-import json
-import os
+
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 HERE = pathlib.Path(__file__).parent
-LONGEST = 1500
-WAYS = [["eval"], ["run"], ["run", "--schedule", "default"]]
+sys.path.append(str(HERE.parent))
+import compare  # noqa: E402
 
 
 def windows(x, kernel, stride, padding, dilation=1):
@@ -93,7 +90,7 @@ REFERENCES = {
 ROUNDED = {"tbs"}
 
 # Of each program two lists of arguments: the shape of a tensor, or a number.
-CASES = {
+ARGUMENTS = {
     "c1d": [[(2, 7, 3), (4, 3, 5), 1, 1], [(1, 8, 4), (3, 4, 2), 2, 2]],
     "c2d": [[(1, 5, 4, 2), (2, 3, 2, 3), 1, 1], [(2, 3, 6, 1), (4, 3, 1, 2), 2, 2]],
     "c3d": [[(1, 3, 4, 2, 2), (2, 3, 1, 2, 3), 1, 0], [(2, 3, 1, 4, 1), (1, 2, 3, 1, 2), 2, 2]],
@@ -120,70 +117,11 @@ def arguments(case, seed):
     return [values(a, 100 * seed + k) if isinstance(a, tuple) else a for k, a in enumerate(case)]
 
 
-def word(value):
-    return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value, separators=(",", ":"))
-
-
-def ask(way, name, words):
-    """The answer of the tool, or its message."""
-    command, *options = way
-    tool = os.environ.get("DAEDAL", "daedal")
-    done = subprocess.run(
-        [tool, command, HERE / f"{name}.ks", name, *words, *options], capture_output=True, text=True, check=False
-    )
-    return done.stderr if done.returncode else json.loads(done.stdout)
-
-
-def agrees(name, args, result):
-    want = REFERENCES[name](*args)
-    assert want.dtype == np.float32
-    got = np.array(result)
-    return got.shape == want.shape and np.allclose(got, want, rtol=1e-6 if name in ROUNDED else 0, atol=0)
-
-
-def check(name):
-    """What is wrong with the `;; run` lines of a program."""
-    text = (HERE / f"{name}.ks").read_text()
-    lines = [line for line in text.splitlines() if line.startswith(";; run ")]
-    if len(lines) != len(CASES[name]):
-        yield f"{name}: {len(lines)} lines instead of {len(CASES[name])}"
-    for k, line in enumerate(lines, 1):
-        call, stated = line.split(" => ")
-        words, stated = call.split()[3:], json.loads(stated)
-        parsed = [json.loads(w) for w in words]
-        args = [np.array(a, np.float32) if isinstance(a, list) else a for a in parsed]
-        if not agrees(name, args, stated):
-            yield f"{name}, line {k}: the stated result is not that of numpy"
-        for way in WAYS:
-            if (got := ask(way, name, words)) != stated:
-                yield f"{name}, line {k}, {' '.join(way)}: {got}"
-
-
-def write(name):
-    """Puts the `;; run` lines of the cases below the first line of a program."""
-    lines = []
-    for seed, case in enumerate(CASES[name], 1):
-        args = arguments(case, seed)
-        words = [word(a) for a in args]
-        result = ask(["eval"], name, words)
-        assert agrees(name, args, result), f"{name}: {result}"
-        lines.append(f";; run {name} {' '.join(words)} => {word(result)}")
-        assert len(lines[-1]) <= LONGEST, f"{name}: a line of {len(lines[-1])} characters"
-    path = HERE / f"{name}.ks"
-    head, *rest = [line for line in path.read_text().splitlines() if not line.startswith(";; run ")]
-    path.write_text("\n".join([head, *lines, *rest]) + "\n")
-
-
-def main():
-    names = sorted(path.stem for path in HERE.glob("*.ks"))
-    assert names == sorted(REFERENCES), names
-    if "--write" in sys.argv[1:]:
-        for name in names:
-            write(name)
-    wrong = [message for name in names for message in check(name)]
-    print("\n".join(wrong) or f"{len(names)} programs agree")
-    return bool(wrong)
+def cases(name):
+    """What `compare` asks of a program."""
+    tolerance = 1e-6 if name in ROUNDED else 0.0
+    return [(name, arguments(a, seed), REFERENCES[name], tolerance) for seed, a in enumerate(ARGUMENTS[name], 1)]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compare.main(HERE, {name: cases(name) for name in ARGUMENTS})
