@@ -153,16 +153,18 @@ impl Output {
     /// # Errors
     /// As [`Output::at`]; another ending, or one of files that hold no such values.
     pub fn for_value(path: &Path, ty: Ty) -> Result<Output> {
-        match path.extension().and_then(|e| e.to_str()) {
+        let ending = path.extension().and_then(|e| e.to_str());
+        if !matches!(ending, Some("npy" | "png" | "json")) {
+            return Err(Diagnostic::user(format!("`{}` has an unknown ending", path.display()))
+                .note("expected an output that ends in `.npy`, `.png` or `.json`"));
+        }
+        let place = Output::at(path)?;
+        match ending {
             Some("npy") => drop(npy::writable(ty)?),
             Some("png") => drop(image::writable(ty)?),
-            Some("json") => {}
-            _ => {
-                return Err(Diagnostic::user(format!("`{}` has an unknown ending", path.display()))
-                    .note("expected an output that ends in `.npy`, `.png` or `.json`"));
-            }
+            _ => {}
         }
-        Output::at(path)
+        Ok(place)
     }
 
     /// Writes a value of a type.
