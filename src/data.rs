@@ -1,4 +1,4 @@
-//! Files and words become values, and values become files: source texts, arguments, results.
+//! Files and words become values, and values become files: source texts, arguments, results, sections of pages.
 //!
 //! It must not know what a function computes: a parameter is a name and a type. Every output file
 //! is complete or untouched: it is written beside its place and renamed.
@@ -40,6 +40,25 @@ pub fn source(path: &Path) -> Result<Arc<Source>> {
     }
 }
 
+/// What a file of a value holds, by its ending.
+#[derive(Clone, Copy)]
+enum Format {
+    Npy,
+    Png,
+    Json,
+}
+
+impl Format {
+    fn of(path: &Path) -> Option<Format> {
+        match path.extension()?.to_str()? {
+            "npy" => Some(Format::Npy),
+            "png" => Some(Format::Png),
+            "json" => Some(Format::Json),
+            _ => None,
+        }
+    }
+}
+
 /// The value that a word of the command line stands for: JSON, or `@` and the path of a file.
 ///
 /// # Errors
@@ -59,14 +78,14 @@ pub fn argument(word: &str, ty: Ty) -> Result<Value> {
 
 fn file(path: &Path, ty: Ty) -> Result<Value> {
     let name = path.display();
-    let value = match path.extension().and_then(|e| e.to_str()) {
-        Some("npy") => npy::read(&filled(path)?, ty),
-        Some("png") => image::read(&filled(path)?, ty),
-        Some("json") => match serde_json::from_slice::<Json>(&filled(path)?) {
+    let value = match Format::of(path) {
+        Some(Format::Npy) => npy::read(&filled(path)?, ty),
+        Some(Format::Png) => image::read(&filled(path)?, ty),
+        Some(Format::Json) => match serde_json::from_slice::<Json>(&filled(path)?) {
             Ok(json) => Value::from_json(&json, ty),
             Err(e) => Err(no_json("the file", &e, ty)),
         },
-        _ => Err(Diagnostic::user(format!("`{name}` has an unknown ending"))
+        None => Err(Diagnostic::user(format!("`{name}` has an unknown ending"))
             .note("expected a file that ends in `.npy`, `.png` or `.json`")),
     };
     value.map_err(|d| d.note(format!("in the file `{name}`")))
@@ -148,21 +167,21 @@ impl Output {
         Ok(Output { path, direct })
     }
 
-    /// As [`Output::at`], for values of a type: the ending must be `.npy`, `.png` or `.json`, and say what has a place for them.
+    /// As [`Output::at`], for values of a type: the ending must be `.npy`, `.png` or `.json`, and such files must have a place
+    /// for them.
     ///
     /// # Errors
-    /// As [`Output::at`]; another ending, or one of files that hold no such values.
+    /// As [`Output::at`]; another ending, or one of files without a place for such values.
     pub fn for_value(path: &Path, ty: Ty) -> Result<Output> {
-        let ending = path.extension().and_then(|e| e.to_str());
-        if !matches!(ending, Some("npy" | "png" | "json")) {
+        let Some(format) = Format::of(path) else {
             return Err(Diagnostic::user(format!("`{}` has an unknown ending", path.display()))
                 .note("expected an output that ends in `.npy`, `.png` or `.json`"));
-        }
+        };
         let place = Output::at(path)?;
-        match ending {
-            Some("npy") => drop(npy::writable(ty)?),
-            Some("png") => drop(image::writable(ty)?),
-            _ => {}
+        match format {
+            Format::Npy => drop(npy::writable(ty)?),
+            Format::Png => drop(image::writable(ty)?),
+            Format::Json => {}
         }
         Ok(place)
     }
@@ -172,10 +191,10 @@ impl Output {
     /// # Errors
     /// The value has no place in such a file; the file cannot be written.
     pub fn value(&self, value: &Value, ty: Ty) -> Result<()> {
-        match self.path.extension().and_then(|e| e.to_str()) {
-            Some("npy") => self.bytes(&npy::write(value, ty)?),
-            Some("png") => self.bytes(&image::write(value, ty)?),
-            _ => self.bytes(format!("{}\n", value.to_json()).as_bytes()),
+        match Format::of(&self.path) {
+            Some(Format::Npy) => self.bytes(&npy::write(value, ty)?),
+            Some(Format::Png) => self.bytes(&image::write(value, ty)?),
+            Some(Format::Json) | None => self.bytes(format!("{}\n", value.to_json()).as_bytes()),
         }
     }
 

@@ -427,7 +427,10 @@ fn floats_become_narrow_integers_in_vectors() {
     let each = |ty: &str, float: &str| {
         format!(
             "(def to_{ty}_{float} (Vec Integer) ((x : (Vec Float) n))
-  (build n (lam (i : Integer) (let (v (cast {float} (index i x))) (cast Integer (cast {ty} (add v (mul (cast {float} 0.0) (tanh v)))))))))\n"
+  (build n (lam (i : Integer) (let (v (cast {float} (index i x))) (cast Integer (cast {ty} (add v (mul (cast {float} 0.0) (tanh v)))))))))
+(def back_{ty}_{float} (Vec {float}) ((x : (Vec Float) n))
+  (build n (lam (i : Integer) (let (v (cast {float} (index i x)))
+    (mul (cast {float} (cast {ty} v)) (exp (mul (cast {float} 0.0) (tanh v))))))))\n"
         )
     };
     let types = ["Int8", "UInt8", "Int16", "UInt16"];
@@ -447,5 +450,44 @@ fn floats_become_narrow_integers_in_vectors() {
         assert_eq!(agree(&program, def.name(), &all), 0);
         let nest = loops(&program, def.name());
         assert!(nest.contains("for block.") && !nest.contains("lanes lane."), "{nest}");
+    }
+}
+
+/// Protects: integers divided by literals in vectors are those divided one by one, at the ends of all types.
+#[test]
+fn integers_are_divided_by_literals_in_vectors() {
+    let types = [
+        ("Int8", "i8", 127),
+        ("UInt8", "u8", 255),
+        ("Int16", "i16", 32767),
+        ("UInt16", "u16", 65535),
+        ("Int32", "i32", i64::from(i32::MAX)),
+        ("UInt32", "u32", i64::from(u32::MAX)),
+    ];
+    let text: String = types
+        .iter()
+        .flat_map(|(ty, suffix, most)| [1, 2, 3, 7, 100, *most].map(|by| (ty, suffix, by)))
+        .map(|(ty, suffix, by)| {
+            format!(
+                "(def by_{by}_{ty} (Vec Float) ((x : (Vec Integer) n) (y : (Vec Float) n))
+  (build n (lam (i : Integer) (let ((v (cast {ty} (index i x))) (d {by}{suffix}))
+    (add (to_float (cast Integer (add (div v d) (mod v d)))) (exp (index i y)))))))\n"
+            )
+        })
+        .collect();
+    let program = read(&text);
+    let mut ends = vec![0, 1, 2, 3, 99, 100, 101];
+    ends.extend(types.iter().flat_map(|(_, _, most)| [*most, *most + 1, -*most, -*most - 1, most / 2]));
+    let mut d = Data(StdRng::seed_from_u64(14));
+    let mut random = StdRng::seed_from_u64(15);
+    let all: Vec<Vec<Json>> = (0..40)
+        .map(|n| {
+            vec![json!((0..n).map(|_| ends[random.random_range(0..ends.len())]).collect::<Vec<i64>>()), d.floats(n)]
+        })
+        .collect();
+    for def in program.defs.values() {
+        assert_eq!(agree(&program, def.name(), &all), 0);
+        let nest = loops(&program, def.name());
+        assert!(nest.contains("for block.") && !nest.contains("(lane lane"), "{nest}");
     }
 }

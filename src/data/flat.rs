@@ -1,6 +1,7 @@
 //! Numbers in row-major order become a value of a type, and back.
 
-use crate::eval::Value;
+use crate::diag::{Diagnostic, Result};
+use crate::eval::{MAX_ELEMENTS, Value};
 use crate::ir::{Lit, Ty};
 
 /// The type inside all tensors.
@@ -18,6 +19,18 @@ pub fn nest(ty: Ty, dims: &[usize], data: &[Value]) -> Value {
     let count: usize = outer.iter().product();
     let each = (0..count).map(|k| nest(elem, inner, &data[k * chunk..(k + 1) * chunk]));
     Value::tensor(outer.to_vec(), each.collect())
+}
+
+/// Refuses sizes of more elements than a tensor may have.
+///
+/// # Errors
+/// There are more.
+pub fn fits(dims: &[usize]) -> Result<()> {
+    let total = dims.iter().try_fold(1usize, |all, n| all.checked_mul(*n));
+    match total {
+        Some(n) if n <= MAX_ELEMENTS => Ok(()),
+        _ => Err(Diagnostic::limit(format!("it has more than {MAX_ELEMENTS} elements, which is the most of a tensor"))),
+    }
 }
 
 /// The sizes of all axes of a value of a type.

@@ -4,15 +4,13 @@
 //! Integers are samples as they stand, and must have room for all that the image may hold. Floats are fractions of the
 //! greatest sample; what is written of them has 8 bits a sample.
 
-use super::flat::{element, nest, numbers, sizes};
+use super::MAX_BYTES;
+use super::flat::{element, fits, nest, numbers, sizes};
 use crate::diag::{Diagnostic, Result};
 use crate::eval::Value;
 use crate::ir::{Lit, Scalar, Ty};
 use png::{BitDepth, ColorType, Decoder, DecodingError, Encoder, Limits, Transformations};
 use std::io::Cursor;
-
-/// Memory for the samples of an image that is read, in bytes.
-const MAX_BYTES: usize = 1 << 30;
 
 /// The value of a type from the bytes of an image.
 ///
@@ -69,13 +67,15 @@ fn samples(bytes: &[u8]) -> Result<Samples> {
         DecodingError::LimitsExceeded => Diagnostic::limit("the image is larger than 1 GiB"),
         e => Diagnostic::user(format!("the file is no PNG image: {e}")),
     };
-    let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), Limits { bytes: MAX_BYTES });
+    let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), Limits { bytes: MAX_BYTES as usize });
     // Palettes become colours, and samples of few bits those of 8.
     decoder.set_transformations(Transformations::EXPAND);
     let mut reader = decoder.read_info().map_err(bad)?;
-    let size =
-        reader.output_buffer_size().filter(|n| *n <= MAX_BYTES).ok_or_else(|| bad(DecodingError::LimitsExceeded))?;
-    let mut data = vec![0; size];
+    let dims = [reader.info().height, reader.info().width, reader.output_color_type().0.samples() as u32];
+    let dims = dims.map(|n| n as usize);
+    // Before there is memory for it: a small file may hold a large picture.
+    fits(&dims)?;
+    let mut data = vec![0; reader.output_buffer_size().ok_or_else(|| bad(DecodingError::LimitsExceeded))?];
     let frame = reader.next_frame(&mut data).map_err(bad)?;
     data.truncate(frame.buffer_size());
     let wide = frame.bit_depth == BitDepth::Sixteen;
@@ -83,7 +83,6 @@ fn samples(bytes: &[u8]) -> Result<Samples> {
         true => data.chunks_exact(2).map(|b| u16::from_be_bytes([b[0], b[1]])).collect(),
         false => data.into_iter().map(u16::from).collect(),
     };
-    let dims = [frame.height as usize, frame.width as usize, frame.color_type.samples()];
     Ok(Samples { dims, greatest: if wide { 0xffff } else { 0xff }, each })
 }
 
@@ -227,9 +226,13 @@ mod tests {
             let e = read(&good[..cut], ty).unwrap_err();
             assert!(e.message.contains("cut short") || e.message.contains("no PNG image"), "{e}");
         }
-        let mut huge = good.clone();
-        huge[16..20].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff]);
-        read(&huge, ty).unwrap_err();
+        // A header that is right, of a picture that no tensor holds.
+        let mut header = vec![];
+        let mut encoder = Encoder::new(&mut header, 1 << 20, 1 << 20);
+        encoder.set_color(ColorType::Rgb);
+        encoder.write_header().unwrap().write_chunk(png::chunk::IDAT, &[0x78, 0x9c]).unwrap();
+        let e = read(&header, ty).unwrap_err();
+        assert!(e.message.contains("more than 178956970 elements"), "{e}");
         for at in 0..good.len() {
             let mut file = good.clone();
             file[at] ^= 0x15;

@@ -1,6 +1,6 @@
 //! Bytes of `.npy` files become values of a type, and back. It must not touch the file system.
 
-use super::flat::{element, nest, numbers, sizes};
+use super::flat::{element, fits, nest, numbers, sizes};
 use crate::diag::{Diagnostic, Result};
 use crate::eval::Value;
 use crate::ir::{Lit, Scalar, Ty};
@@ -38,6 +38,7 @@ pub fn read(bytes: &[u8], ty: Ty) -> Result<Value> {
         return Err(Diagnostic::user("the array has another rank than its parameter")
             .note(format!("expected {axes} {} for {ty}, found {found}", if axes == 1 { "axis" } else { "axes" })));
     }
+    fits(&array.dims)?;
     let mut lits = Vec::with_capacity(array.data.len());
     for (at, n) in array.data.iter().enumerate() {
         match exact(*n, scalar) {

@@ -18,6 +18,9 @@ use std::cell::{Cell, RefCell};
 /// A tensor may take so many bytes, what its elements refer to left out: 4 GiB.
 pub const MAX_TENSOR: usize = 1 << 32;
 
+/// A tensor may have so many elements.
+pub const MAX_ELEMENTS: usize = MAX_TENSOR / size_of::<Value>();
+
 /// Calls may nest so deep.
 pub const MAX_CALLS: usize = 100_000;
 
@@ -394,12 +397,10 @@ impl<'a> Interpreter<'a> {
         d
     }
 
-    /// Room for the elements of a tensor, where the machine and [`MAX_TENSOR`] leave it.
+    /// Room for the elements of a tensor, where the machine and [`MAX_ELEMENTS`] leave it.
     fn room(&self, id: Id, dims: &[usize]) -> Result<Vec<Value>> {
         let mut data = vec![];
-        let fits = product(dims)
-            .filter(|n| *n <= MAX_TENSOR / size_of::<Value>())
-            .is_some_and(|n| data.try_reserve_exact(n).is_ok());
+        let fits = product(dims).filter(|n| *n <= MAX_ELEMENTS).is_some_and(|n| data.try_reserve_exact(n).is_ok());
         if fits { Ok(data) } else { Err(self.limit(id, format!("a tensor of size {} is too large", list(dims)))) }
     }
 

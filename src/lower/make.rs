@@ -7,7 +7,7 @@ use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar};
 use crate::nest::Stmt;
 
 /// Tensors have fewer elements than this: as many as the interpreter can hold.
-const MAX_ELEMENTS: i64 = (crate::eval::MAX_TENSOR / size_of::<crate::eval::Value>()) as i64 + 1;
+const MAX_ELEMENTS: i64 = crate::eval::MAX_ELEMENTS as i64 + 1;
 
 pub(super) type Dest<'v> = Option<&'v Val>;
 

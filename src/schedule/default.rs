@@ -157,7 +157,7 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
             }
         }
         // A few elements of each, at clamped indices: cut into ends and a middle, which becomes vectors.
-        Definition::Reduce { .. } if group::apart(s, stage) == Some(1) => {
+        Definition::Reduce { .. } if s.is_at_once(stage) && group::apart(s, stage) == Some(1) => {
             let before = s.before();
             if (Tiling { vectors: 0, ..Tiling::plain() }).apply(s, stage, machine).is_err() {
                 s.back(before);

@@ -194,7 +194,8 @@ impl Group<'_> {
         }
         let inlined = s.plan(of).site == Site::Inline;
         let wide = f64::from(lanes(s, of, self.machine));
-        let lanes = match apart(s, of) {
+        let step = if self.near(of) { Some(1) } else { apart(s, of) };
+        let lanes = match step {
             Some(step) if !inlined => (wide / step as f64).max(1.0),
             _ => 1.0,
         };

@@ -334,7 +334,23 @@ fn quotient(bodies: &Bodies, form: &Linear<Body>, (q, c): (Body, i64), (a, n): (
     bodies.is_nonnegative(a) && bound().is_some_and(|f| not_negative(bodies, &f, depth - 1))
 }
 
+/// Arithmetic of more nodes is computed once.
+const MAX_VIEW: usize = 48;
+
 impl Bodies {
+    /// Whether a body is arithmetic of indices and sizes that has a value wherever it is read, and is as cheap to do again as
+    /// to read; whether its divisions were asked for before.
+    pub fn is_arithmetic(&self, b: Body, asked: bool) -> bool {
+        let all = self.reachable([b]);
+        matches!(self.ty(b), Scalar::I64 | Scalar::Bool)
+            && all.len() <= MAX_VIEW
+            && all.iter().all(|b| match self.node(*b) {
+                Node::Load(..) | Node::Acc(..) => false,
+                Node::Op(op, _, args) if op.divides() => asked || self.as_int(args[1]).is_some_and(|n| n > 0),
+                _ => true,
+            })
+    }
+
     /// What an integer is where it is not clamped by what does not move with the indices in it: nothing where two parts of
     /// a `min` or `max` do.
     pub fn unclamped(&self, b: Body) -> Option<Body> {

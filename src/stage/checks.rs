@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 /// Integers from this on are not taken for sizes, so that arithmetic of indices cannot wrap.
 pub(super) const SMALL: i64 = 1 << 40;
 /// Tensors have fewer elements than this: as many as the interpreter can hold.
-const MAX_ELEMENTS: i64 = (crate::eval::MAX_TENSOR / size_of::<crate::eval::Value>()) as i64 + 1;
+const MAX_ELEMENTS: i64 = crate::eval::MAX_ELEMENTS as i64 + 1;
 
 /// What may be evaluated only where a check holds.
 #[derive(Clone, Debug)]

@@ -15,8 +15,6 @@ use crate::diag::Diagnostic;
 use crate::ir::{Def, Fun, Id, Op, Program, Scalar, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Arithmetic of more nodes is computed once.
-const MAX_VIEW: usize = 48;
 /// A graph has at most so many stages.
 const MAX_STAGES: usize = 20_000;
 
@@ -89,7 +87,7 @@ pub(super) struct Extract<'a> {
     pub(super) accs: u32,
     names: FxHashSet<String>,
     /// Stages that the source has no name for.
-    pub(super) unnamed: FxHashSet<StageId>,
+    unnamed: FxHashSet<StageId>,
     /// The stages by what they compute.
     same: Same,
     /// The dimensions of the steps that are being read.
@@ -252,6 +250,13 @@ impl<'a> Extract<'a> {
         Ok(id)
     }
 
+    /// Remembers stages of terms that the source has no name for.
+    pub(super) fn named_after(&mut self, stage: StageId, id: Id) {
+        if self.terms.labelled(id).is_none() {
+            self.unnamed.insert(stage);
+        }
+    }
+
     /// Calls stages by the name of the value whose tensors have their elements, where they have none of their own.
     pub(super) fn name_views(&mut self, name: &str, v: &Val, around: &[DimId]) {
         match v {
@@ -311,8 +316,8 @@ impl<'a> Extract<'a> {
         let at = self.indices(&dims);
         let known = self.g.stages.len();
         let stage = self.add_stage(name, dims, when, def, checks)?;
-        if self.g.stages.len() > known && self.terms.labelled(id).is_none() {
-            self.unnamed.insert(stage);
+        if self.g.stages.len() > known {
+            self.named_after(stage, id);
         }
         let tys = self.g.stage(stage).tys.clone();
         let load =
@@ -389,19 +394,9 @@ impl<'a> Extract<'a> {
     /// Whether a body is arithmetic of indices and sizes that has a value wherever it is read.
     fn is_plain(&self, b: Body) -> bool {
         let bodies = &self.g.bodies;
-        if matches!(bodies.node(b), Node::Lit(_) | Node::Symbol(_)) {
-            return true;
-        }
-        let all = bodies.reachable([b]);
         // What sizes decide outside of all arms was asked at the start.
         let asked = self.path.is_empty() && bodies.dims(b).is_empty();
-        matches!(bodies.ty(b), Scalar::I64 | Scalar::Bool)
-            && all.len() <= MAX_VIEW
-            && all.iter().all(|b| match bodies.node(*b) {
-                Node::Load(..) | Node::Acc(..) => false,
-                Node::Op(op, _, args) if op.divides() => asked || bodies.as_int(args[1]).is_some_and(|n| n > 0),
-                _ => true,
-            })
+        matches!(bodies.node(b), Node::Lit(_) | Node::Symbol(_)) || bodies.is_arithmetic(b, asked)
     }
 
     /// Whether a body is made of the state of a fold whose step is being read.

@@ -156,9 +156,7 @@ impl Extract<'_> {
             let name = self.unique(&label);
             let stage = StageId(self.g.stages.len() as u32);
             self.g.stages.push(Stage { name, dims, tys, when: None, def, checks: vec![] });
-            if self.terms.labelled(id).is_none() {
-                self.unnamed.insert(stage);
-            }
+            self.named_after(stage, id);
             out.push(stage);
         }
         Ok(out)

@@ -1,13 +1,11 @@
-//! A graph for all sizes becomes one for stated sizes: whole numbers that come in are known, and with them extents.
+//! A graph for all sizes becomes one for stated sizes: whole numbers that come in are known, and with them extents, and what
+//! they make arithmetic of indices.
 
 use super::body::{Body, DimId, Node, Source, SymbolId};
 use super::bounds::Ranges;
 use super::graph::{Definition, Graph, Output, Slot, StageId};
 use crate::ir::{Lit, Op, Scalar};
 use rustc_hash::FxHashMap;
-
-/// Nodes of arithmetic that is as cheap to do again as to read.
-const MAX_PLAIN: usize = 12;
 
 impl Graph {
     /// The graph where whole numbers that come in are known, in the order of the calling form; other values there are not
@@ -69,7 +67,6 @@ impl Graph {
         if plain.is_empty() {
             return out;
         }
-        out.map_outputs(&mut |g, b| g.reading(b, &mut |g, from, _, at| g.in_place(&plain, from, at)));
         out.decide();
         out.without_dead()
     }
@@ -81,21 +78,13 @@ impl Graph {
         Some(self.bodies.substitute(*b, &of))
     }
 
-    /// The body of a stage that is a whole number or truth value of its indices, and cannot fail.
+    /// The body of a stage that is arithmetic of indices, and no part of a result or size.
     fn arithmetic(&self, s: StageId) -> Option<Body> {
         let stage = self.stage(s);
         let Definition::Pure(each) = &stage.def else { return None };
         let [b] = each.as_slice() else { return None };
-        let sizes = self.dims.iter().map(|d| d.extent);
-        let named = self.reads(sizes).iter().any(|from| from.stage() == Some(s));
-        let all = self.bodies.reachable([*b]);
-        let plain = |b: &Body| match self.bodies.node(*b) {
-            Node::Load(..) | Node::Acc(..) => false,
-            Node::Op(op, _, args) if op.divides() => self.bodies.as_int(args[1]).is_some_and(|n| n > 0),
-            _ => matches!(self.bodies.ty(*b), Scalar::I64 | Scalar::Bool),
-        };
-        let fits = !named && stage.when.is_none() && stage.checks.is_empty() && all.len() <= MAX_PLAIN;
-        (fits && all.iter().all(plain)).then_some(*b)
+        let free = stage.when.is_none() && stage.checks.is_empty() && !self.is_output(s);
+        (free && self.bodies.is_arithmetic(*b, false)).then_some(*b)
     }
 
     /// Decides what is one thing at all indices of a stage.

@@ -249,7 +249,7 @@ impl Divergence {
 pub fn is_safe(e: &Expr) -> bool {
     let fails = |e: &Expr| match e {
         Expr::Load(..) => true,
-        Expr::Op(op, ty, args) => op.divides() && ty.is_int() && !divides_by_literal(*op, *ty, args),
+        Expr::Op(op, ty, args) => op.divides() && ty.is_int() && !is_by_literal(args),
         _ => false,
     };
     !fails(e) && e.kids().iter().all(is_safe)
@@ -260,9 +260,9 @@ pub fn is_masked(stmts: &[Stmt]) -> bool {
     stmts.iter().all(|s| matches!(s, Stmt::Set(_, e) if is_safe(e)))
 }
 
-/// Whether integers are divided by a literal above 0, which never fails.
-fn divides_by_literal(op: Op, ty: Scalar, args: &[Expr]) -> bool {
-    op.divides() && ty.is_int() && args[1].as_int().is_some_and(|n| n > 0)
+/// Whether a division of integers is by a literal above 0, which never fails.
+fn is_by_literal(args: &[Expr]) -> bool {
+    args[1].as_int().is_some_and(|n| n > 0)
 }
 
 /// Whether an operation is one instruction, or a sequence of them, on vectors.
@@ -273,7 +273,7 @@ pub fn is_direct(op: Op, ty: Scalar, args: &[Expr]) -> bool {
         Op::BitAnd | Op::BitOr | Op::BitXor | Op::BitNot | Op::Shl | Op::Shr => ty == Scalar::I64,
         Op::ToFloat | Op::BoolToFloat => true,
         // Multiplications, where those have the upper halves of products.
-        Op::Div | Op::Mod if ty.is_int() => ty.bits() <= 32 && divides_by_literal(op, ty, args),
+        Op::Div | Op::Mod if ty.is_int() => ty.bits() <= 32 && is_by_literal(args),
         Op::Div => ty.is_float(),
         Op::Pow => ty == Scalar::F64,
         _ => matches!(op.row().sig, Sig::FloatFn | Sig::Floats | Sig::ThreeFloats),
