@@ -7,7 +7,7 @@ mod common;
 use common::native::difference;
 use daedal::diag::Source;
 use daedal::eval::{Interpreter, Value};
-use daedal::ir::{Def, Program};
+use daedal::ir::{Def, Lit, Program};
 use daedal::machine::Machine;
 use daedal::nest::interpret;
 use daedal::pipeline::native;
@@ -105,6 +105,29 @@ fn specialized_code_refuses_other_sizes() {
     assert!(interpret(&nest, &at(9, 12), &mut String::new()).is_ok());
     let other = interpret(&nest, &at(12, 9), &mut String::new()).unwrap_err();
     assert!(other.message.contains("the reference nest was to run"), "{}", other.message);
+}
+
+/// Protects: how many there are is a number in code for a call where a float that comes in decides it; other floats of as many
+/// are taken, and those of more or fewer refused.
+#[test]
+fn floats_that_decide_sizes_are_known() {
+    let text = "(def grid (Vec Float) ((range : Float) (x : Float))
+      (build (add 2 (cast Integer (div 1.0 range))) (lam (i : Integer) (mul x (mul range (to_float i))))))";
+    let program = daedal::types::program(&Source::new("grid", text)).unwrap_or_else(|d| panic!("{}", d.render()));
+    let def = program.named("grid")[0];
+    let args = |range: f64| [range, 0.3].map(|v| Value::Scalar(Lit::float(v))).to_vec();
+    let special = graph(&program, def).specialized(&example::incoming(def, &args(0.1)));
+    assert!(special.to_string().contains("< 12]"), "{special}");
+    let schedule = daedal::schedule::default(special, &machine());
+    let nest = native::scheduled_nest(def, &schedule, &machine()).unwrap();
+    for range in [0.1, 0.099, 0.0999] {
+        assert_eq!(wrong(&program, def, &schedule, &args(range)), None);
+        assert!(interpret(&nest, &args(range), &mut String::new()).is_ok(), "{range}\n{nest}");
+    }
+    for range in [0.101, 0.05, 2.0, f64::NAN, 0.0, -1.0] {
+        let other = interpret(&nest, &args(range), &mut String::new()).unwrap_err();
+        assert!(other.message.contains("the reference nest was to run"), "{range}: {}", other.message);
+    }
 }
 
 /// Protects: the same seed finds the same schedules, whatever runs beside it, and the text of each reads back as itself.

@@ -1,35 +1,22 @@
-//! A graph for all sizes becomes one for stated sizes: whole numbers that come in are known, and with them extents, and what
-//! they make arithmetic of indices.
+//! A graph for all sizes becomes one for stated sizes: whole numbers that come in are known, and those that floats become, and
+//! with them extents, and what they make arithmetic of indices.
 
-use super::body::{Body, DimId, Node, Source, SymbolId};
+use super::body::{Bodies, Body, DimId, Node, Source, SymbolId};
 use super::bounds::Ranges;
 use super::graph::{Definition, Graph, Output, Slot, StageId};
 use crate::ir::{Lit, Op, Scalar};
 use rustc_hash::FxHashMap;
 
 impl Graph {
-    /// The graph where whole numbers that come in are known, in the order of the calling form; other values there are not
-    /// looked at. That they are these is checked first, so that it is of no use where they are others. Stages, dimensions
-    /// and inputs have the numbers and names that they had.
+    /// The graph where whole numbers that come in are known, in the order of the calling form, and those that floats that come
+    /// in become. That they are these is checked first, so that it is of no use where they are others. Stages, dimensions and
+    /// inputs have the numbers and names that they had.
     #[must_use]
     pub fn specialized(&self, incoming: &[f64]) -> Graph {
         let mut out = self.clone();
-        let mut memo: FxHashMap<Body, Body> = FxHashMap::default();
-        let mut known: FxHashMap<u32, i64> = FxHashMap::default();
-        for (slot, value) in self.slots.iter().zip(incoming) {
-            if let Slot::Symbol(k) = slot
-                && self.symbols[k.0 as usize].ty == Scalar::I64
-            {
-                known.insert(k.0, *value as i64);
-            }
-        }
+        let mut known = Known::new(self, incoming);
         let bodies = &mut out.bodies;
-        let mut of = |b: &mut Body| {
-            *b = bodies.map(*b, &mut memo, &mut |s, at| match s.node(at) {
-                Node::Symbol(k) => known.get(&k.0).copied().map(|n| s.lit(Lit::int(n))),
-                _ => None,
-            });
-        };
+        let mut of = |b: &mut Body| *b = known.of(bodies, *b);
         out.inputs.iter_mut().flat_map(|i| &mut i.sizes).for_each(&mut of);
         out.dims.iter_mut().for_each(|d| of(&mut d.extent));
         out.entry.iter_mut().for_each(&mut of);
@@ -41,13 +28,7 @@ impl Graph {
             }
         }
         out.decide();
-        let mut symbols: Vec<(u32, i64)> = known.into_iter().collect();
-        symbols.sort_unstable();
-        let is = symbols.into_iter().map(|(k, n)| {
-            let (symbol, n) = (out.bodies.symbol(SymbolId(k), Scalar::I64), out.bodies.int(n));
-            out.bodies.test(Op::Eq, symbol, n)
-        });
-        let is: Vec<Body> = is.collect();
+        let is = known.checks(&mut out.bodies);
         out.entry.splice(0..0, is);
         out
     }
@@ -112,4 +93,60 @@ impl Graph {
             self.stages[k] = stage;
         }
     }
+}
+
+/// What is known of the numbers that come in.
+struct Known {
+    /// All of them.
+    all: FxHashMap<SymbolId, Lit>,
+    /// Bodies where the whole ones are known, and where all are.
+    whole: FxHashMap<Body, Body>,
+    each: FxHashMap<Body, Body>,
+    /// What floats become, in order.
+    made: Vec<(Body, Body)>,
+}
+
+impl Known {
+    fn new(graph: &Graph, incoming: &[f64]) -> Known {
+        let each = graph.slots.iter().zip(incoming).filter_map(|(slot, value)| match slot {
+            Slot::Symbol(k) => Some((*k, Lit::of(graph.symbols[k.0 as usize].ty, *value))),
+            Slot::Input(_) => None,
+        });
+        Known { all: each.collect(), whole: FxHashMap::default(), each: FxHashMap::default(), made: vec![] }
+    }
+
+    fn of(&mut self, bodies: &mut Bodies, b: Body) -> Body {
+        let Known { all, whole, each, made } = self;
+        bodies.map(b, whole, &mut |s, at| match s.node(at) {
+            Node::Symbol(k) if s.ty(at) == Scalar::I64 => all.get(k).map(|l| s.lit(*l)),
+            Node::Cast(Scalar::I64, from) if s.ty(*from).is_float() && is_of_symbols(s, at) => {
+                let known = s.map(at, each, &mut |s, at| match s.node(at) {
+                    Node::Symbol(k) => all.get(k).map(|l| s.lit(*l)),
+                    _ => None,
+                });
+                s.as_int(known)?;
+                made.push((at, known));
+                Some(known)
+            }
+            _ => None,
+        })
+    }
+
+    /// That the numbers are these.
+    fn checks(self, bodies: &mut Bodies) -> Vec<Body> {
+        let mut whole: Vec<(SymbolId, Lit)> =
+            self.all.into_iter().filter(|(_, l)| matches!(l, Lit::Int(Scalar::I64, _))).collect();
+        whole.sort_unstable_by_key(|(k, _)| k.0);
+        let whole = whole.into_iter().map(|(k, l)| (bodies.symbol(k, Scalar::I64), bodies.lit(l))).collect::<Vec<_>>();
+        let all = whole.into_iter().chain(self.made);
+        all.map(|(b, n)| bodies.test(Op::Eq, b, n)).collect()
+    }
+}
+
+/// Whether nothing but numbers that come in decides a body.
+fn is_of_symbols(bodies: &Bodies, b: Body) -> bool {
+    bodies
+        .reachable([b])
+        .into_iter()
+        .all(|b| !matches!(bodies.node(b), Node::Load(..) | Node::Acc(..) | Node::Index(_)))
 }
