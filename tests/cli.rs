@@ -512,3 +512,22 @@ fn what_has_no_derivation_is_told() {
     let message = bad(d, 1, &["replay", "k.ks", "k.jsonl", "--json"]);
     assert!(message.contains("k.jsonl:2: `predict`: the definition costs"), "{message}");
 }
+
+/// Protects: schedules and their code are shown for all sizes, and for stated ones, which arguments have, too.
+#[test]
+fn schedules_are_shown_for_sizes() {
+    let dir = dir();
+    let d = dir.path();
+    assert!(good(d, &["schedule", "p.ks", "scale"]).contains("< x_size0"));
+    for more in [&["--size", "n=12"][..], &["2.0", "[1,2,3,4,5,6,7,8,9,10,11,12]"]] {
+        for apply in [&[][..], &["--apply", "default"]] {
+            let shown = good(d, &[&["schedule", "p.ks", "scale"], apply, more].concat());
+            assert!(!shown.contains("x_size0"), "{shown}");
+        }
+    }
+    let emit = ["emit", "p.ks", "scale", "--target", "nest", "--schedule", "default"];
+    assert!(good(d, &[&emit[..], &["--size", "n=12"]].concat()).contains(" 12)"));
+    assert!(!good(d, &emit).contains(" 12)"));
+    let unknown = bad(d, 1, &[&emit[..], &["--size", "m=12"]].concat());
+    assert!(unknown.contains("`m`"), "{unknown}");
+}

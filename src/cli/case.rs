@@ -16,7 +16,7 @@ pub struct Case {
     pub file: PathBuf,
     /// The definition
     pub def: String,
-    /// Arguments at which a schedule is searched, as `run` takes them; without any, they are made up of the sizes
+    /// Arguments for which a schedule is made or searched, as `run` takes them; without any, they are made up of the sizes
     #[arg(value_name = "ARG", allow_negative_numbers = true)]
     pub args: Vec<String>,
     /// A named size or integer parameter of made-up arguments, 256 where nothing is said; may be given more than once
@@ -28,6 +28,11 @@ pub struct Case {
 }
 
 impl Case {
+    /// Whether anything is said of the sizes.
+    pub fn is_known(&self) -> bool {
+        !self.args.is_empty() || !self.sizes.is_empty()
+    }
+
     /// The arguments.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
 //! `daedal emit`: a program at one of its levels becomes text.
 
-use super::optimize::{Cost, Float};
+use super::optimize::{self, Cost, Float};
 use super::schedule::How;
 use super::{World, input, lowered};
 use crate::diag::Result;
-use crate::ir::print;
+use crate::ir::{Def, Program, print};
+use crate::tune::example;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -30,6 +31,10 @@ pub struct Emit {
     /// A schedule for the loops and the C++ (see `daedal schedule`), `default` or `none`
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
+    /// A named size or integer parameter for which the schedule is compiled, 256 where nothing is said of the others; may be
+    /// given more than once
+    #[arg(long = "size", value_name = "NAME=N", value_parser = optimize::size, requires = "schedule")]
+    sizes: Vec<(String, u64)>,
     /// What stages keep; `real` fuses products that are added, where the processor does
     #[arg(long, value_enum, default_value = "exact")]
     float: Float,
@@ -60,7 +65,8 @@ impl Emit {
             program = lowered::optimized(&program, self.cost.model(), &self.rules)?;
         }
         let def = self.def.as_ref().map(|name| input::definition(&program, name)).transpose()?;
-        let how = How::general(self.schedule.as_deref(), self.float);
+        let sizes = def.map(|def| self.sizes(&program, def)).transpose()?.flatten();
+        let how = How { sizes: sizes.as_deref(), ..How::general(self.schedule.as_deref(), self.float) };
         let text = match (def, self.target) {
             (Some(def), Target::Ks) => print::def(&program.terms, def),
             (None, Target::Ks) => print::program(&program),
@@ -72,5 +78,14 @@ impl Emit {
             (None, Target::Cpp) => return Err(lowered::one_only("cpp")),
         };
         world.say(text.trim_end())
+    }
+
+    /// The whole numbers that come in, where they are known.
+    fn sizes(&self, program: &Program, def: &Def) -> Result<Option<Vec<f64>>> {
+        if self.sizes.is_empty() {
+            return Ok(None);
+        }
+        optimize::known_sizes(program, &self.sizes)?;
+        Ok(Some(example::incoming(def, &example::arguments(def, &self.sizes, 0)?)))
     }
 }

@@ -10,6 +10,7 @@ use crate::ir::{Def, Program};
 use crate::machine::{self, Machine};
 use crate::schedule::{self, text};
 use crate::stage::{Graph, extract};
+use crate::tune::example;
 use clap::Args;
 use serde_json::json;
 use std::path::Path;
@@ -17,7 +18,8 @@ use std::path::Path;
 /// Show the stages and loops of a definition, as a schedule runs them
 ///
 /// A schedule has one step a line, such as `split product j 64` or `vectorize product ji`; docs/schedules.md lists them.
-/// It never changes a bit of a result. With `--mode` a schedule is searched.
+/// It never changes a bit of a result. With sizes or arguments it is shown as it is compiled for these. With `--mode` a
+/// schedule is searched.
 #[derive(Args, Debug)]
 pub struct Schedule {
     #[command(flatten)]
@@ -46,9 +48,15 @@ impl Schedule {
         if self.search.wanted() {
             return self.search.run(&self.case, (&program, def), self.json, world);
         }
-        let made = match named(&program, def, &How::general(self.apply.as_deref(), self.float))? {
+        let known = self.case.is_known().then(|| self.case.arguments(&program, def)).transpose()?;
+        let known = known.map(|args| example::incoming(def, &args));
+        let how = How { sizes: known.as_deref(), ..How::general(self.apply.as_deref(), self.float) };
+        let made = match named(&program, def, &how)? {
             Some(made) => made,
-            None => schedule::Schedule::new(staged(&program, def, self.float)?),
+            None => {
+                let start = schedule::Schedule::new(staged(&program, def, self.float)?);
+                known.map_or(start.clone(), |sizes| start.specialized(&sizes))
+            }
         };
         if self.steps {
             let each: Vec<String> = made.steps.iter().map(ToString::to_string).collect();
