@@ -44,7 +44,7 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
     let stage = s.graph.stages.get(at)?.name.clone();
     let plan = &s.plans[at];
     let names: Vec<String> = plan.loops.iter().map(|l| l.name.clone()).collect();
-    Some(match dice.roll(10) {
+    Some(match dice.roll(11) {
         0 | 1 => Step::Split { stage, of: dice.pick(&names)?.clone(), factor: *dice.pick(&[1, 2, 3, 4, 8, 0])? },
         2 => {
             let mut order = names.clone();
@@ -62,6 +62,11 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
             let reader = *dice.pick(&s.readers(s.graph.find(&stage)?))?;
             let at = dice.pick(&s.plan(reader).loops)?.name.clone();
             Step::ComputeAt { stage, reader: s.graph.stage(reader).name.clone(), at }
+        }
+        9 => {
+            let at = dice.roll(names.len().saturating_sub(1));
+            let [outer, inner] = names.get(at..at + 2)? else { return None };
+            Step::Fuse { stage, outer: outer.clone(), inner: inner.clone() }
         }
         _ => {
             let id = s.graph.find(&stage)?;
@@ -181,16 +186,19 @@ fn the_corpus_is_staged() {
 fn random_schedules_change_no_bit() {
     let all = everything();
     let seeds: u64 = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
-    let counts: Vec<(usize, usize, usize)> = all
+    let counts: Vec<[usize; 4]> = all
         .par_iter()
         .map(|case| {
-            let (mut nests, mut steps, mut refusals) = (0, 0, 0);
+            let [mut nests, mut steps, mut fused, mut refusals] = [0; 4];
             for (k, (def, args)) in targets(case).into_iter().enumerate() {
                 let Ok(graph) = extract(&case.program, def) else { continue };
                 for seed in 0..seeds {
-                    let (mut schedule, taken, refused) = random(&graph, seed * 1000 + k as u64);
-                    if seed % 2 == 1 {
-                        schedule = schedule.specialized(&incoming(def, &args));
+                    // For all sizes, for all and then for these, and for these from the start: more is legal there.
+                    let sizes = incoming(def, &args);
+                    let start = if seed % 3 == 2 { graph.specialized(&sizes) } else { graph.clone() };
+                    let (mut schedule, taken, refused) = random(&start, seed * 1000 + k as u64);
+                    if seed % 3 == 1 {
+                        schedule = schedule.specialized(&sizes);
                     }
                     let shown = || taken.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
                     let nest = native::scheduled_nest(def, &schedule, &Machine::host()).unwrap_or_else(|d| {
@@ -201,16 +209,17 @@ fn random_schedules_change_no_bit() {
                     }
                     nests += 1;
                     steps += taken.len();
+                    fused += taken.iter().filter(|s| matches!(s, Step::Fuse { .. })).count();
                     refusals += refused;
                 }
             }
-            (nests, steps, refusals)
+            [nests, steps, fused, refusals]
         })
         .collect();
-    let sum = |f: fn(&(usize, usize, usize)) -> usize| counts.iter().map(f).sum::<usize>();
-    let (nests, steps, refusals) = (sum(|c| c.0), sum(|c| c.1), sum(|c| c.2));
-    println!("{nests} nests, {steps} steps, {refusals} refused");
-    assert!(nests >= 1000 && steps >= 3000 && refusals >= 1000, "{nests} nests, {steps} steps, {refusals} refused");
+    let [nests, steps, fused, refusals] = [0, 1, 2, 3].map(|k| counts.iter().map(|c| c[k]).sum::<usize>());
+    let found = format!("{nests} nests, {steps} steps, {fused} of them fuse, {refusals} refused");
+    println!("{found}");
+    assert!(nests >= 1000 && steps >= 3000 && fused >= 50 && refusals >= 1000, "{found}");
 }
 
 /// A call of a scheduled nest, and the reference that runs where a check fails.
@@ -427,8 +436,9 @@ fn staged_at_random(seed: u64) -> (bool, bool, Option<String>) {
     let mut given_up = false;
     let special = default.specialized(&incoming(def, &args));
     let chosen = chosen(&graph, def, &args);
+    let start = if seed % 3 == 0 { graph.specialized(&incoming(def, &args)) } else { graph.clone() };
     let all =
-        [Schedule::new(graph.clone()), threaded(default.clone()), default, special, chosen, random(&graph, seed).0];
+        [Schedule::new(graph.clone()), threaded(default.clone()), default, special, chosen, random(&start, seed).0];
     for schedule in all {
         let steps = schedule.steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         let shown = format!("{}\n{:?}\n{graph}\n{steps}", made.text, made.args);

@@ -466,7 +466,9 @@ fn integers_are_divided_by_literals_in_vectors() {
     ];
     let text: String = types
         .iter()
-        .flat_map(|(ty, suffix, most)| [1, 2, 3, 7, 100, *most].map(|by| (ty, suffix, by)))
+        .flat_map(|(ty, suffix, most)| [1, 2, 3, 7, 100, *most].map(|by| (*ty, *suffix, by)))
+        // Of the widest, by powers of two alone.
+        .chain([1, 2, 8, 1 << 40, 1 << 62].map(|by| ("Integer", "", by)))
         .map(|(ty, suffix, by)| {
             format!(
                 "(def by_{by}_{ty} (Vec Float) ((x : (Vec Integer) n) (y : (Vec Float) n))
@@ -477,6 +479,7 @@ fn integers_are_divided_by_literals_in_vectors() {
         .collect();
     let program = read(&text);
     let mut ends = vec![0, 1, 2, 3, 99, 100, 101];
+    ends.extend([i64::MIN, i64::MIN + 1, i64::MAX, -7, -8, -9, 1 << 40, -(1 << 62)]);
     ends.extend(types.iter().flat_map(|(_, _, most)| [*most, *most + 1, -*most, -*most - 1, most / 2]));
     let mut d = Data(StdRng::seed_from_u64(14));
     let mut random = StdRng::seed_from_u64(15);

@@ -10,7 +10,7 @@ use super::footprint::points;
 use super::plan::{Kind, Schedule, Site};
 use super::steps::Step;
 use super::tiling::{FEW, Tiling, lanes};
-use super::{along, group, threads};
+use super::{along, channels, group, threads};
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
@@ -46,6 +46,7 @@ pub fn default(graph: Graph, machine: &Machine) -> Schedule {
             take(&mut s, step);
         }
     }
+    channels::choose(&mut s, machine);
     for stage in s.graph.order() {
         if is_product(&s, stage, machine) {
             // Tiles are worth more than what its reader makes of it at once.
@@ -95,7 +96,17 @@ pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
     }
     let loops = |r: &StageId| s.graph.stage(*r).dims.len() + s.graph.stage(*r).over().len();
     let alone = matches!(readers, [r] if loops(r) <= known.dims.len());
-    !dear && (nodes <= 3 || nodes <= CHEAP && alone)
+    // Places of two scatters, say: as many numbers as are computed again would be written and read.
+    let twice = || readers.len() <= 2 && readers.iter().all(|r| is_read_once(s, stage, *r));
+    let only = |b: &Body| matches!(s.graph.bodies.node(*b), Node::Cast(_, of) if is_at_own(s, known, *of));
+    let cast = matches!(&known.def, Definition::Pure(each) if each.iter().all(only));
+    !dear && (nodes <= 3 || cast || nodes <= CHEAP && alone || nodes <= CHEAP * known.tys.len() && twice())
+}
+
+/// Whether a body is what a source has at a stage's own indices.
+fn is_at_own(s: &Schedule, stage: &Stage, b: Body) -> bool {
+    let own = |(i, d): (&Body, &DimId)| *s.graph.bodies.node(*i) == Node::Index(*d);
+    matches!(s.graph.bodies.node(b), Node::Load(_, _, at) if at.len() == stage.dims.len() && at.iter().zip(&stage.dims).all(own))
 }
 
 /// The nodes of a stage's bodies, with those of what is inlined in it as often as it is; and whether some take long.
@@ -103,6 +114,8 @@ fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
     let bodies = &s.graph.bodies;
     let all = bodies.reachable(s.graph.stage(stage).bodies());
     let each = all.into_iter().map(|b| match bodies.node(b) {
+        // Integers divided by a number are multiplied.
+        Node::Op(op, ty, args) if op.divides() && ty.is_int() && bodies.as_int(args[1]).is_some() => (1, false),
         Node::Op(op, ..) => (1, matches!(op.row().class, Class::Divide | Class::Transcendental)),
         Node::If(_) => (1, true),
         Node::Load(Source::Stage(p, _), ..) if s.plan(*p).site == Site::Inline => nodes(s, *p),
@@ -127,7 +140,7 @@ fn is_read_once(s: &Schedule, stage: StageId, reader: StageId) -> bool {
     let own = |d: &DimId| at.iter().filter(|i| unit(g, **i, *d)).count() == 1;
     let known = g.stage(stage);
     let near = |stage: &Stage| stage.dims.last().is_some_and(|d| strides(g, stage, *d));
-    of.dims.iter().chain(of.over()).all(own) && (near(known) || !near(of))
+    of.dims[..of.looped()].iter().chain(of.over()).all(own) && (near(known) || !near(of))
 }
 
 /// Whether a stage reduces many elements, which lie in memory next to each other for some dimension, as they are or packed.
@@ -216,10 +229,15 @@ fn blocks(s: &mut Schedule, stage: StageId) {
 
 /// Whether an index steps by one with a dimension.
 pub(super) fn unit(graph: &Graph, index: Body, d: DimId) -> bool {
+    coefficient(graph, index, d) == Some(1)
+}
+
+/// By how much an index steps with a dimension, where that is one number.
+pub(super) fn coefficient(graph: &Graph, index: Body, d: DimId) -> Option<i64> {
     let is_own = |a: Body| matches!(graph.bodies.node(a), Node::Index(e) if *e == d);
-    let Some(form) = graph.bodies.linear(index) else { return false };
-    let own = form.terms().any(|(a, c)| is_own(a) && c == 1);
-    own && form.terms().all(|(a, _)| is_own(a) || !graph.bodies.dims(a).contains(&d))
+    let form = graph.bodies.linear(index)?;
+    let own = form.terms().find(|(a, _)| is_own(*a)).map(|(_, c)| c);
+    own.filter(|_| form.terms().all(|(a, _)| is_own(a) || !graph.bodies.dims(a).contains(&d)))
 }
 
 /// Runs a loop in vectors; gives the names of the loops over them and inside.

@@ -191,7 +191,13 @@ impl Footprints {
         }
         match bodies.node(atom) {
             Node::Index(d) => self.index(s, reader, *d),
-            Node::Op(Op::Min | Op::Max, _, args) => match args.iter().position(|a| bodies.dims(*a).is_empty()) {
+            Node::Op(Op::Mod | Op::FloorMod, _, args) => {
+                let n = bodies.as_int(args[1]).filter(|n| *n > 0)?;
+                let mut out = Axis::constant(self.rank, 0.0);
+                out.ends[1] = (n - 1) as f64;
+                Some(out)
+            }
+            Node::Op(Op::Min | Op::Max, _, args) => match args.iter().position(|a| bodies.stays(*a)) {
                 Some(fixed) => self.axis(s, reader, args[1 - fixed]),
                 None => self.axis(s, reader, args[0])?.with(&self.axis(s, reader, args[1])?),
             },

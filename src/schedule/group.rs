@@ -5,7 +5,7 @@
 //! writing all elements to memory and reading them back. What is read only where it is computed is kept in registers, a few
 //! vectors at a time. It must not know what kernels there are, nor how loops become text.
 
-use super::default::{is_product, name, strides, take, unit};
+use super::default::{coefficient, is_product, name, strides, take};
 use super::footprint::{ASSUMED, Axis, Footprints, points};
 use super::plan::{Kind, Schedule, Site};
 use super::steps::Step;
@@ -313,9 +313,10 @@ pub(super) fn apart(s: &Schedule, of: StageId) -> Option<i64> {
         let moves: Vec<usize> = (0..at.len()).filter(|k| g.bodies.dims(at[*k]).contains(&d)).collect();
         match moves.as_slice() {
             [] => Some(1),
-            [k] if g.bodies.unclamped(at[*k]).is_some_and(|i| unit(g, i, d)) => {
+            [k] => {
+                let step = coefficient(g, g.bodies.unclamped(at[*k])?, d)?;
                 let inner = g.extents(*from).split_off(k + 1).into_iter().map(|n| g.bodies.as_int(n));
-                inner.product::<Option<i64>>().filter(|n| *n <= CHANNELS)
+                inner.product::<Option<i64>>().and_then(|n| n.checked_mul(step)).filter(|n| (1..=CHANNELS).contains(n))
             }
             _ => None,
         }

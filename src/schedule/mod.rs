@@ -4,6 +4,7 @@
 //! a nest of both. No step changes a bit of what is computed.
 
 mod along;
+mod channels;
 mod default;
 mod footprint;
 mod group;

@@ -269,6 +269,12 @@ impl Schedule {
         out
     }
 
+    /// Makes one dimension of the k-th of a stage and the next, of so many indices, for a plan that does so.
+    pub fn join(&mut self, s: StageId, k: usize, n: i64, name: &str) {
+        Arc::make_mut(&mut self.graph).join(s, k, n, name);
+        self.readings = Arc::new(Readings::of(&self.graph));
+    }
+
     /// Adds a stage that copies a source for one of its readers, with its axes in an order, and a plan for it.
     pub fn copy(&mut self, from: Source, reader: StageId, name: &str, axes: &[usize]) -> StageId {
         let copy = Arc::make_mut(&mut self.graph).copy_for(from, reader, name, axes);

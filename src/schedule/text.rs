@@ -21,6 +21,7 @@ const STEPS: &[(&str, &str)] = &[
     ("compute-at", "STAGE READER LOOP"),
     ("inline", "STAGE"),
     ("split", "STAGE LOOP FACTOR"),
+    ("fuse", "STAGE LOOP LOOP"),
     ("reorder", "STAGE LOOP LOOP…"),
     ("serial", "STAGE LOOP"),
     ("parallel", "STAGE LOOP"),
@@ -47,6 +48,7 @@ impl Step {
                 Ok(factor) => Step::Split { stage: word(0), of: word(1), factor },
                 Err(_) => return Err(format!("a number of iterations in place of `{factor}`")),
             },
+            ("fuse", [_, _, _]) => Step::Fuse { stage: word(0), outer: word(1), inner: word(2) },
             ("reorder", [_, _, _, ..]) => {
                 Step::Reorder { stage: word(0), order: rest[1..].iter().map(ToString::to_string).collect() }
             }
@@ -85,6 +87,7 @@ impl fmt::Display for Step {
             Step::ComputeAt { stage, reader, at } => write!(f, "compute-at {stage} {reader} {at}"),
             Step::Inline { stage } => write!(f, "inline {stage}"),
             Step::Split { stage, of, factor } => write!(f, "split {stage} {of} {factor}"),
+            Step::Fuse { stage, outer, inner } => write!(f, "fuse {stage} {outer} {inner}"),
             Step::Reorder { stage, order } => write!(f, "reorder {stage} {}", order.join(" ")),
             Step::Run { stage, of, kind } => {
                 let name = match kind {

@@ -248,7 +248,7 @@ impl Bodies {
             Op::Add | Op::Sub | Op::Mul if ty == Scalar::I64 => {
                 let plain = self.put(Node::Op(op, ty, args.into()), ty);
                 match self.linear(plain) {
-                    Some(form) if !matches!(form.terms().next(), Some((a, 1)) if a == plain) => self.of_linear(&form),
+                    Some(form) if !matches!(form.terms().next(), Some((a, 1)) if a == plain) => self.joined(&form),
                     _ => plain,
                 }
             }
@@ -301,6 +301,9 @@ impl Bodies {
             && self.is_small(b)
             && let Some(holds) = self.compared(op, &d)
         {
+            return self.bool(holds);
+        }
+        if let Some(holds) = self.clamped(op, a, b) {
             return self.bool(holds);
         }
         self.op(op, Scalar::Bool, &[a, b])

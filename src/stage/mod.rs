@@ -20,6 +20,7 @@ mod digits;
 mod extract;
 mod fuse;
 mod graph;
+mod join;
 mod print;
 mod recur;
 mod same;

@@ -222,17 +222,15 @@ impl Costs<'_> {
     }
 }
 
-/// Whether statements hold what a compiler makes no vectors of: loops that carry values, checks, and functions that
-/// the language defines itself.
+/// Whether statements hold what a compiler makes no vectors of: loops that carry values, checks, arms (it is told to make
+/// no masks of them), and functions that the language defines itself, the least and the greatest of floats among them.
 fn needs_vectors(stmts: &[Stmt]) -> bool {
     let mut needed = false;
     walk::visit(stmts, &mut |s| {
         needed |= match s {
             Stmt::For(l) => !l.independent,
-            Stmt::Check(..) => true,
-            Stmt::If(..) | Stmt::Let(..) | Stmt::Mut(..) | Stmt::Set(..) | Stmt::Store(..) => {
-                s.exprs().into_iter().any(calls)
-            }
+            Stmt::Check(..) | Stmt::If(..) => true,
+            Stmt::Let(..) | Stmt::Mut(..) | Stmt::Set(..) | Stmt::Store(..) => s.exprs().into_iter().any(calls),
             _ => false,
         };
     });
@@ -240,7 +238,12 @@ fn needs_vectors(stmts: &[Stmt]) -> bool {
 }
 
 fn calls(e: &Expr) -> bool {
-    e.any(&mut |e| matches!(e, Expr::Op(op, ..) if op.row().class == Kind::Transcendental))
+    e.any(&mut |e| match e {
+        Expr::Op(Op::Min | Op::Max, ty, _) => ty.is_float(),
+        Expr::Op(op, ..) => op.row().class == Kind::Transcendental,
+        Expr::Cond(_) => true,
+        _ => false,
+    })
 }
 
 /// Whether a block has a vector loop.

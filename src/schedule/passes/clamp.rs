@@ -114,9 +114,33 @@ impl Known {
 
     /// Whether an expression is the least (or the greatest) of something fixed, and the loop's variable plus a rest; both.
     fn clamped(&self, e: &Expr) -> Option<(bool, Expr, Expr)> {
+        self.clamped_in(e, DEPTH)
+    }
+
+    fn clamped_in(&self, e: &Expr, depth: usize) -> Option<(bool, Expr, Expr)> {
         let Expr::Op(which @ (Op::Min | Op::Max), Scalar::I64, args) = e else { return None };
-        match (self.linear(&args[0], DEPTH)?, self.linear(&args[1], DEPTH)?) {
-            ((0, fixed), (1, rest)) | ((1, rest), (0, fixed)) => Some((*which == Op::Min, fixed, rest)),
+        let is_least = *which == Op::Min;
+        let moves = |k: usize| self.linear(&args[k], depth).filter(|(c, _)| *c == 1).map(|(_, rest)| (k, rest));
+        let (k, rest) = moves(0).or_else(|| moves(1))?;
+        Some((is_least, self.bound(&args[1 - k], !is_least, depth)?, rest))
+    }
+
+    /// A bound of an integer in all iterations, the greatest or the least: of what is the same in all of them but for
+    /// remainders.
+    fn bound(&self, e: &Expr, up: bool, depth: usize) -> Option<Expr> {
+        let below = depth.checked_sub(1)?;
+        if let Some((0, fixed)) = self.linear(e, depth) {
+            return Some(fixed);
+        }
+        match e {
+            Expr::Var(v) => self.bound(self.defs.get(v)?, up, below),
+            Expr::Op(Op::Add, Scalar::I64, args) => {
+                Some(op(Op::Add, self.bound(&args[0], up, below)?, self.bound(&args[1], up, below)?))
+            }
+            Expr::Op(Op::Mod, Scalar::I64, args) => {
+                let n = args[1].as_int().filter(|n| *n > 0)?;
+                Some(Expr::int(if up { n - 1 } else { 1 - n }))
+            }
             _ => None,
         }
     }
@@ -144,12 +168,13 @@ impl Known {
                 None => Some((0, e.clone())),
             },
             Expr::Op(which, Scalar::I64, args) if args.len() == 2 => {
+                if let Some((_, _, rest)) = self.clamped_in(e, below) {
+                    return Some((1, rest));
+                }
                 let ((c, a), (d, b)) = (self.linear(&args[0], below)?, self.linear(&args[1], below)?);
                 match which {
                     Op::Add => Some((c.checked_add(d)?, op(Op::Add, a, b))),
                     Op::Sub => Some((c.checked_sub(d)?, op(Op::Sub, a, b))),
-                    Op::Min | Op::Max if (c, d) == (0, 1) => Some((1, b)),
-                    Op::Min | Op::Max if (c, d) == (1, 0) => Some((1, a)),
                     _ if (c, d) == (0, 0) && !which.divides() => Some((0, op(*which, a, b))),
                     Op::Mul => match (a.as_int(), b.as_int()) {
                         (Some(a), _) if c == 0 => Some((d.checked_mul(a)?, op(Op::Mul, Expr::int(a), b))),

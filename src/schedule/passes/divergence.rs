@@ -272,8 +272,10 @@ pub fn is_direct(op: Op, ty: Scalar, args: &[Expr]) -> bool {
         Op::Lt | Op::Gt | Op::Lte | Op::Gte | Op::Eq | Op::Ne | Op::And | Op::Or | Op::Not | Op::Select => true,
         Op::BitAnd | Op::BitOr | Op::BitXor | Op::BitNot | Op::Shl | Op::Shr => ty == Scalar::I64,
         Op::ToFloat | Op::BoolToFloat => true,
-        // Multiplications, where those have the upper halves of products.
-        Op::Div | Op::Mod if ty.is_int() => ty.bits() <= 32 && is_by_literal(args),
+        // Multiplications, where those have the upper halves of products, or shifts.
+        Op::Div | Op::Mod if ty.is_int() => {
+            is_by_literal(args) && (ty.bits() <= 32 || args[1].as_int().is_some_and(|n| n & (n - 1) == 0))
+        }
         Op::Div => ty.is_float(),
         Op::Pow => ty == Scalar::F64,
         _ => matches!(op.row().sig, Sig::FloatFn | Sig::Floats | Sig::ThreeFloats),

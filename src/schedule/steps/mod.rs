@@ -4,6 +4,7 @@
 //! nothing. One file a step, or a few that differ in a word.
 
 mod cache_read;
+mod fuse;
 mod kind;
 mod reorder;
 mod site;
@@ -44,6 +45,15 @@ pub enum Step {
         of: String,
         /// Iterations of a part.
         factor: i64,
+    },
+    /// Makes one loop of two over neighbouring dimensions: `x` and `c` become `xc`.
+    Fuse {
+        /// The stage.
+        stage: String,
+        /// The loop over the outer dimension.
+        outer: String,
+        /// The loop over the inner one, in it.
+        inner: String,
     },
     /// Orders loops: those that are named take the places that they have, in the order that is given.
     Reorder {
@@ -97,6 +107,7 @@ impl Step {
             Step::ComputeAt { stage, reader, at } => site::at(s, stage, reader, at),
             Step::Inline { stage } => site::inline(s, stage),
             Step::Split { stage, of, factor } => split::split(s, stage, of, *factor),
+            Step::Fuse { stage, outer, inner } => fuse::fuse(s, stage, outer, inner),
             Step::Reorder { stage, order } => reorder::reorder(s, stage, order),
             Step::Run { stage, of, kind } => kind::run(s, stage, of, *kind),
             Step::CacheRead { stage, source, at, name, axes } => {

@@ -1,6 +1,6 @@
 //! `reorder`: loops change places. Those over what is reduced keep the order among them in which the source adds.
 
-use crate::schedule::plan::{Loop, Plan, Refusal, Schedule, refuse};
+use crate::schedule::plan::{Kind, Loop, Plan, Refusal, Schedule, refuse};
 use crate::stage::Node;
 
 pub(super) fn reorder(s: &mut Schedule, stage: &str, order: &[String]) -> Result<(), Refusal> {
@@ -16,6 +16,9 @@ pub(super) fn reorder(s: &mut Schedule, stage: &str, order: &[String]) -> Result
     let mut loops = plan.loops.clone();
     for (to, from) in sorted.iter().zip(&places) {
         loops[*to] = plan.loops[*from].clone();
+    }
+    if let Some(vector) = loops.iter().rev().skip(1).find(|l| l.kind == Kind::Vector) {
+        return refuse(format!("`{}` is a vector, and stays the innermost loop", vector.name));
     }
     // The parts of a dimension, and the dimensions that are reduced, stay in lexicographic order.
     let reduced = |loops: &[Loop]| -> Vec<String> {
