@@ -8,14 +8,14 @@ use crate::nest::{Expr, Func, Loop, LoopKind, Stmt, Var, walk};
 /// Makes vector loops of those that are cheaper so. `vector_bytes` is the width of vectors.
 pub fn choose(func: &mut Func, vector_bytes: u32) {
     let mut body = std::mem::take(&mut func.body);
-    Costs { func, vector_bytes, all: false }.block(&mut body);
+    Costs { func, vector_bytes, all: false, arms: false }.block(&mut body);
     func.body = body;
 }
 
 /// As [`choose`], of the loops of which a schedule says nothing: they are serial, and so are all loops in them.
 pub fn complete(func: &mut Func, vector_bytes: u32) {
     let mut body = std::mem::take(&mut func.body);
-    Costs { func, vector_bytes, all: false }.rest(&mut body);
+    Costs { func, vector_bytes, all: false, arms: true }.rest(&mut body);
     func.body = body;
 }
 
@@ -23,7 +23,7 @@ pub fn complete(func: &mut Func, vector_bytes: u32) {
 /// are not split.
 pub fn foresee(func: &mut Func, vector_bytes: u32) {
     let mut body = std::mem::take(&mut func.body);
-    Costs { func, vector_bytes, all: true }.rest(&mut body);
+    Costs { func, vector_bytes, all: true, arms: true }.rest(&mut body);
     func.body = body;
 }
 
@@ -41,6 +41,8 @@ struct Costs<'a> {
     vector_bytes: u32,
     /// Whether loops are chosen of which compilers make vectors.
     all: bool,
+    /// Whether arms are a reason to choose: where nothing is known of sizes, many loops with arms are short.
+    arms: bool,
 }
 
 /// A loop as it would run in lanes.
@@ -131,7 +133,7 @@ impl Costs<'_> {
         let wide = self.wide(l);
         let plain = match &wide {
             // The compiler makes vectors of these itself.
-            Some(w) if l.is_flat() && !needs_vectors(&l.body) => {
+            Some(w) if l.is_flat() && !self.needs_vectors(&l.body) => {
                 let in_lanes = self.lane_block(w, &l.body, false) / f64::from(w.lanes) + 1.0;
                 let cost = trips(l) * each.min(in_lanes);
                 if self.all && in_lanes < each {
@@ -148,12 +150,29 @@ impl Costs<'_> {
         }
         let cost = trips(l) * self.lane_block(&w, &l.body, false) / f64::from(w.lanes) + 8.0;
         let margin = if has_vectors(&l.body) { 1.0 } else { MARGIN };
-        if cost > margin * plain || !needs_vectors(&l.body) {
+        if cost > margin * plain || !self.needs_vectors(&l.body) {
             return plain;
         }
         clear(&mut l.body);
         l.kind = LoopKind::Vector(w.lanes);
         cost
+    }
+
+    /// Whether statements hold what a compiler makes no vectors of: loops that carry values, checks, arms, and some operations.
+    fn needs_vectors(&self, stmts: &[Stmt]) -> bool {
+        let mut needed = false;
+        walk::visit(stmts, &mut |s| {
+            needed |= match s {
+                Stmt::For(l) => !l.independent,
+                Stmt::Check(..) => true,
+                Stmt::If(..) if self.arms => true,
+                Stmt::If(..) | Stmt::Let(..) | Stmt::Mut(..) | Stmt::Set(..) | Stmt::Store(..) => {
+                    s.exprs().into_iter().any(|e| calls(e, self.arms))
+                }
+                _ => false,
+            };
+        });
+        needed
     }
 
     /// What a block costs for all lanes together.
@@ -222,26 +241,13 @@ impl Costs<'_> {
     }
 }
 
-/// Whether statements hold what a compiler makes no vectors of: loops that carry values, checks, arms (it is told to make
-/// no masks of them), and functions that the language defines itself, the least and the greatest of floats among them.
-fn needs_vectors(stmts: &[Stmt]) -> bool {
-    let mut needed = false;
-    walk::visit(stmts, &mut |s| {
-        needed |= match s {
-            Stmt::For(l) => !l.independent,
-            Stmt::Check(..) | Stmt::If(..) => true,
-            Stmt::Let(..) | Stmt::Mut(..) | Stmt::Set(..) | Stmt::Store(..) => s.exprs().into_iter().any(calls),
-            _ => false,
-        };
-    });
-    needed
-}
-
-fn calls(e: &Expr) -> bool {
+/// Whether a compiler makes no vectors of an expression: functions that the language defines itself, and, if they count, arms,
+/// of which it is told to make no masks, and the least and the greatest of floats.
+fn calls(e: &Expr, arms: bool) -> bool {
     e.any(&mut |e| match e {
-        Expr::Op(Op::Min | Op::Max, ty, _) => ty.is_float(),
-        Expr::Op(op, ..) => op.row().class == Kind::Transcendental,
-        Expr::Cond(_) => true,
+        Expr::Op(op, ..) if op.row().class == Kind::Transcendental => true,
+        Expr::Op(Op::Min | Op::Max, ty, _) => arms && ty.is_float(),
+        Expr::Cond(_) => arms,
         _ => false,
     })
 }
