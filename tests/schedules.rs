@@ -436,7 +436,7 @@ fn staged_at_random(seed: u64) -> (bool, bool, Option<String>) {
     let mut given_up = false;
     let special = default.specialized(&incoming(def, &args));
     let chosen = chosen(&graph, def, &args);
-    let start = if seed % 3 == 0 { graph.specialized(&incoming(def, &args)) } else { graph.clone() };
+    let start = if seed.is_multiple_of(3) { graph.specialized(&incoming(def, &args)) } else { graph.clone() };
     let all =
         [Schedule::new(graph.clone()), threaded(default.clone()), default, special, chosen, random(&start, seed).0];
     for schedule in all {
