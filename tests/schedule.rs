@@ -388,6 +388,8 @@ const CHAINS: &str = "
   (let (e (build (tuple n m) (lam ((i : Integer) (j : Integer)) (exp (sub (index (tuple i j) a) (index i mean))))))
   (let (s (build n (lam (i : Integer) (sumbuild m (lam (k : Integer) (index (tuple i k) e))))))
     (build (tuple n m) (lam ((i : Integer) (j : Integer)) (div (index (tuple i j) e) (index i s))))))))
+(def far (Vec Float) (x : (Vec Float) n)
+  (build n (lam (i : Integer) (add (index i x) (to_float (max 9223372036854775807 (sub i 5)))))))
 (def twice (Tensor 2 Float32) (x : (Tensor 2 Float32) (h w))
   (let (a (build (tuple (sub h 2) (sub w 2)) (lam ((y : Integer) (c : Integer))
       (sub (index (tuple (add y 2) (add c 1)) x) (mul 3f32 (index (tuple y c) x))))))
@@ -449,6 +451,8 @@ fn clamped_loops_are_cut_into_ends_and_a_middle() {
             .map(|(h, w)| vec![tensor(Scalar::F32, &[h, w], 3)]);
         check(&program, def, &schedule, &cases);
     }
+    // Where the middle began would not be a number of 64 bits.
+    check(&program, "far", &empty(&program, "far"), &[vec![tensor(Scalar::F64, &[37], 3)]]);
 }
 
 const PICTURES: &str = "

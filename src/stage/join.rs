@@ -11,6 +11,8 @@ use rustc_hash::FxHashMap;
 
 /// An inner axis has at most so many indices.
 const MOST: i64 = 1024;
+/// Multiples of larger numbers may wrap, of small integers, too.
+const SMALL: i64 = 1 << 20;
 
 impl Graph {
     /// How many indices the axis after the k-th has, where both can be one.
@@ -126,7 +128,7 @@ impl Bodies {
     pub(super) fn joined(&mut self, form: &Linear<Body>) -> Body {
         let remainder = |(a, c): (Body, i64)| match self.node(a) {
             Node::Op(Op::Mod, _, args) if c == 1 => {
-                Some((a, args[0], args[1], self.as_int(args[1]).filter(|n| *n > 1)?))
+                Some((a, args[0], args[1], self.as_int(args[1]).filter(|n| (2..SMALL).contains(n))?))
             }
             _ => None,
         };

@@ -143,10 +143,11 @@ impl Known {
     }
 }
 
-/// Whether nothing but numbers that come in decides a body.
+/// Whether nothing but numbers that come in decides a body, which has a value whatever they are.
 fn is_of_symbols(bodies: &Bodies, b: Body) -> bool {
-    bodies
-        .reachable([b])
-        .into_iter()
-        .all(|b| !matches!(bodies.node(b), Node::Load(..) | Node::Acc(..) | Node::Index(_)))
+    bodies.reachable([b]).into_iter().all(|b| match bodies.node(b) {
+        Node::Load(..) | Node::Acc(..) | Node::Index(_) => false,
+        Node::Op(op, ty, args) if op.divides() && ty.is_int() => bodies.as_int(args[1]).is_some_and(|n| n > 0),
+        _ => true,
+    })
 }

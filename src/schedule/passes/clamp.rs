@@ -52,17 +52,22 @@ fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
         return None;
     }
     let known = Known::new(l);
-    let (mut from, mut to, mut small) = (vec![], vec![], vec![]);
+    let (mut from, mut to, mut small, mut sure) = (vec![], vec![], vec![], true);
     for e in l.body.iter().flat_map(Stmt::exprs) {
         e.visit(&mut |e| {
             if let Some((is_least, fixed, rest)) = known.clamped(e) {
-                small.extend([&fixed, &rest].into_iter().filter(|e| e.as_int().is_none()).cloned());
+                for e in [&fixed, &rest] {
+                    match e.as_int() {
+                        Some(n) => sure &= n.unsigned_abs() < SMALL.unsigned_abs(),
+                        None => small.push(e.clone()),
+                    }
+                }
                 let end = op(Op::Sub, fixed, rest);
                 if is_least { to.push(op(Op::Add, end, Expr::int(1))) } else { from.push(end) }
             }
         });
     }
-    if from.is_empty() && to.is_empty() {
+    if from.is_empty() && to.is_empty() || !sure {
         return None;
     }
     let mut fresh = |name: &str| {
@@ -138,7 +143,7 @@ impl Known {
                 Some(op(Op::Add, self.bound(&args[0], up, below)?, self.bound(&args[1], up, below)?))
             }
             Expr::Op(Op::Mod, Scalar::I64, args) => {
-                let n = args[1].as_int().filter(|n| *n > 0)?;
+                let n = args[1].as_int().filter(|n| (1..SMALL).contains(n))?;
                 Some(Expr::int(if up { n - 1 } else { 1 - n }))
             }
             _ => None,
