@@ -98,7 +98,7 @@ def harris(image):
     def slope(at):
         end, start = (sum_of([w * window(gray, *at(side, k), 2) for k, w in enumerate((F(1), F(2), F(1)))])
                       for side in (2, 0))
-        return (end - start) / F(12)
+        return (end - start) * F(1 / 12)
 
     def summed(products):
         return sum_of([window(products, i, j, 2) for i in range(3) for j in range(3)])
