@@ -32,7 +32,7 @@ impl Machine {
 }
 
 /// Whether this processor multiplies and adds in one operation.
-pub fn fuses() -> bool {
+pub fn contracts() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("fma");
     #[cfg(not(target_arch = "x86_64"))]

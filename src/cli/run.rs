@@ -26,7 +26,7 @@ pub struct Run {
     /// A schedule (see `daedal schedule`), `default` or `none`: it says how loops run, and changes no bit
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
-    /// What a schedule keeps; `real` fuses products that are added, where the processor does
+    /// What a schedule keeps; `real` contracts products that are added, where the processor has `fma`
     #[arg(long, value_enum, default_value = "exact", requires = "schedule")]
     float: Float,
     /// Compile a schedule once for all sizes, not for those of the arguments, which takes longer and runs slower

@@ -27,7 +27,7 @@ pub struct Schedule {
     /// The schedule, or `default`; without one, the stages are computed where the program makes them
     #[arg(long, value_name = "FILE")]
     apply: Option<String>,
-    /// What the stages keep; `real` fuses products that are added, where the processor does
+    /// What the stages keep; `real` contracts products that are added, where the processor has `fma`
     #[arg(long, value_enum, default_value = "exact", conflicts_with = "mode")]
     float: Float,
     /// Print the steps as they stand in a file, not the loops
@@ -78,10 +78,10 @@ pub fn machine_of(threads: Option<u32>) -> Machine {
     Machine { threads: threads.map_or(host.threads, |n| n as usize), ..host }
 }
 
-/// The graph of a definition; where only values over the reals have to stay, products that are added are fused.
+/// The graph of a definition; where only values over the reals have to stay, products that are added are contracted.
 pub fn staged(program: &Program, def: &Def, float: Float) -> Result<Graph> {
     let graph = extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))?;
-    Ok(if float == Float::Real && machine::fuses() { graph.fused() } else { graph })
+    Ok(if float == Float::Real && machine::contracts() { graph.contracted() } else { graph })
 }
 
 /// How a definition is to run.

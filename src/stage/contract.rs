@@ -1,4 +1,4 @@
-//! Products that are added become fused operations: one rounding in place of two.
+//! Products that are added are contracted: they become `fma`, one rounding in place of two.
 //!
 //! That changes bits, so it is a rewrite of the graph and no schedule; it is equal over the reals, and adds no failure. The
 //! same body becomes the same one wherever it stands, so what a check says of an index stays true.
@@ -11,22 +11,22 @@ use rustc_hash::FxHashMap;
 impl Graph {
     /// The graph with `fma` for products that are added to a number, or from which or which of it is taken.
     #[must_use]
-    pub fn fused(mut self) -> Graph {
+    pub fn contracted(mut self) -> Graph {
         let mut of: FxHashMap<Body, Body> = FxHashMap::default();
         for k in 0..self.stages.len() {
             let mut stage = self.stages[k].clone();
-            stage.bodies_mut().for_each(|b| *b = self.fuse(*b, &mut of));
+            stage.bodies_mut().for_each(|b| *b = self.contract(*b, &mut of));
             self.stages[k] = stage;
         }
-        self.map_outputs(&mut |g, b| g.fuse(b, &mut of));
+        self.map_outputs(&mut |g, b| g.contract(b, &mut of));
         self
     }
 
-    fn fuse(&mut self, b: Body, of: &mut FxHashMap<Body, Body>) -> Body {
+    fn contract(&mut self, b: Body, of: &mut FxHashMap<Body, Body>) -> Body {
         for at in self.bodies.reachable([b]) {
             if !of.contains_key(&at) {
                 let new = self.bodies.rebuilt(at, of);
-                let new = self.fused_sum(new).unwrap_or(new);
+                let new = self.contracted_sum(new).unwrap_or(new);
                 of.insert(at, new);
             }
         }
@@ -34,7 +34,7 @@ impl Graph {
     }
 
     /// A sum or difference with a product as one operation.
-    fn fused_sum(&mut self, b: Body) -> Option<Body> {
+    fn contracted_sum(&mut self, b: Body) -> Option<Body> {
         let Node::Op(op @ (Op::Add | Op::Sub), ty @ (Scalar::F64 | Scalar::F32), args) = self.bodies.node(b).clone()
         else {
             return None;
