@@ -3,87 +3,15 @@
 
 mod common;
 
-use common::native::difference;
-use daedal::codegen::Unit;
+use common::scheduled::{check, compare, empty, read, scheduled, tensor, tools};
 use daedal::diag::Source;
-use daedal::eval::{Interpreter, Value};
+use daedal::eval::Value;
 use daedal::ir::{Lit, Program, Scalar};
 use daedal::machine::Machine;
-use daedal::nest::interpret;
 use daedal::pipeline::native;
-use daedal::run::{Native, Toolchain};
+use daedal::run::Toolchain;
 use daedal::schedule::{Schedule, text};
 use daedal::stage::extract;
-
-fn tools() -> Toolchain {
-    let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("schedule");
-    Toolchain::discover(std::env::var("CXX").ok(), Some(cache))
-}
-
-fn read(text: &str) -> Program {
-    daedal::types::program(&Source::new("test", text)).unwrap_or_else(|d| panic!("{}", d.render()))
-}
-
-fn empty(program: &Program, def: &str) -> Schedule {
-    let def = program.named(def)[0];
-    let graph = extract(program, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(program)));
-    Schedule::new(graph)
-}
-
-fn scheduled(program: &Program, def: &str, steps: &str) -> Schedule {
-    let start = empty(program, def);
-    let shown = start.graph.to_string();
-    text::apply(start, &Source::new("test.sched", steps)).unwrap_or_else(|d| panic!("{}\n{shown}", d.render()))
-}
-
-/// A tensor of numbers that are not round, the same for the same sizes.
-fn tensor(ty: Scalar, dims: &[usize], seed: u64) -> Value {
-    let n: usize = dims.iter().product();
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let data = (0..n).map(|_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        Value::Scalar(Lit::of(ty, (state >> 33) as f64 / f64::from(1 << 30) - 1.0))
-    });
-    Value::tensor(dims.to_vec(), data.collect())
-}
-
-/// The interpreter, the nest after each pass, and compiled code on one thread and two agree on all arguments.
-fn check(program: &Program, def: &str, schedule: &Schedule, cases: &[Vec<Value>]) {
-    compare(program, def, schedule, cases, false);
-}
-
-/// The same; where `eager`, a nest may give up although the program has a value, since what the start asks is more.
-fn compare(program: &Program, def: &str, schedule: &Schedule, cases: &[Vec<Value>], eager: bool) {
-    let def = program.named(def)[0];
-    let machine = Machine::host();
-    let nest = native::scheduled_nest(def, schedule, &machine).unwrap_or_else(|d| panic!("{}", d.render()));
-    let lowered = daedal::schedule::lower(schedule, def).unwrap();
-    // Without the bound of work, which these are too small for.
-    let compile = || {
-        let unit = common::native::eager(Unit::new(&[&nest]));
-        let native = Native::load(unit, &program.source, &tools()).unwrap_or_else(|d| panic!("{}", d.render())).pop();
-        let (program, def) = (program.clone(), def.clone());
-        native.unwrap().with_reference(move || native::compile(&program, &def, &tools()))
-    };
-    let (one, two) = (compile().with_threads(1), compile().with_threads(2));
-    for args in cases {
-        let want = Interpreter::new(program).run(def, args);
-        for nest in [&lowered, &nest] {
-            let have = interpret(nest, args, &mut String::new());
-            // A nest that gives up says so; what it gives is right.
-            let gave_up = have.as_ref().is_err_and(|d| d.message.contains("the reference nest was to run"));
-            assert!(!gave_up || eager || want.is_err(), "the nest gives up\n{nest}");
-            if let Some(d) = difference(&want, &have).filter(|_| !gave_up) {
-                panic!("{d}\n{nest}");
-            }
-        }
-        for native in [&one, &two] {
-            if let Some(d) = difference(&want, &native.call(args)) {
-                panic!("{d}\n{nest}");
-            }
-        }
-    }
-}
 
 const MATMUL: &str = "
 (def plain (Tensor 2 Float32) ((a : (Tensor 2 Float32) (n m)) (b : (Tensor 2 Float32) (m p)))
@@ -388,8 +316,8 @@ const CHAINS: &str = "
   (let (e (build (tuple n m) (lam ((i : Integer) (j : Integer)) (exp (sub (index (tuple i j) a) (index i mean))))))
   (let (s (build n (lam (i : Integer) (sumbuild m (lam (k : Integer) (index (tuple i k) e))))))
     (build (tuple n m) (lam ((i : Integer) (j : Integer)) (div (index (tuple i j) e) (index i s))))))))
-(def far (Vec Float) (x : (Vec Float) n)
-  (build n (lam (i : Integer) (add (index i x) (to_float (max 9223372036854775807 (sub i 5)))))))
+(def far (Vec Float) ((x : (Vec Float) n) (low : Integer) (by : Integer))
+  (build n (lam (i : Integer) (add (index i x) (to_float (max low (sub i by)))))))
 (def twice (Tensor 2 Float32) (x : (Tensor 2 Float32) (h w))
   (let (a (build (tuple (sub h 2) (sub w 2)) (lam ((y : Integer) (c : Integer))
       (sub (index (tuple (add y 2) (add c 1)) x) (mul 3f32 (index (tuple y c) x))))))
@@ -452,70 +380,10 @@ fn clamped_loops_are_cut_into_ends_and_a_middle() {
         check(&program, def, &schedule, &cases);
     }
     // Where the middle began would not be a number of 64 bits.
-    check(&program, "far", &empty(&program, "far"), &[vec![tensor(Scalar::F64, &[37], 3)]]);
-}
-
-const PICTURES: &str = "
-(def spread (Tensor 3 Float32) (x : (Tensor 3 Float32) (h w channels))
-  (let ((twice (build (tuple h w channels) (lam ((y : Integer) (z : Integer) (c : Integer))
-          (mul 2f32 (exp (index (tuple y z c) x))))))
-        (across (build (tuple h w channels) (lam ((y : Integer) (z : Integer) (c : Integer))
-          (sub (index (tuple y (max 0 (sub z 1)) c) twice)
-               (mul (index (tuple y z c) twice) (index (tuple y (max 0 (min (sub w 1) (add z 2))) c) twice)))))))
-    across))
-(def running (Vec (Tensor 2 Float32)) (x : (Tensor 3 Float32) (h w channels))
-  (scan (lam ((above : (Tensor 2 Float32)) (y : Integer))
-      (build (tuple w channels) (lam ((z : Integer) (c : Integer))
-        (add (mul 0.5f32 (index (tuple z c) above)) (index (tuple y z c) x)))))
-    (constVec (tuple w channels) 0f32) h))
-";
-
-/// Protects: places and channels are one loop by default, clamped or not, and over the states of a scan: full vectors, in the
-/// middle without a division, with the interpreter's bits at sizes below a vector, prime and empty, and a few channels.
-#[test]
-fn places_and_channels_run_at_once() {
-    let program = read(PICTURES);
-    for [h, w, channels] in [[3, 41, 3], [5, 1, 3], [1, 2, 2], [2, 67, 5], [0, 4, 3], [4, 0, 3], [2, 9, 1], [3, 30, 12]]
-    {
-        for def in ["spread", "running"] {
-            let args = vec![tensor(Scalar::F32, &[h, w, channels], 5)];
-            let sizes = daedal::tune::example::incoming(program.named(def)[0], &args);
-            let machine = Machine { vector_bytes: 32, ..Machine::host() };
-            let s = daedal::schedule::default(empty(&program, def).graph.only_for(&sizes), &machine);
-            let fused = s.steps.iter().filter(|s| s.to_string().starts_with("fuse ")).count();
-            assert_eq!(fused > 0, (2..8).contains(&channels), "{def} {channels}\n{s}");
-            check(&program, def, &s, &[args]);
-            let nest = native::scheduled_nest(program.named(def)[0], &s, &machine).unwrap().to_string();
-            if [h, w, channels] == [3, 41, 3] {
-                let (_, middle) = nest.split_once("(ramp").unwrap_or_else(|| panic!("no vectors\n{nest}"));
-                assert!(def == "spread" || !middle.contains("(div"), "{nest}");
-                assert!(def == "running" || nest.contains("middle."), "{nest}");
-            }
-        }
-    }
-}
-
-/// Protects: loops that cannot be one are said to be, with the reason.
-#[test]
-fn loops_that_cannot_be_fused_are_explained() {
-    let program = read(PICTURES);
-    let refused = |def: &str, sizes: &[f64], steps: &str| {
-        let start = Schedule::new(empty(&program, def).graph.specialized(sizes));
-        text::apply(start, &Source::new("test.sched", steps)).map(drop).unwrap_err().render()
-    };
-    let (sizes, other) = ([2.0, 3.0, 3.0, 0.0], [2.0, 3.0, 3000.0, 0.0]);
-    assert!(refused("spread", &other, "fuse across z c").contains("must be a number, at most 1024"));
-    assert!(refused("spread", &sizes, "fuse across y c").contains("must come right after `y`"));
-    assert!(refused("spread", &sizes, "fuse across c z").contains("must come right after `c`"));
-    assert!(refused("spread", &sizes, "split across c 2\nfuse across z co").contains("that were not split"));
-    assert!(refused("spread", &sizes, "parallel across z\nfuse across z c").contains("told how to run"));
-    assert!(refused("spread", &sizes, "inline twice\nfuse twice z c").contains("has no loops"));
-    assert!(
-        refused("spread", &sizes, "compute-at twice across z\nfuse across z c").contains("computed in one of them")
-    );
-    let vector = refused("spread", &[4.0, 4.0, 4.0, 0.0], "vectorize across c\nreorder across c z");
-    assert!(vector.contains("`c` is a vector, and stays the innermost loop"), "{vector}");
-    assert!(refused("running", &sizes, "fuse z c").contains("expected `fuse STAGE LOOP LOOP`"));
+    let ends = [(i64::MAX, 5), (i64::MAX, -5), (5, i64::MAX), (-5, i64::MIN), (i64::MIN, 5)];
+    let int = |n: i64| Value::Scalar(Lit::int(n));
+    let cases = ends.map(|(low, by)| vec![tensor(Scalar::F64, &[37], 3), int(low), int(by)]);
+    check(&program, "far", &empty(&program, "far"), &cases);
 }
 
 /// Protects: a line that is no step says what is one, once.

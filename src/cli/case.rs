@@ -28,9 +28,14 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether anything is said of the sizes.
-    pub fn is_known(&self) -> bool {
-        !self.args.is_empty() || !self.sizes.is_empty()
+    /// The whole numbers that come in, where anything is said of them.
+    ///
+    /// # Errors
+    /// As [`Case::arguments`].
+    pub fn incoming(&self, program: &Program, def: &Def) -> Result<Option<Vec<f64>>> {
+        let known = !self.args.is_empty() || !self.sizes.is_empty();
+        let args = known.then(|| self.arguments(program, def)).transpose()?;
+        Ok(args.map(|args| example::incoming(def, &args)))
     }
 
     /// The arguments.
@@ -41,8 +46,7 @@ impl Case {
         if !self.args.is_empty() || def.params.is_empty() {
             return input::arguments(def, &self.args);
         }
-        optimize::known_sizes(program, &self.sizes)?;
-        example::arguments(def, &self.sizes, self.seed)
+        made_up(program, def, &self.sizes, self.seed)
     }
 
     /// The words that say the same to another process.
@@ -55,4 +59,13 @@ impl Case {
         out.extend(self.args.iter().map(OsString::from));
         out
     }
+}
+
+/// Arguments of sizes that the program has.
+///
+/// # Errors
+/// Sizes that nothing has, or arguments that would be too large.
+pub fn made_up(program: &Program, def: &Def, sizes: &[(String, u64)], seed: u64) -> Result<Vec<Value>> {
+    optimize::known_sizes(program, sizes)?;
+    example::arguments(def, sizes, seed)
 }

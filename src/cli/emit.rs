@@ -1,5 +1,6 @@
 //! `daedal emit`: a program at one of its levels becomes text.
 
+use super::case;
 use super::optimize::{self, Cost, Float};
 use super::schedule::How;
 use super::{World, input, lowered};
@@ -85,7 +86,6 @@ impl Emit {
         if self.sizes.is_empty() {
             return Ok(None);
         }
-        optimize::known_sizes(program, &self.sizes)?;
-        Ok(Some(example::incoming(def, &example::arguments(def, &self.sizes, 0)?)))
+        case::made_up(program, def, &self.sizes, 0).map(|args| Some(example::incoming(def, &args)))
     }
 }

@@ -10,7 +10,6 @@ use crate::ir::{Def, Program};
 use crate::machine::{self, Machine};
 use crate::schedule::{self, text};
 use crate::stage::{Graph, extract};
-use crate::tune::example;
 use clap::Args;
 use serde_json::json;
 use std::path::Path;
@@ -48,15 +47,11 @@ impl Schedule {
         if self.search.wanted() {
             return self.search.run(&self.case, (&program, def), self.json, world);
         }
-        let known = self.case.is_known().then(|| self.case.arguments(&program, def)).transpose()?;
-        let known = known.map(|args| example::incoming(def, &args));
+        let known = self.case.incoming(&program, def)?;
         let how = How { sizes: known.as_deref(), ..How::general(self.apply.as_deref(), self.float) };
         let made = match named(&program, def, &how)? {
             Some(made) => made,
-            None => {
-                let start = schedule::Schedule::new(staged(&program, def, self.float)?);
-                known.map_or(start.clone(), |sizes| start.specialized(&sizes))
-            }
+            None => how.empty(&program, def)?,
         };
         if self.steps {
             let each: Vec<String> = made.steps.iter().map(ToString::to_string).collect();
@@ -101,6 +96,19 @@ impl<'a> How<'a> {
     pub fn general(schedule: Option<&'a str>, float: Float) -> How<'a> {
         How { schedule, float, sizes: None, machine: Machine::host() }
     }
+
+    /// Its graph without a step.
+    fn empty(&self, program: &Program, def: &Def) -> Result<schedule::Schedule> {
+        Ok(self.sized(schedule::Schedule::new(staged(program, def, self.float)?)))
+    }
+
+    /// A schedule, for these sizes alone where it is for some.
+    fn sized(&self, made: schedule::Schedule) -> schedule::Schedule {
+        match self.sizes {
+            Some(sizes) => made.specialized(sizes),
+            None => made,
+        }
+    }
 }
 
 /// The schedule that is wanted; nothing for the program as it stands.
@@ -118,11 +126,7 @@ pub fn named(program: &Program, def: &Def, how: &How<'_>) -> Result<Option<sched
         }
         Some(path) => {
             let start = schedule::Schedule::new(staged(program, def, float)?);
-            let mut made = text::apply(start, &data::source(Path::new(path))?)?;
-            if let Some(sizes) = sizes {
-                made = made.specialized(sizes);
-            }
-            Ok(Some(made))
+            Ok(Some(how.sized(text::apply(start, &data::source(Path::new(path))?)?)))
         }
     }
 }

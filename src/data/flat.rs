@@ -1,7 +1,7 @@
 //! Numbers in row-major order become a value of a type, and back.
 
 use crate::diag::{Diagnostic, Result};
-use crate::eval::{MAX_ELEMENTS, Value};
+use crate::eval::{MAX_ELEMENTS, Value, product};
 use crate::ir::{Lit, Ty};
 
 /// The type inside all tensors.
@@ -26,8 +26,7 @@ pub fn nest(ty: Ty, dims: &[usize], data: &[Value]) -> Value {
 /// # Errors
 /// There are more.
 pub fn fits(dims: &[usize]) -> Result<()> {
-    let total = dims.iter().try_fold(1usize, |all, n| all.checked_mul(*n));
-    match total {
+    match product(dims) {
         Some(n) if n <= MAX_ELEMENTS => Ok(()),
         _ => Err(Diagnostic::limit(format!("it has more than {MAX_ELEMENTS} elements, which is the most of a tensor"))),
     }

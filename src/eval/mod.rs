@@ -545,7 +545,7 @@ impl<'a> Interpreter<'a> {
 }
 
 /// The number of elements; nothing where it is too large to count.
-fn product(dims: &[usize]) -> Option<usize> {
+pub fn product(dims: &[usize]) -> Option<usize> {
     // Sizes around a 0 make nothing, however large they are.
     if dims.contains(&0) { Some(0) } else { dims.iter().try_fold(1usize, |a, n| a.checked_mul(*n)) }
 }

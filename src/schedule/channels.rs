@@ -47,12 +47,12 @@ fn sources(s: &Schedule, p: StageId, machine: &Machine) -> Option<Vec<StageId>> 
         return None;
     }
     let mut out = vec![];
-    (at_own(s, p, [*a, *b], &mut out) && !out.is_empty()).then_some(())?;
+    (reads_own_channel(s, p, [*a, *b], &mut out) && !out.is_empty()).then_some(())?;
     Some(out.into_iter().filter_map(Source::stage).filter(|q| *q != p).collect())
 }
 
 /// Whether a stage is of its last two dimensions only where it reads at them; the sources that it reads so.
-fn at_own(s: &Schedule, p: StageId, [a, b]: [DimId; 2], out: &mut Vec<Source>) -> bool {
+fn reads_own_channel(s: &Schedule, p: StageId, [a, b]: [DimId; 2], out: &mut Vec<Source>) -> bool {
     let bodies = &s.graph.bodies;
     let (mut todo, mut seen) = (s.graph.stage(p).bodies(), FxHashSet::default());
     while let Some(of) = todo.pop() {
@@ -61,12 +61,12 @@ fn at_own(s: &Schedule, p: StageId, [a, b]: [DimId; 2], out: &mut Vec<Source>) -
         }
         match bodies.node(of) {
             Node::Index(d) if *d == a || *d == b => return false,
-            Node::Load(from, _, at) if is_own(s, *from, at, [a, b]) => {
+            Node::Load(from, _, at) if is_own_channel(s, *from, at, [a, b]) => {
                 todo.extend(&at[..at.len() - 2]);
                 match from.stage().filter(|q| s.plan(*q).site == Site::Inline) {
                     Some(q) => {
                         let [.., x, c] = s.graph.stage(q).dims.as_slice() else { return false };
-                        if !at_own(s, q, [*x, *c], out) {
+                        if !reads_own_channel(s, q, [*x, *c], out) {
                             return false;
                         }
                     }
@@ -80,7 +80,7 @@ fn at_own(s: &Schedule, p: StageId, [a, b]: [DimId; 2], out: &mut Vec<Source>) -
 }
 
 /// Whether a load is at an own channel, and at a place that moves by one with the own one, clamped or not.
-fn is_own(s: &Schedule, from: Source, at: &[Body], [a, b]: [DimId; 2]) -> bool {
+fn is_own_channel(s: &Schedule, from: Source, at: &[Body], [a, b]: [DimId; 2]) -> bool {
     let g = &s.graph;
     let [.., place, channel] = at else { return false };
     let extents = g.extents(from);

@@ -98,13 +98,13 @@ pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
     let alone = matches!(readers, [r] if loops(r) <= known.dims.len());
     // Places of two scatters, say: as many numbers as are computed again would be written and read.
     let twice = || readers.len() <= 2 && readers.iter().all(|r| is_read_once(s, stage, *r));
-    let only = |b: &Body| matches!(s.graph.bodies.node(*b), Node::Cast(_, of) if is_at_own(s, known, *of));
+    let only = |b: &Body| matches!(s.graph.bodies.node(*b), Node::Cast(_, of) if reads_same_index(s, known, *of));
     let cast = matches!(&known.def, Definition::Pure(each) if each.iter().all(only));
     !dear && (nodes <= 3 || cast || nodes <= CHEAP && alone || nodes <= CHEAP * known.tys.len() && twice())
 }
 
 /// Whether a body is what a source has at a stage's own indices.
-fn is_at_own(s: &Schedule, stage: &Stage, b: Body) -> bool {
+fn reads_same_index(s: &Schedule, stage: &Stage, b: Body) -> bool {
     let own = |(i, d): (&Body, &DimId)| *s.graph.bodies.node(*i) == Node::Index(*d);
     matches!(s.graph.bodies.node(b), Node::Load(_, _, at) if at.len() == stage.dims.len() && at.iter().zip(&stage.dims).all(own))
 }

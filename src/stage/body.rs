@@ -248,7 +248,7 @@ impl Bodies {
             Op::Add | Op::Sub | Op::Mul if ty == Scalar::I64 => {
                 let plain = self.put(Node::Op(op, ty, args.into()), ty);
                 match self.linear(plain) {
-                    Some(form) if !matches!(form.terms().next(), Some((a, 1)) if a == plain) => self.joined(&form),
+                    Some(form) if !matches!(form.terms().next(), Some((a, 1)) if a == plain) => self.regrouped(&form),
                     _ => plain,
                 }
             }
@@ -303,7 +303,7 @@ impl Bodies {
         {
             return self.bool(holds);
         }
-        if let Some(holds) = self.clamped(op, a, b) {
+        if let Some(holds) = self.decided_by_clamps(op, a, b) {
             return self.bool(holds);
         }
         self.op(op, Scalar::Bool, &[a, b])

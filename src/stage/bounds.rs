@@ -346,58 +346,14 @@ impl Bodies {
             && all.iter().all(|b| match self.node(*b) {
                 _ if !matches!(self.ty(*b), Scalar::I64 | Scalar::Bool) => false,
                 Node::Load(..) | Node::Acc(..) => false,
-                Node::Op(op, _, args) if op.divides() => asked || self.as_int(args[1]).is_some_and(|n| n > 0),
+                Node::Op(op, _, args) if op.divides() => asked || self.is_positive_number(args[1]),
                 _ => true,
             })
     }
 
-    /// How two integers compare, where numbers that they are clamped to decide it, whatever else they are.
-    pub(super) fn clamped(&self, op: Op, a: Body, b: Body) -> Option<bool> {
-        let ([a_lo, a_hi], [b_lo, b_hi]) = (self.ends(a, DEPTH), self.ends(b, DEPTH));
-        let (less, not_less) = (a_hi < b_lo, a_lo >= b_hi);
-        let (more, not_more) = (a_lo > b_hi, a_hi <= b_lo);
-        let (yes, no) = match op {
-            Op::Lt => (less, not_less),
-            Op::Gte => (not_less, less),
-            Op::Gt => (more, not_more),
-            Op::Lte => (not_more, more),
-            Op::Eq => (false, less || more),
-            Op::Ne => (less || more, false),
-            _ => (false, false),
-        };
-        (yes || no).then_some(yes)
-    }
-
-    /// The least and the greatest number that an integer can be.
-    fn ends(&self, b: Body, depth: usize) -> [i64; 2] {
-        let any = [i64::MIN, i64::MAX];
-        let Some(below) = depth.checked_sub(1) else { return any };
-        match self.node(b) {
-            Node::Lit(l) => l.as_int().map_or(any, |v| [v, v]),
-            Node::Index(_) => [0, i64::MAX],
-            Node::Op(op @ (Op::Min | Op::Max), _, args) => {
-                let ([a, b], [c, d]) = (self.ends(args[0], below), self.ends(args[1], below));
-                if *op == Op::Min { [a.min(c), b.min(d)] } else { [a.max(c), b.max(d)] }
-            }
-            Node::Op(Op::Mod, _, args) => match (self.ends(args[0], below), self.as_int(args[1])) {
-                ([lo, _], Some(n)) if n > 0 => [if lo >= 0 { 0 } else { 1 - n }, n - 1],
-                _ => any,
-            },
-            _ => any,
-        }
-    }
-
-    /// What an integer is where it is not clamped by what does not move with the indices in it: nothing where two parts of
-    /// a `min` or `max` do.
-    pub fn unclamped(&self, b: Body) -> Option<Body> {
-        match self.node(b) {
-            Node::Op(Op::Min | Op::Max, _, args) => match (self.stays(args[0]), self.stays(args[1])) {
-                (true, _) => self.unclamped(args[1]),
-                (_, true) => self.unclamped(args[0]),
-                _ => None,
-            },
-            _ => Some(b),
-        }
+    /// Whether a body is a literal, by which every integer can be divided.
+    pub(super) fn is_positive_number(&self, b: Body) -> bool {
+        self.as_int(b).is_some_and(|n| n > 0)
     }
 
     /// A product without some of its factors, those of another product.

@@ -3,16 +3,13 @@
 //! A stage over places and their few channels becomes one over both at once, and an input is read so, too, where the stage reads
 //! it at its own channels. Where elements lie does not change, nor what they are.
 
-use super::body::{Bodies, Body, Node, Source};
+use super::body::{Body, Node, Source};
 use super::graph::{Definition, Graph, StageId};
-use crate::affine::Linear;
 use crate::ir::Op;
 use rustc_hash::FxHashMap;
 
 /// An inner axis has at most so many indices.
 const MOST: i64 = 1024;
-/// Multiples of larger numbers may wrap, of small integers, too.
-const SMALL: i64 = 1 << 20;
 
 impl Graph {
     /// How many indices the axis after the k-th has, where both can be one.
@@ -119,51 +116,5 @@ impl Graph {
             let extent = self.reading(self.dims[d].extent, &mut joined);
             self.dims[d].extent = extent;
         }
-    }
-}
-
-impl Bodies {
-    /// The integer of a form, in which the quotient and the remainder of an index by a number are the index again; also where
-    /// the quotient is clamped: then the index is, to the first and the last row.
-    pub(super) fn joined(&mut self, form: &Linear<Body>) -> Body {
-        let remainder = |(a, c): (Body, i64)| match self.node(a) {
-            Node::Op(Op::Mod, _, args) if c == 1 => {
-                Some((a, args[0], args[1], self.as_int(args[1]).filter(|n| (2..SMALL).contains(n))?))
-            }
-            _ => None,
-        };
-        let all: Vec<_> = form.terms().filter_map(remainder).collect();
-        for (r, index, by, n) in all {
-            let (rest, _) = form.without(r);
-            let q = self.ints(Op::Div, index, by);
-            let clamped = |a: Body| {
-                let clamps = matches!(self.node(a), Node::Op(Op::Min | Op::Max, ..));
-                clamps && self.is_small(a) && self.reachable([a]).contains(&q)
-            };
-            let Some((atom, _)) = rest.terms().find(|(a, c)| *c == n && (*a == q || clamped(*a))) else { continue };
-            let place = match self.node(atom).clone() {
-                Node::Op(op @ (Op::Min | Op::Max), _, args) => {
-                    let [x, y] = [args[0], args[1]].map(|a| {
-                        let start = self.ints(Op::Mul, a, by);
-                        self.ints(Op::Add, start, r)
-                    });
-                    self.ints(op, x, y)
-                }
-                _ => index,
-            };
-            let rest = self.of_linear(&rest.without(atom).0);
-            return self.ints(Op::Add, rest, place);
-        }
-        self.of_linear(form)
-    }
-
-    /// Whether an integer moves with indices by no more than remainders do, so that what it clamps is free but near the ends.
-    pub fn stays(&self, b: Body) -> bool {
-        let still = |a: Body| match self.node(a) {
-            Node::Op(Op::Mod | Op::FloorMod, _, args) => self.as_int(args[1]).is_some(),
-            _ => false,
-        };
-        let form = || self.linear(b);
-        self.dims(b).is_empty() || form().is_some_and(|f| f.terms().all(|(a, _)| self.dims(a).is_empty() || still(a)))
     }
 }

@@ -14,6 +14,7 @@
 mod body;
 mod bounds;
 mod checks;
+mod clamps;
 mod collect;
 mod contract;
 mod dead;
@@ -22,6 +23,7 @@ mod extract;
 mod graph;
 mod join;
 mod print;
+mod quotient;
 mod recur;
 mod same;
 mod special;

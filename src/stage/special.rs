@@ -147,7 +147,7 @@ impl Known {
 fn is_of_symbols(bodies: &Bodies, b: Body) -> bool {
     bodies.reachable([b]).into_iter().all(|b| match bodies.node(b) {
         Node::Load(..) | Node::Acc(..) | Node::Index(_) => false,
-        Node::Op(op, ty, args) if op.divides() && ty.is_int() => bodies.as_int(args[1]).is_some_and(|n| n > 0),
+        Node::Op(op, ty, args) if op.divides() && ty.is_int() => bodies.is_positive_number(args[1]),
         _ => true,
     })
 }

@@ -8,6 +8,7 @@ pub mod generate;
 pub mod knossos;
 pub mod native;
 pub mod random;
+pub mod scheduled;
 pub mod sharing;
 
 use daedal::ad;
