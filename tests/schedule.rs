@@ -386,6 +386,38 @@ fn clamped_loops_are_cut_into_ends_and_a_middle() {
     check(&program, "far", &empty(&program, "far"), &cases);
 }
 
+const ARMS: &str = "
+(def lower (Tensor 2 Float) ((a : (Tensor 2 Float) (n d)) (b : (Tensor 2 Float) (n d)))
+  (build (tuple d d) (lam ((i : Integer) (j : Integer))
+    (sumbuild n (lam (k : Integer)
+      (if (lt j i) (mul (index (tuple k i) a) (index (tuple k j) b)) 0.0))))))
+(def shifted (Tensor 2 Float) ((a : (Tensor 2 Float) (n d)) (m : Integer))
+  (build (tuple d d) (lam ((i : Integer) (j : Integer))
+    (sumbuild n (lam (k : Integer)
+      (if (lt j (sub d 1)) (index (tuple k (add j 1)) a) (to_float (div i m))))))))
+";
+
+/// Protects: both arms are evaluated only where they have a value at all indices; then lanes that take different ones are one
+/// vector, by default, too.
+#[test]
+fn arms_that_have_a_value_are_selected_from() {
+    let program = read(ARMS);
+    let machine = Machine { vector_bytes: 32, ..Machine::host() };
+    let by_hand = scheduled(&program, "lower", "if-convert sum\nsplit sum j 4\nreorder sum k ji\nvectorize sum ji");
+    let by_default = daedal::schedule::default(empty(&program, "lower").graph.as_ref().clone(), &machine);
+    assert!(by_default.steps.iter().any(|s| s.to_string() == "if-convert sum"), "{by_default}");
+    for s in [by_hand, by_default] {
+        let nest = native::scheduled_nest(program.named("lower")[0], &s, &machine).unwrap().to_string();
+        assert!(nest.contains("(select ") && !nest.contains("lane "), "{nest}");
+        let cases = [(3, 5), (0, 4), (4, 0), (1, 1), (5, 17)]
+            .map(|(n, d)| vec![tensor(Scalar::F64, &[n, d], 1), tensor(Scalar::F64, &[n, d], 2)]);
+        check(&program, "lower", &s, &cases);
+    }
+    let start = empty(&program, "shifted");
+    let error = text::apply(start, &Source::new("test.sched", "if-convert sum")).map(drop).unwrap_err().render();
+    assert!(error.contains("no condition both arms of which are known to have a value"), "{error}");
+}
+
 /// Protects: a line that is no step says what is one, once.
 #[test]
 fn steps_that_are_mistyped_are_explained() {

@@ -44,7 +44,7 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
     let stage = s.graph.stages.get(at)?.name.clone();
     let plan = &s.plans[at];
     let names: Vec<String> = plan.loops.iter().map(|l| l.name.clone()).collect();
-    Some(match dice.roll(11) {
+    Some(match dice.roll(12) {
         0 | 1 => Step::Split { stage, of: dice.pick(&names)?.clone(), factor: *dice.pick(&[1, 2, 3, 4, 8, 0])? },
         2 => {
             let mut order = names.clone();
@@ -68,6 +68,7 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
             let [outer, inner] = names.get(at..at + 2)? else { return None };
             Step::Fuse { stage, outer: outer.clone(), inner: inner.clone() }
         }
+        10 => Step::IfConvert { stage },
         _ => {
             let id = s.graph.find(&stage)?;
             let reads = s.graph.reads(s.graph.stage(id).bodies());
@@ -186,10 +187,10 @@ fn the_corpus_is_staged() {
 fn random_schedules_change_no_bit() {
     let all = everything();
     let seeds: u64 = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
-    let counts: Vec<[usize; 4]> = all
+    let counts: Vec<[usize; 5]> = all
         .par_iter()
         .map(|case| {
-            let [mut nests, mut steps, mut fused, mut refusals] = [0; 4];
+            let [mut nests, mut steps, mut fused, mut converted, mut refusals] = [0; 5];
             for (k, (def, args)) in targets(case).into_iter().enumerate() {
                 let Ok(graph) = extract(&case.program, def) else { continue };
                 for seed in 0..seeds {
@@ -210,16 +211,20 @@ fn random_schedules_change_no_bit() {
                     nests += 1;
                     steps += taken.len();
                     fused += taken.iter().filter(|s| matches!(s, Step::Fuse { .. })).count();
+                    converted += taken.iter().filter(|s| matches!(s, Step::IfConvert { .. })).count();
                     refusals += refused;
                 }
             }
-            [nests, steps, fused, refusals]
+            [nests, steps, fused, converted, refusals]
         })
         .collect();
-    let [nests, steps, fused, refusals] = [0, 1, 2, 3].map(|k| counts.iter().map(|c| c[k]).sum::<usize>());
-    let found = format!("{nests} nests, {steps} steps, {fused} of them fuse, {refusals} refused");
+    let [nests, steps, fused, converted, refusals] =
+        [0, 1, 2, 3, 4].map(|k| counts.iter().map(|c| c[k]).sum::<usize>());
+    let found = format!(
+        "{nests} nests, {steps} steps, {fused} of them fuse and {converted} convert conditions, {refusals} refused"
+    );
     println!("{found}");
-    assert!(nests >= 1000 && steps >= 3000 && fused >= 50 && refusals >= 1000, "{found}");
+    assert!(nests >= 1000 && steps >= 3000 && fused >= 50 && converted >= 50 && refusals >= 1000, "{found}");
 }
 
 /// A call of a scheduled nest, and the reference that runs where a check fails.

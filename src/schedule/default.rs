@@ -48,6 +48,12 @@ pub fn default(graph: Graph, machine: &Machine) -> Schedule {
     }
     channels::choose(&mut s, machine);
     for stage in s.graph.order() {
+        if parts_lanes(&s, stage) {
+            let step = Step::IfConvert { stage: name(&s, stage) };
+            take(&mut s, step);
+        }
+    }
+    for stage in s.graph.order() {
         if is_product(&s, stage, machine) {
             // Tiles are worth more than what its reader makes of it at once.
             let step = at_once(&s, stage);
@@ -122,6 +128,28 @@ fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
         _ => (1, false),
     });
     each.fold((0, false), |(n, dear), (m, own)| (n + m, dear || own))
+}
+
+/// Whether lanes over the last dimension of a reduction, or of what is inlined in it, take different arms of a condition,
+/// which are as cheap to evaluate both: a triangle of products, say.
+fn parts_lanes(s: &Schedule, stage: StageId) -> bool {
+    let (g, known) = (&s.graph, s.graph.stage(stage));
+    let reduces = |p: &StageId| matches!(g.stage(*p).def, Definition::Reduce { .. });
+    let inlined = s.plan(stage).site == Site::Inline && s.readers(stage).iter().all(reduces);
+    let Some(lane) = known.dims.last().filter(|_| inlined || reduces(&stage)) else { return false };
+    let cheap = |b: Body| {
+        let all = g.bodies.reachable([b]);
+        let dear = |b: &Body| match g.bodies.node(*b) {
+            Node::Op(op, ..) => op.divides() || op.row().class == Class::Transcendental,
+            Node::If(_) => true,
+            _ => false,
+        };
+        all.len() <= CHEAP && !all.iter().any(dear)
+    };
+    g.bodies.reachable(known.bodies()).into_iter().any(|b| match *g.bodies.node(b) {
+        Node::If([c, x, y]) => g.bodies.dims(c).contains(lane) && cheap(x) && cheap(y),
+        _ => false,
+    })
 }
 
 /// Whether a stage reads each element of another at most once, and runs in vectors if it computes that itself.

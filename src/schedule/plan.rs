@@ -275,6 +275,14 @@ impl Schedule {
         self.readings = Arc::new(Readings::of(&self.graph));
     }
 
+    /// Selects in place of the conditions of a stage that can be evaluated whole; whether there is one.
+    pub fn if_convert(&mut self, s: StageId) -> bool {
+        let graph = Arc::make_mut(&mut self.graph);
+        let all = graph.convertible(s);
+        graph.if_convert(s, &all);
+        !all.is_empty()
+    }
+
     /// Adds a stage that copies a source for one of its readers, with its axes in an order, and a plan for it.
     pub fn copy(&mut self, from: Source, reader: StageId, name: &str, axes: &[usize]) -> StageId {
         let copy = Arc::make_mut(&mut self.graph).copy_for(from, reader, name, axes);

@@ -22,6 +22,7 @@ const STEPS: &[(&str, &str)] = &[
     ("inline", "STAGE"),
     ("split", "STAGE LOOP FACTOR"),
     ("fuse", "STAGE LOOP LOOP"),
+    ("if-convert", "STAGE"),
     ("reorder", "STAGE LOOP LOOP…"),
     ("serial", "STAGE LOOP"),
     ("parallel", "STAGE LOOP"),
@@ -49,6 +50,7 @@ impl Step {
                 Err(_) => return Err(format!("a number of iterations in place of `{factor}`")),
             },
             ("fuse", [_, _, _]) => Step::Fuse { stage: word(0), outer: word(1), inner: word(2) },
+            ("if-convert", [_]) => Step::IfConvert { stage: word(0) },
             ("reorder", [_, _, _, ..]) => {
                 Step::Reorder { stage: word(0), order: rest[1..].iter().map(ToString::to_string).collect() }
             }
@@ -88,6 +90,7 @@ impl fmt::Display for Step {
             Step::Inline { stage } => write!(f, "inline {stage}"),
             Step::Split { stage, of, factor } => write!(f, "split {stage} {of} {factor}"),
             Step::Fuse { stage, outer, inner } => write!(f, "fuse {stage} {outer} {inner}"),
+            Step::IfConvert { stage } => write!(f, "if-convert {stage}"),
             Step::Reorder { stage, order } => write!(f, "reorder {stage} {}", order.join(" ")),
             Step::Run { stage, of, kind } => {
                 let name = match kind {

@@ -21,6 +21,7 @@ mod dead;
 mod digits;
 mod extract;
 mod graph;
+mod if_convert;
 mod join;
 mod print;
 mod quotient;

@@ -8,6 +8,9 @@ use super::value::Val;
 use crate::ir::{Fun, Head, Id, Lit, Monoid, Op, Scalar, deep};
 use rustc_hash::FxHashMap;
 
+/// Longer lists of elements are not chosen from by conditions.
+const LISTED: usize = 16;
+
 impl Extract<'_> {
     /// The value of a term.
     pub(super) fn value(&mut self, id: Id) -> Staged<Val> {
@@ -102,10 +105,12 @@ impl Extract<'_> {
             Head::DeltaVec(d) => {
                 let sizes = self.sizes(id, &kids[..d], true)?;
                 let hit = self.scalars(&kids[d..2 * d])?;
-                let value = self.scalar(kids[2 * d])?;
-                let Val::Scalar(value) = self.kept(kids[2 * d], Val::Scalar(value), "v")? else {
-                    return self.refuse(id, "a number was expected");
-                };
+                let v = self.value(kids[2 * d])?;
+                let v = self.kept(kids[2 * d], v, "v")?;
+                let zero = v.with_scalars(&mut |b| {
+                    let zero = Lit::zero(self.g.bodies.ty(b));
+                    self.g.bodies.lit(zero)
+                });
                 self.build(id, &sizes, |x, at| {
                     let bodies = &mut x.g.bodies;
                     let mut here = bodies.bool(true);
@@ -113,8 +118,7 @@ impl Extract<'_> {
                         let same = bodies.test(Op::Eq, *i, *k);
                         here = bodies.test(Op::And, here, same);
                     }
-                    let zero = bodies.lit(Lit::zero(bodies.ty(value)));
-                    Ok(Val::Scalar(bodies.cond(here, value, zero)))
+                    x.either(id, here, &v, &zero)
                 })
             }
             Head::VecInit => self.vec_init(id),
@@ -278,8 +282,8 @@ impl Extract<'_> {
     /// A vector of listed elements: each read chooses one by its index.
     fn vec_init(&mut self, id: Id) -> Staged<Val> {
         let kids = self.terms.kids(id);
-        if kids.len() > 16 || self.terms.ty(kids[0]).has_tensor() {
-            return self.refuse(id, "a long list of elements, or one of tensors");
+        if kids.len() > LISTED {
+            return self.refuse(id, "a long list of elements");
         }
         let mut each = vec![];
         for k in kids {

@@ -5,6 +5,7 @@
 
 mod cache_read;
 mod fuse;
+mod if_convert;
 mod kind;
 mod reorder;
 mod site;
@@ -54,6 +55,11 @@ pub enum Step {
         outer: String,
         /// The loop over the inner one, in it.
         inner: String,
+    },
+    /// Evaluates both arms of conditions, and selects.
+    IfConvert {
+        /// The stage.
+        stage: String,
     },
     /// Orders loops: those that are named take the places that they have, in the order that is given.
     Reorder {
@@ -108,6 +114,7 @@ impl Step {
             Step::Inline { stage } => site::inline(s, stage),
             Step::Split { stage, of, factor } => split::split(s, stage, of, *factor),
             Step::Fuse { stage, outer, inner } => fuse::fuse(s, stage, outer, inner),
+            Step::IfConvert { stage } => if_convert::if_convert(s, stage),
             Step::Reorder { stage, order } => reorder::reorder(s, stage, order),
             Step::Run { stage, of, kind } => kind::run(s, stage, of, *kind),
             Step::CacheRead { stage, source, at, name, axes } => {

@@ -1,0 +1,87 @@
+//! Conditions become selections: both arms are evaluated, and one of them is taken.
+//!
+//! A value is the same; an arm that is evaluated although it is not taken must have a value, at all indices of its stage.
+
+use super::body::{Bodies, Body, Node};
+use super::bounds::Ranges;
+use super::graph::{Graph, StageId};
+use crate::ir::{Op, Scalar};
+use rustc_hash::FxHashMap;
+
+impl Graph {
+    /// The conditions in the bodies of a stage both arms of which have a value at all its indices.
+    pub fn convertible(&mut self, s: StageId) -> Vec<Body> {
+        let stage = self.stage(s).clone();
+        let mut ranges = Ranges::default();
+        for d in stage.dims.iter().chain(stage.over()) {
+            ranges.push(&mut self.bodies, *d, self.dims[d.0 as usize].extent);
+        }
+        let mut total: FxHashMap<Body, bool> = FxHashMap::default();
+        let mut out = vec![];
+        for b in self.bodies.reachable(stage.bodies()) {
+            let node = self.bodies.node(b).clone();
+            let parts = node.kids().iter().all(|k| total[k]);
+            total.insert(b, parts && self.is_total(&node, &ranges));
+            // Truth values are checks, or conditions of others.
+            if let Node::If([_, x, y]) = node
+                && self.bodies.ty(b) != Scalar::Bool
+                && total[&x]
+                && total[&y]
+            {
+                out.push(b);
+            }
+        }
+        out
+    }
+
+    /// Whether a node has a value wherever its parts have some.
+    fn is_total(&mut self, node: &Node, ranges: &Ranges) -> bool {
+        match node {
+            Node::Op(op, ty, args) => !(op.divides() && ty.is_int()) || self.bodies.is_positive_number(args[1]),
+            Node::Load(from, _, at) => {
+                if from.stage().is_some_and(|p| self.stage(p).when.is_some()) {
+                    return false;
+                }
+                let extents = self.extents(*from);
+                at.iter().zip(extents).all(|(i, n)| {
+                    let (zero, natural) = (self.bodies.int(0), [n]);
+                    let [from, to] = [(Op::Gte, zero), (Op::Lt, n)].map(|(op, end)| self.bodies.test(op, *i, end));
+                    let mut holds = |c: Body| match self.bodies.as_bool(c) {
+                        Some(known) => known,
+                        None => ranges.hold(&mut self.bodies, c, &natural),
+                    };
+                    holds(from) && holds(to)
+                })
+            }
+            _ => true,
+        }
+    }
+
+    /// Selects in place of some conditions of a stage, those of [`Graph::convertible`].
+    pub fn if_convert(&mut self, s: StageId, conditions: &[Body]) {
+        let mut stage = self.stage(s).clone();
+        let mut memo: FxHashMap<Body, Body> = FxHashMap::default();
+        for body in stage.bodies_mut() {
+            for b in self.bodies.reachable([*body]) {
+                if memo.contains_key(&b) {
+                    continue;
+                }
+                let new = self.bodies.rebuilt(b, &memo);
+                let new = if conditions.contains(&b) { self.bodies.selected(new) } else { new };
+                memo.insert(b, new);
+            }
+            *body = memo[body];
+        }
+        self.stages[s.0 as usize] = stage;
+    }
+}
+
+impl Bodies {
+    /// The selection in place of a condition.
+    fn selected(&mut self, b: Body) -> Body {
+        match *self.node(b) {
+            Node::If(parts) => self.op(Op::Select, self.ty(b), &parts),
+            _ => b,
+        }
+    }
+}
