@@ -531,3 +531,37 @@ fn schedules_are_shown_for_sizes() {
     let unknown = bad(d, 1, &[&emit[..], &["--size", "m=12"]].concat());
     assert!(unknown.contains("`m`"), "{unknown}");
 }
+
+/// Protects: programs run under the default schedule unless another is asked for, as they stand where there is none, and under
+/// steps that were printed for their sizes alone.
+#[test]
+fn programs_run_under_a_schedule_unasked() {
+    let dir = dir();
+    let d = dir.path();
+    let text = "(def power Float ((x : Float) (n : Integer)) (if (gt n 0) (mul x (power x (sub n 1))) 1.0))
+        (def both (Tensor 3 Float32) (x : (Tensor 3 Float32) (h w c))
+          (build (tuple h w c) (lam ((y : Integer) (z : Integer) (k : Integer))
+            (exp (add (index (tuple y z k) x) (index (tuple y (max 0 (sub z 1)) k) x))))))";
+    std::fs::write(d.join("s.ks"), text).unwrap();
+    let timed = |args: &[&str]| -> serde_json::Value {
+        let told = good(d, &[&["run", "s.ks"], args, &["--time", "1", "--json"]].concat());
+        serde_json::from_str(told.lines().last().unwrap()).unwrap()
+    };
+    let by_itself = timed(&["power", "2.0", "3"]);
+    assert_eq!((&by_itself["value"], &by_itself["schedule"]), (&8.0.into(), &serde_json::Value::Null));
+    assert!(bad(d, 2, &["run", "s.ks", "power", "2.0", "3", "--schedule", "default"]).contains("recursion"));
+    let row: Vec<String> = (0..20).map(|k| format!("[{k},1,{}]", 20 - k)).collect();
+    let x = format!("[[{}]]", row.join(","));
+    let (plain, default) = (timed(&["both", &x, "--schedule", "none"]), timed(&["both", &x]));
+    assert_eq!((&plain["schedule"], &default["schedule"]), (&serde_json::Value::Null, &"default".into()));
+    assert_eq!(plain["value"], default["value"]);
+    let sizes = ["--size", "h=1", "--size", "w=20", "--size", "c=3"];
+    let steps = ["schedule", "s.ks", "both", "--apply", "default", "--steps"];
+    let printed = good(d, &[&steps[..], &sizes].concat());
+    assert!(printed.contains("fuse "), "{printed}");
+    std::fs::write(d.join("s.sched"), printed).unwrap();
+    let by_file = timed(&["both", &x, "--schedule", "s.sched"]);
+    assert_eq!((&by_file["value"], &by_file["schedule"]), (&default["value"], &"s.sched".into()));
+    let other = bad(d, 1, &["run", "s.ks", "both", &x, "--schedule", "s.sched", "--general"]);
+    assert!(other.contains("s.sched:"), "{other}");
+}

@@ -38,6 +38,29 @@ def bright(*shape, seed=0):
     return ((noise(*shape, below=16, seed=seed) + 1) / 16).astype(F)
 
 
+def signed(*shape, seed=0):
+    """Weights from -1 to 1, short to write."""
+    return ((noise(*shape, below=17, seed=seed) - 8) / 8).astype(F)
+
+
+def network(side, coarse, fine, seed=0):
+    """The weights of `learned_demosaic`, of kernels of some side, by how many channels its layers have."""
+    shapes = [(side, side, 1, coarse[0]), coarse[:2], coarse[1:],
+              (side, side, 1 + coarse[2], fine[0]), fine[:2], fine[1:]]
+    weights = [signed(*s, seed=seed + k) for k, s in enumerate(shapes)]
+    biases = [bright(1, s[-1], seed=seed + k)[0] for k, s in enumerate(shapes)]
+    filters = [signed(side, side, fine[2], seed=seed + 6), signed(side, side, 3, seed=seed + 7)]
+    return [a for pair in zip(weights, biases) for a in pair] + filters
+
+
+def pair(height, width, seed=0):
+    """Two views of a wall of random colours, whose lower part stands nearer: it has moved by two pixels, not by one."""
+    left = noise(height, width, 3, below=256, seed=seed).astype(np.uint8)
+    right = np.roll(left, -1, axis=1)
+    right[height // 2:] = np.roll(left[height // 2:], -2, axis=1)
+    return [left, right]
+
+
 def see_through(height, width, seed=0):
     """An image with colours and alpha, half of whose pixels are transparent; the first one is not."""
     image = bright(height, width, 4, seed=seed)
@@ -144,7 +167,7 @@ def histogram(image):
 
 def interpolate(image):
     levels = [np.concatenate([image[..., :3] * image[..., 3:], image[..., 3:]], axis=2)]
-    for _ in range(4):
+    for _ in range(9):
         down = levels[-1]
         for axis in (0, 1):
             even = np.arange(0, down.shape[axis], 2)
@@ -181,6 +204,46 @@ def bilateral_grid(image, s_sigma, r_sigma):
         for t in (F(y % s_sigma) / F(s_sigma), F(x % s_sigma) / F(s_sigma), level[y, x] - F(z)):
             corner = corner[:, 0] + t * (corner[:, 1] - corner[:, 0])
         output[y, x] = corner[0] / corner[1]
+    return output
+
+
+def bgu(small, wanted, image, s_sigma, r_sigma):
+    (p, q, _), (h, w, _) = small.shape, image.shape
+
+    def level(pixel):
+        gray = F(0.25) * pixel[0] + F(0.5) * pixel[1] + F(0.25) * pixel[2]
+        return min(max(gray, F(0)), F(1)) / F(r_sigma)
+
+    grid = np.zeros((p // s_sigma + 2, q // s_sigma + 2, int(F(1) / F(r_sigma)) + 2, 4, 7), F)
+    for y, x in np.ndindex(p, q):
+        cell = (y + s_sigma // 2) // s_sigma, (x + s_sigma // 2) // s_sigma, int(F(0.5) + level(small[y, x]))
+        colour = np.append(small[y, x], F(1))
+        grid[cell] += np.outer(colour, np.append(colour, wanted[y, x]))
+    taps = [F(1) / F(d ** 3) for d in (4, 3, 2, 1, 2, 3, 4)]
+    for axis in (2, 0, 1):
+        wide = np.pad(grid, [(3, 3) if a == axis else (0, 0) for a in range(5)])
+        at = np.arange(grid.shape[axis])
+        grid = sum_of([tap * np.take(wide, at + i, axis) for i, tap in enumerate(taps)])
+    little = F(1e-4) * (F(1) + grid[..., 3:, 3])
+    for i in range(4):
+        grid[..., i, [i, i + 4][:2 - i // 3]] += little
+    maps = np.zeros((*grid.shape[:3], 4, 3), F)
+    for t in range(3):
+        factors = grid[..., t, t + 1:4] / grid[..., t, t, None]
+        grid[..., t + 1:, :] -= factors[..., None] * grid[..., t, None, :]
+    for i in (3, 2, 1, 0):
+        rest = grid[..., i, 4:].copy()
+        for j in range(3, i, -1):
+            rest -= grid[..., i, j, None] * maps[..., j, :]
+        maps[..., i, :] = rest / grid[..., i, i, None]
+    output = np.empty_like(image)
+    for y, x in np.ndindex(h, w):
+        (row, fy), (column, fx) = (divmod(i * m, n * s_sigma) for i, m, n in ((y, p, h), (x, q, w)))
+        at = level(image[y, x])
+        corner = maps[row:, column:, int(at):][:2, :2, :2]
+        for t in (F(fy) / F(h * s_sigma), F(fx) / F(w * s_sigma), at - F(int(at))):
+            corner = corner[0] + t * (corner[1] - corner[0])
+        output[y, x] = sum_of([corner[k] * image[y, x, k] for k in range(3)]) + corner[3]
     return output
 
 
@@ -248,6 +311,46 @@ def nl_means(image, patch, search, inv):
     return weighted / total[..., None]
 
 
+def lens_blur(left, right, slices, focus, blur, samples):
+    h, w, _ = left.shape
+    seen = left.astype(np.int64)
+    shifts = [seen - moved(right, 1, -z) for z in range(slices)]
+    cost = np.array([(d * d).sum(axis=2) for d in shifts]).astype(F)
+    mean = sum_of(cost) / F(slices)
+    confidence = F(1) + np.maximum(sum_of(cost * cost) / F(slices) - mean * mean, F(0))
+    pyramid = [np.moveaxis(np.array([*(cost * confidence), confidence]), 0, 2)]
+    for _ in range(7):
+        pyramid.append(halved(pyramid[-1]))
+    smooth = pyramid.pop()
+    while pyramid:
+        own = pyramid.pop()
+        smooth = F(0.5) * (doubled(smooth, own) + own)
+    depth = np.argmin(smooth[..., :-1] / smooth[..., -1:], axis=2)
+    radius = F(blur) * np.abs(depth - focus).astype(F)
+    most = int(F(blur) * F(max(focus, slices - focus)))
+    reach = radius
+    for axis in (0, 1):
+        reach = np.max([moved(reach, axis, k) for k in range(-most, most + 1)], axis=0)
+
+    def random(counter):
+        bits = (counter + 1) * 2654435761 % 2 ** 32
+        bits = (bits ^ bits // 2 ** 15) * 2246822507 % 2 ** 32
+        return F((bits ^ bits // 2 ** 15) // 2 ** 8) / F(2 ** 23) - F(1)
+
+    output = np.empty_like(left)
+    for y, x in np.ndindex(h, w):
+        lights = [seen[y, x]]
+        for s in range(samples):
+            counter = 2 * (s + samples * (x + w * y))
+            dy, dx = (int(random(counter + k) * reach[y, x]) for k in (0, 1))
+            at = min(max(y + dy, 0), h - 1), min(max(x + dx, 0), w - 1)
+            distance = dy * dy + dx * dx
+            if distance < radius[at] ** 2 and (distance < radius[y, x] ** 2 or depth[at] > depth[y, x]):
+                lights.append(seen[at])
+        output[y, x] = F(0.5) + np.sum(lights, axis=0).astype(F) / F(len(lights))
+    return output
+
+
 GREENS, REDS, BLUES = {(0, 0), (1, 1)}, {(0, 1)}, {(1, 0)}
 AROUND = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)]
 
@@ -277,6 +380,54 @@ def camera_pipe(raw, matrix, gamma):
         for c, row in enumerate(matrix):
             level = min(max(sum(a * b for a, b in zip(row, seen)) // 256, 0), 1023)
             output[y, x, c] = int(F(0.5) + F(255) * (F(level) / F(1023)) ** (F(1) / F(gamma)))
+    return output
+
+
+def around(images, height, width):
+    """Of images[n, y, x, …], those moved to each place of a kernel."""
+    return [moved(moved(images, 1, i - height // 2), 2, j - width // 2) for i, j in np.ndindex(height, width)]
+
+
+def layer(images, weight, bias):
+    """Of a kernel, or of one pixel."""
+    if weight.ndim == 4:
+        images = np.concatenate(around(images, *weight.shape[:2]), axis=-1)
+    flat = weight.reshape(-1, weight.shape[-1])
+    return sum_of([images[..., k, None] * row for k, row in enumerate(flat)]) + bias
+
+
+def relu(images):
+    return np.maximum(images, F(0))
+
+
+def learned_demosaic(mosaics, *weights):
+    n, h, w = mosaics.shape
+    *layers, green_filters, chroma_filters = weights
+    layers = list(zip(layers[::2], layers[1::2]))
+
+    def filtered(images, filters):
+        flat = filters.reshape(-1, filters.shape[-1])
+        return sum_of([a[..., None] * f for a, f in zip(around(images, *filters.shape[:2]), flat)])
+
+    rows, columns = np.arange(0, h, 3), np.arange(0, w, 3)
+    seen = sum_of([taken(taken(mosaics, 1, rows + i), 2, columns + j)
+                   for i in range(-1, 4) for j in range(-1, 4)]) / F(25)
+    coarse = seen[..., None]
+    for weight, bias in layers[:3]:
+        coarse = relu(layer(coarse, weight, bias))
+    fine = np.concatenate([mosaics[..., None], coarse.repeat(3, 1).repeat(3, 2)[:, :h, :w]], axis=-1)
+    for weight, bias in layers[3:5]:
+        fine = relu(layer(fine, weight, bias))
+    scores = layer(fine, *layers[5])
+    raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    shares = np.moveaxis(raised, -1, 0) / sum_of(list(np.moveaxis(raised, -1, 0)))
+    green = sum_of([a * b for a, b in zip(shares, np.moveaxis(filtered(mosaics, green_filters), -1, 0))])
+    green[:, ::2, ::2], green[:, 1::2, 1::2] = mosaics[:, ::2, ::2], mosaics[:, 1::2, 1::2]
+    beside, over, across = (green + c for c in np.moveaxis(filtered(mosaics - green, chroma_filters), -1, 0))
+    output = np.stack([across, green, across], axis=-1)
+    for c, y, x, source in ((0, 0, 0, beside), (0, 0, 1, mosaics), (0, 1, 1, over),
+                            (2, 0, 0, over), (2, 1, 0, mosaics), (2, 1, 1, beside)):
+        output[:, y::2, x::2, c] = source[:, y::2, x::2]
     return output
 
 
@@ -340,6 +491,16 @@ CASES = {
         ("bilateral_grid", [bright(9, 5, seed=1), 4, 0.25], bilateral_grid, EXACT),
         ("bilateral_grid", [bright(1, 2), 8, 0.2], bilateral_grid, EXACT),
     ],
+    "bgu": [
+        ("bgu", [bright(4, 3, 3), bright(4, 3, 3, seed=1), bright(6, 7, 3, seed=2), 2, 0.5], bgu, EXACT),
+        ("bgu", [bright(5, 1, 3), bright(5, 1, 3, seed=1), bright(10, 2, 3, seed=2), 3, 0.125], bgu, EXACT),
+        ("bgu", [small(bright), bright(1, 2, 3, seed=1), bright(2, 3, 3), 16, 0.125], bgu, EXACT),
+    ],
+    "lens_blur": [
+        ("lens_blur", [*pair(6, 7), 4, 1, 2.5, 3], lens_blur, EXACT),
+        ("lens_blur", [*pair(5, 9, seed=1), 3, 3, 0.75, 8], lens_blur, EXACT),
+        ("lens_blur", [*pair(1, 3), 3, 1, 4.0, 4], lens_blur, EXACT),
+    ],
     "local_laplacian": [
         ("local_laplacian", [bright(9, 11), 4, 0.5, 0.75], local_laplacian, CLOSE),
         ("local_laplacian", [bright(7, 5, seed=1), 8, 0.125, 1.0], local_laplacian, CLOSE),
@@ -354,6 +515,11 @@ CASES = {
         ("camera_pipe", [noise(8, 10, below=1024).astype(np.uint16), MATRIX, 2.2], camera_pipe, EXACT),
         ("camera_pipe", [noise(7, 5, below=1024, seed=1).astype(np.uint16), MATRIX, 1.8], camera_pipe, EXACT),
         ("camera_pipe", [noise(2, 4, below=1024).astype(np.uint16), MATRIX, 2.2], camera_pipe, EXACT),
+    ],
+    "learned_demosaic": [
+        ("learned_demosaic", [bright(1, 7, 5), *network(3, (2, 3, 2), (2, 1, 3), seed=91)], learned_demosaic, CLOSE),
+        ("learned_demosaic", [bright(2, 3, 4), *network(5, (1, 2, 1), (1, 2, 2), seed=5)], learned_demosaic, CLOSE),
+        ("learned_demosaic", [bright(1, 1, 2), *network(3, (1, 1, 1), (1, 1, 2), seed=177)], learned_demosaic, CLOSE),
     ],
 }
 

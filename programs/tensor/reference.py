@@ -43,6 +43,11 @@ def depthwise(x, w, stride, padding):
     return np.einsum("nhwcyx,yxc->nhwc", windows(x, w.shape[:2], stride, padding), w)
 
 
+def depthwise_separable(x, depthwise, pointwise, bias, stride, padding):
+    apart = np.einsum("nhwcyx,yxcm->nhwcm", windows(x, depthwise.shape[:2], stride, padding), depthwise)
+    return np.maximum(np.tensordot(apart, pointwise, 2) + bias, np.float32(0))
+
+
 def transposed(x, w, stride, padding):
     """Each pixel adds its share of the kernel to the output, whose edges are cut off in the end."""
     (n, height, width, _), (kh, kw, _, filters) = x.shape, w.shape
@@ -78,6 +83,7 @@ REFERENCES = {
     "cap": capsule,
     "conv_layer": layer,
     "dep": depthwise,
+    "depthwise_separable": depthwise_separable,
     "dil": convolution,
     "gmm": np.matmul,
     "grp": grouped,
@@ -100,6 +106,11 @@ ARGUMENTS = {
         [(2, 3, 6, 1), (4, 3, 1, 2), (2,), (2,), (2,), 2, 2],
     ],
     "dep": [[(1, 5, 4, 3), (2, 3, 3), 1, 1], [(2, 3, 6, 2), (4, 1, 2), 2, 2]],
+    "depthwise_separable": [
+        [(1, 5, 4, 2), (3, 3, 2, 2), (2, 2, 3), (3,), 1, 1],
+        [(2, 3, 4, 3), (2, 3, 3, 1), (3, 1, 2), (2,), 2, 1],
+        [(1, 1, 1, 1), (3, 3, 1, 3), (1, 3, 4), (4,), 1, 1],
+    ],
     "dil": [[(1, 6, 5, 2), (3, 2, 2, 3), 1, 1, 2], [(2, 4, 5, 1), (2, 3, 1, 2), 2, 2, 3]],
     "gmm": [[(2, 3, 5), (2, 5, 4)], [(3, 1, 4), (3, 4, 2)]],
     "grp": [[(1, 5, 4, 4), (3, 2, 2, 6), 1, 0, 2], [(2, 3, 4, 3), (2, 3, 1, 6), 2, 1, 3]],

@@ -23,14 +23,15 @@ pub struct Run {
     /// Run so many times after a warm-up, and print how long it takes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     time: Option<u32>,
-    /// A schedule (see `daedal schedule`), `default` or `none`: it says how loops run, and changes no bit
+    /// A schedule (see `daedal schedule`), `default` or `none`: it says how loops run, and changes no bit. Where it is not
+    /// said, it is the default one, if the definition can be scheduled
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
     /// What a schedule keeps; `real` contracts products that are added, where the processor has `fma`
-    #[arg(long, value_enum, default_value = "exact", requires = "schedule")]
+    #[arg(long, value_enum, default_value = "exact")]
     float: Float,
     /// Compile a schedule once for all sizes, not for those of the arguments, which takes longer and runs slower
-    #[arg(long, requires = "schedule")]
+    #[arg(long)]
     general: bool,
     /// Parallel loops run on so many threads at most; on all cores where it is not said
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -52,7 +53,12 @@ impl Run {
         let sizes = Some(incoming.as_slice()).filter(|_| !self.general);
         let machine = machine_of(self.threads);
         let how = How { schedule: self.schedule.as_deref(), float: self.float, sizes, machine };
-        let mut native = match schedule::named(&program, def, &how)? {
+        let made = match self.schedule {
+            Some(_) => schedule::named(&program, def, &how)?,
+            None => schedule::unasked(&program, def, &how),
+        };
+        let by = made.as_ref().map(|_| self.schedule.as_deref().unwrap_or("default"));
+        let mut native = match made {
             Some(schedule) => native::compile_scheduled(&program, def, &schedule, &toolchain)?,
             None => native::compile(&program, def, &toolchain)?,
         };
@@ -72,6 +78,7 @@ impl Run {
         more.insert("min_seconds".into(), json!(min_seconds));
         more.insert("median_seconds".into(), json!(median_seconds));
         more.insert("peak_bytes".into(), json!(peak_bytes));
+        more.insert("schedule".into(), json!(by));
         if !self.call.json {
             let line = format!("min {min_seconds:.9} s, median {median_seconds:.9} s, peak {peak_bytes} bytes");
             world.say(&line)?;

@@ -97,6 +97,15 @@ impl<'a> How<'a> {
         How { schedule, float, sizes: None, machine: Machine::host() }
     }
 
+    /// The default schedule.
+    fn default(&self, program: &Program, def: &Def) -> Result<schedule::Schedule> {
+        let mut graph = staged(program, def, self.float)?;
+        if let Some(sizes) = self.sizes {
+            graph = graph.only_for(sizes);
+        }
+        Ok(schedule::default(graph, &self.machine))
+    }
+
     /// Its graph without a step.
     fn empty(&self, program: &Program, def: &Def) -> Result<schedule::Schedule> {
         Ok(self.sized(schedule::Schedule::new(staged(program, def, self.float)?)))
@@ -113,20 +122,24 @@ impl<'a> How<'a> {
 
 /// The schedule that is wanted; nothing for the program as it stands.
 pub fn named(program: &Program, def: &Def, how: &How<'_>) -> Result<Option<schedule::Schedule>> {
-    let How { schedule, float, sizes, machine } = *how;
-    match schedule {
+    match how.schedule {
         None | Some("none") => Ok(None),
         Some("") => Err(Diagnostic::user("`--schedule` names no file")),
-        Some("default") => {
-            let mut graph = staged(program, def, float)?;
-            if let Some(sizes) = sizes {
-                graph = graph.only_for(sizes);
-            }
-            Ok(Some(schedule::default(graph, &machine)))
-        }
+        Some("default") => how.default(program, def).map(Some),
         Some(path) => {
-            let start = schedule::Schedule::new(staged(program, def, float)?);
-            Ok(Some(how.sized(text::apply(start, &data::source(Path::new(path))?)?)))
+            let (graph, text) = (staged(program, def, how.float)?, data::source(Path::new(path))?);
+            match (text::apply(schedule::Schedule::new(graph.clone()), &text), how.sizes) {
+                // Steps that were made for stated sizes may be legal for these alone.
+                (Err(_), Some(sizes)) => {
+                    text::apply(schedule::Schedule::new(graph.specialized(sizes)), &text).map(Some)
+                }
+                (made, _) => Ok(Some(how.sized(made?))),
+            }
         }
     }
+}
+
+/// The default schedule where nobody says which: nothing where the definition cannot be scheduled, or has no loop to schedule.
+pub fn unasked(program: &Program, def: &Def, how: &How<'_>) -> Option<schedule::Schedule> {
+    how.default(program, def).ok().filter(|made| !made.steps.is_empty())
 }

@@ -209,7 +209,7 @@ impl Extract<'_> {
             return self.g.bodies.bool(true);
         }
         let all = self.g.bodies.test(Op::Lte, low, high);
-        if self.is_chosen(i)
+        if self.is_coarse(i)
             || !self.path_is_apart(i)
             || !self.g.bodies.is_fixed(all)
             || self.g.bodies.as_bool(all).is_some()
@@ -219,9 +219,14 @@ impl Extract<'_> {
         self.where_run(all, i, elem)
     }
 
-    /// Whether a condition says what an index is: its bounds are those of both arms, also where only one of them is taken.
-    fn is_chosen(&self, i: Body) -> bool {
-        self.g.bodies.reachable([i]).into_iter().any(|b| matches!(self.g.bodies.node(b), Node::If(_)))
+    /// Whether the bounds of an index may be far from it: those of a condition are of both arms, also where only one of them
+    /// is taken, and those of a quotient by a size of which nothing is known are those of what is divided.
+    fn is_coarse(&self, i: Body) -> bool {
+        self.g.bodies.reachable([i]).into_iter().any(|b| match self.g.bodies.node(b) {
+            Node::If(_) => true,
+            Node::Op(op, _, args) => op.divides() && !self.g.bodies.is_positive_number(args[1]),
+            _ => false,
+        })
     }
 
     /// Whether no arm around asks anything of the loops of an index: it is then likely to be in range wherever it is.

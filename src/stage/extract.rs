@@ -406,7 +406,9 @@ impl<'a> Extract<'a> {
 
     /// A number that is used again and again: computed once for the loops around that it depends on.
     pub(super) fn once(&mut self, id: Id, b: Body, name: &str) -> Staged<Body> {
-        if self.is_view(b) || self.reads_state(b) {
+        // What floats that come in become may be a size, which no stage is.
+        let number = self.g.bodies.ty(b) == Scalar::I64 && self.g.bodies.is_of_symbols(b);
+        if number || self.is_view(b) || self.reads_state(b) {
             return Ok(b);
         }
         Ok(self.stage(id, name, Definition::Pure(vec![b]), vec![])?[0])

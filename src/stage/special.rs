@@ -119,7 +119,7 @@ impl Known {
         let Known { all, whole, each, made } = self;
         bodies.map(b, whole, &mut |s, at| match s.node(at) {
             Node::Symbol(k) if s.ty(at) == Scalar::I64 => all.get(k).map(|l| s.lit(*l)),
-            Node::Cast(Scalar::I64, from) if s.ty(*from).is_float() && is_of_symbols(s, at) => {
+            Node::Cast(Scalar::I64, from) if s.ty(*from).is_float() && s.is_of_symbols(at) => {
                 let known = s.map(at, each, &mut |s, at| match s.node(at) {
                     Node::Symbol(k) => all.get(k).map(|l| s.lit(*l)),
                     _ => None,
@@ -143,11 +143,13 @@ impl Known {
     }
 }
 
-/// Whether nothing but numbers that come in decides a body, which has a value whatever they are.
-fn is_of_symbols(bodies: &Bodies, b: Body) -> bool {
-    bodies.reachable([b]).into_iter().all(|b| match bodies.node(b) {
-        Node::Load(..) | Node::Acc(..) | Node::Index(_) => false,
-        Node::Op(op, ty, args) if op.divides() && ty.is_int() => bodies.is_positive_number(args[1]),
-        _ => true,
-    })
+impl Bodies {
+    /// Whether nothing but numbers that come in decides a body, which has a value whatever they are.
+    pub(super) fn is_of_symbols(&self, b: Body) -> bool {
+        self.reachable([b]).into_iter().all(|b| match self.node(b) {
+            Node::Load(..) | Node::Acc(..) | Node::Index(_) => false,
+            Node::Op(op, ty, args) if op.divides() && ty.is_int() => self.is_positive_number(args[1]),
+            _ => true,
+        })
+    }
 }
