@@ -16,6 +16,7 @@ mod lowered;
 mod man;
 mod measure;
 mod optimize;
+mod picture;
 mod replay;
 mod rules;
 mod run;

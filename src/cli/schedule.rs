@@ -2,6 +2,7 @@
 
 use super::case::Case;
 use super::optimize::Float;
+use super::picture::Picture;
 use super::search::Search;
 use super::{World, input};
 use crate::data;
@@ -12,7 +13,7 @@ use crate::schedule::{self, text};
 use crate::stage::{Graph, extract};
 use clap::Args;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Show the stages and loops of a definition, as a schedule runs them
 ///
@@ -35,6 +36,9 @@ pub struct Schedule {
     /// Print one object
     #[arg(long)]
     json: bool,
+    /// Draw the stages, loops and memory: an SVG
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
     #[command(flatten)]
     search: Search,
 }
@@ -44,8 +48,9 @@ impl Schedule {
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
         let program = input::program_for(&self.case.file, &self.case.def)?;
         let def = input::definition(&program, &self.case.def)?;
+        let picture = self.picture.as_deref().map(Picture::at).transpose()?;
         if self.search.wanted() {
-            return self.search.run(&self.case, (&program, def), self.json, world);
+            return self.search.run(&self.case, (&program, def), (self.json, picture.as_ref()), world);
         }
         let known = self.case.incoming(&program, def)?;
         let how = How { sizes: known.as_deref(), ..How::general(self.apply.as_deref(), self.float) };
@@ -53,6 +58,9 @@ impl Schedule {
             Some(made) => made,
             None => how.empty(&program, def)?,
         };
+        if let Some(picture) = picture {
+            picture.draw(&made, known.as_deref())?;
+        }
         if self.steps {
             let each: Vec<String> = made.steps.iter().map(ToString::to_string).collect();
             return world.say(&each.join("\n"));

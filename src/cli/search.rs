@@ -3,6 +3,7 @@
 use super::World;
 use super::case::Case;
 use super::optimize::Float;
+use super::picture::Picture;
 use super::schedule::{machine_of, staged};
 use crate::data::{self, Output};
 use crate::diag::{Diagnostic, Result};
@@ -87,7 +88,13 @@ impl Search {
     }
 
     /// Carries it out.
-    pub fn run(&self, case: &Case, (program, def): (&Program, &Def), json: bool, world: &mut World<'_>) -> Result<()> {
+    pub fn run(
+        &self,
+        case: &Case,
+        (program, def): (&Program, &Def),
+        (json, picture): (bool, Option<&Picture>),
+        world: &mut World<'_>,
+    ) -> Result<()> {
         let Some(how) = self.mode else { return Ok(()) };
         let place = self.output.as_deref().map(Output::at).transpose()?;
         let (graph, args) = (staged(program, def, Float::Exact)?, case.arguments(program, def)?);
@@ -126,6 +133,9 @@ impl Search {
         let text = text(case, def, &machine, &tuned);
         if let Some(place) = &place {
             place.bytes(text.as_bytes())?;
+        }
+        if let Some(picture) = picture {
+            picture.draw(&tuned.schedule.specialized(&incoming), Some(&incoming))?;
         }
         if json {
             return world.say(&object(def, &tuned, reference).to_string());

@@ -2,6 +2,7 @@
 
 use super::marks::{Kind, marks};
 use super::plot::{Series, lines};
+use super::text::escape;
 use super::{About, Story};
 use crate::diag::Result;
 use std::fmt::Write;
@@ -163,8 +164,4 @@ fn marked(text: &str) -> Result<String> {
         at = to;
     }
     Ok(out + &escape(&text[at..]))
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

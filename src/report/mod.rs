@@ -1,13 +1,34 @@
 //! What an optimization did becomes a page that a person would rather look at: one HTML file, with
-//! plots, that needs nothing else. It knows texts and numbers, nothing of terms and searches.
+//! plots, that needs nothing else; and a schedule becomes a drawing. It knows texts and numbers, nothing of terms and searches.
 
 mod html;
 mod marks;
+mod picture;
 mod plot;
+mod svg;
+mod text;
 
 pub use html::page;
 pub use marks::{Kind, Mark, marks};
+pub use picture::picture;
 pub use plot::{Series, above, lines};
+
+/// Colours of lines that stand beside each other.
+const INK: [(u8, u8, u8); 8] = [
+    (38, 92, 168),
+    (196, 88, 33),
+    (46, 128, 84),
+    (128, 70, 140),
+    (170, 44, 60),
+    (20, 136, 150),
+    (150, 120, 30),
+    (96, 96, 96),
+];
+
+/// A colour as attributes have it.
+fn colour((r, g, b): (u8, u8, u8)) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
 
 /// One definition's way from the input to the output.
 #[derive(Clone, Debug, Default)]

@@ -1,5 +1,6 @@
 //! Numbers become a line plot as SVG text.
 
+use super::INK;
 use crate::diag::{Diagnostic, Result};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -14,16 +15,6 @@ pub struct Series {
 }
 
 const SIZE: (u32, u32) = (760, 300);
-const INK: [RGBColor; 8] = [
-    RGBColor(38, 92, 168),
-    RGBColor(196, 88, 33),
-    RGBColor(46, 128, 84),
-    RGBColor(128, 70, 140),
-    RGBColor(170, 44, 60),
-    RGBColor(20, 136, 150),
-    RGBColor(150, 120, 30),
-    RGBColor(96, 96, 96),
-];
 
 /// Values above this ratio of the greatest to the least are drawn on a logarithmic axis.
 const DECADES: f64 = 30.0;
@@ -86,7 +77,8 @@ where
         .axis_style(RGBColor(120, 120, 120));
     mesh.x_desc(names.0).y_desc(names.1).label_style(("sans-serif", 13)).y_label_formatter(&|v| short(*v)).draw()?;
     for (k, line) in series.iter().enumerate() {
-        let ink = INK[k % INK.len()];
+        let (r, g, b) = INK[k % INK.len()];
+        let ink = RGBColor(r, g, b);
         let points = || line.values.iter().copied().enumerate().filter(|(_, v)| v.is_finite());
         let drawn = chart.draw_series(LineSeries::new(points(), ink.stroke_width(2)))?;
         if !line.name.is_empty() {

@@ -10,6 +10,7 @@ mod footprint;
 mod group;
 mod legal;
 mod lower;
+pub mod outline;
 pub mod passes;
 pub mod plan;
 mod readings;
@@ -21,5 +22,6 @@ mod tree;
 
 pub use default::{default, worth_inlining};
 pub use lower::lower;
+pub use outline::Outline;
 pub use plan::Schedule;
 pub use steps::Step;

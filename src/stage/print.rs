@@ -1,22 +1,53 @@
 //! A graph as text: what comes in, and each stage with its dimensions, checks and elements.
 
-use super::body::{Body, Node, Source};
+use super::body::{Body, DimId, Node, Source};
 use super::graph::{Definition, Graph, Output, Slot};
 use std::fmt;
 
 impl Graph {
     /// A body as text.
     pub fn show(&self, b: Body) -> String {
-        let list = |each: &[Body]| each.iter().map(|k| self.show(*k)).collect::<Vec<_>>();
+        let mut out = String::new();
+        self.write(b, usize::MAX, &[], &mut out);
+        out
+    }
+
+    /// A body as text of so many characters at most, `…` where it goes on: what shares its parts may be long beyond reason.
+    /// Some dimensions may have names of their own.
+    pub fn brief(&self, b: Body, most: usize, names: &[(String, DimId)]) -> String {
+        let mut out = String::new();
+        self.write(b, 4 * most, names, &mut out);
+        if out.chars().count() > most {
+            out = out.chars().take(most.saturating_sub(1)).chain(['…']).collect();
+        }
+        out
+    }
+
+    /// Appends a body as text, and no more once there are so many bytes.
+    fn write(&self, b: Body, most: usize, names: &[(String, DimId)], out: &mut String) {
+        if out.len() > most {
+            return;
+        }
+        let mut list = |open: &str, each: &[Body], between: &str, close: &str| {
+            out.push_str(open);
+            for (k, b) in each.iter().enumerate() {
+                out.push_str(if k > 0 { between } else { "" });
+                self.write(*b, most, names, out);
+            }
+            out.push_str(close);
+        };
         match self.bodies.node(b) {
-            Node::Lit(l) => l.to_string(),
-            Node::Symbol(s) => self.symbols[s.0 as usize].name.clone(),
-            Node::Index(d) => self.dim(*d).name.clone(),
-            Node::Acc(k, _) => format!("acc{k}"),
-            Node::Load(from, _, at) => format!("{}[{}]", self.source(*from), list(at).join(", ")),
-            Node::Op(op, _, args) => format!("({} {})", op.name(), list(args).join(" ")),
-            Node::Cast(to, b) => format!("(cast {} {})", to.name(), self.show(*b)),
-            Node::If(parts) => format!("(if {})", list(parts).join(" ")),
+            Node::Lit(l) => list(&l.to_string(), &[], "", ""),
+            Node::Symbol(s) => list(&self.symbols[s.0 as usize].name, &[], "", ""),
+            Node::Index(d) => {
+                let own = names.iter().find(|(_, of)| of == d).map(|(name, _)| name);
+                list(own.unwrap_or(&self.dim(*d).name), &[], "", "");
+            }
+            Node::Acc(k, _) => list(&format!("acc{k}"), &[], "", ""),
+            Node::Load(from, _, at) => list(&format!("{}[", self.source(*from)), at, ", ", "]"),
+            Node::Op(op, _, args) => list(&format!("({} ", op.name()), args, " ", ")"),
+            Node::Cast(to, b) => list(&format!("(cast {} ", to.name()), &[*b], " ", ")"),
+            Node::If(parts) => list("(if ", parts, " ", ")"),
         }
     }
 
@@ -28,7 +59,7 @@ impl Graph {
         }
     }
 
-    fn dims_text(&self, dims: &[super::DimId]) -> String {
+    fn dims_text(&self, dims: &[DimId]) -> String {
         let each = dims.iter().map(|d| format!("{} < {}", self.dim(*d).name, self.show(self.dim(*d).extent)));
         each.collect::<Vec<_>>().join(", ")
     }

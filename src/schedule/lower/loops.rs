@@ -1,7 +1,7 @@
 //! The loops of a stage: parts of split dimensions, of which the last one moves inwards or is shorter, and unrolled ones as
 //! text.
 
-use super::{Block, Lower, Lowered};
+use super::{Block, Lower, Lowered, Parts};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Loop as NestLoop, LoopKind, Stmt};
 use crate::schedule::plan::{Kind, Loop, Plan, Split};
@@ -157,15 +157,18 @@ impl<'s> Lower<'s> {
             let independent = !run.plan.reduces(&first.name) || run.apart.as_ref() == Some(&first.name);
             return self.one_loop(run, first, n, independent, &mut inner);
         };
-        if first.kind == Kind::Parallel && run.plan.is_strip(&split) {
-            let n = self.extent(run, &first.name);
-            return self.one_loop(run, first, n, true, &mut inner);
-        }
         let n = self.extent(run, &split.of);
+        let strips = first.kind == Kind::Parallel && run.plan.is_strip(&split);
         // Iterations of the last part run twice, so not where each adds, nor where states share memory.
         let again = matches!(first.kind, Kind::Serial | Kind::Parallel)
             && !run.plan.reduces(&split.of)
             && self.g.leads(run.stage).is_none();
+        let inwards = again && !strips && self.g.bodies.as_int(n).is_none_or(|n| n >= split.factor);
+        self.see_trips(run.stage, &first.name, n, Some(Parts { by: split.factor, inwards }));
+        if strips {
+            let n = self.extent(run, &first.name);
+            return self.one_loop(run, first, n, true, &mut inner);
+        }
         let done = if again && !self.divides(split.factor, n) {
             self.moved_inwards(run, first, &split, n, &mut inner)
         } else {
@@ -255,7 +258,10 @@ impl<'s> Lower<'s> {
             return Ok(());
         }
         self.blocks.push(Block::default());
+        // Who shows a schedule shows its whole parts.
+        let seen = self.seen.take();
         self.shorter(run, split, zero, n, body)?;
+        self.seen = seen;
         let few = self.blocks.pop().unwrap_or_default();
         let many = self.test(Op::Gte, n, factor);
         self.push(Stmt::If(many, whole.stmts, few.stmts));
@@ -275,6 +281,9 @@ impl<'s> Lower<'s> {
         independent: bool,
         body: &mut Each<'_, 's>,
     ) -> Lowered<()> {
+        if !run.plan.splits.iter().any(|s| s.outer == l.name) {
+            self.see_trips(run.stage, &l.name, n, None);
+        }
         let known = self.g.bodies.as_int(n);
         if known.is_some_and(|n| n <= 0) {
             return Ok(());

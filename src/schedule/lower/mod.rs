@@ -11,7 +11,10 @@ mod elements;
 mod loops;
 mod recur;
 mod region;
+mod seen;
 mod stages;
+
+pub use seen::{Memory, Parts, Seen, Trips};
 
 use super::plan::{Refusal, Schedule, Site};
 use crate::diag::{Diagnostic, Result};
@@ -28,12 +31,24 @@ pub(super) const FAILED: SiteId = SiteId(0);
 /// # Errors
 /// A bug: steps refuse what cannot be lowered.
 pub fn lower(schedule: &Schedule, def: &Def) -> Result<Nest> {
-    let entry =
-        function(schedule).map_err(|Refusal(r)| Diagnostic::bug(format!("a schedule cannot be lowered: {r}")))?;
+    let (entry, _) = function(schedule, None).map_err(bug)?;
     let sig = def.fun.sig();
     let (params, ret): (Vec<Ty>, Ty) = (sig.params.clone(), sig.ret);
     let sites = vec![Place { failing: Failing::Reference, places: vec![] }];
     Ok(Nest { entry, funcs: vec![], sites, texts: vec![], prints: vec![], params, ret })
+}
+
+/// What lowering decides of memory and loops, for those who show a schedule.
+///
+/// # Errors
+/// A bug, as [`lower`].
+pub fn seen(schedule: &Schedule) -> Result<Seen> {
+    let (_, seen) = function(schedule, Some(Seen::default())).map_err(bug)?;
+    Ok(seen.unwrap_or_default())
+}
+
+fn bug(Refusal(reason): Refusal) -> Box<Diagnostic> {
+    Diagnostic::bug(format!("a schedule cannot be lowered: {reason}"))
 }
 
 /// Where the elements of a stage are.
@@ -74,11 +89,13 @@ struct Lower<'a> {
     known: Vec<FxHashMap<Body, Expr>>,
     /// A stage that was read before it was computed: an error of this program.
     missing: Option<String>,
+    /// What is decided on the way, where somebody asks.
+    seen: Option<Seen>,
 }
 
 type Lowered<T> = std::result::Result<T, Refusal>;
 
-fn function(s: &Schedule) -> Lowered<Func> {
+fn function(s: &Schedule, seen: Option<Seen>) -> Lowered<(Func, Option<Seen>)> {
     let g = inlined(s);
     let mut l = Lower {
         s,
@@ -94,6 +111,7 @@ fn function(s: &Schedule) -> Lowered<Func> {
         accs: vec![],
         known: vec![FxHashMap::default()],
         missing: None,
+        seen,
     };
     l.incoming();
     for c in l.g.entry.clone() {
@@ -110,7 +128,8 @@ fn function(s: &Schedule) -> Lowered<Func> {
         return Err(Refusal(format!("`{name}` is read where it is not computed")));
     }
     l.f.body = l.blocks.pop().map(|b| b.stmts).unwrap_or_default();
-    Ok(l.f)
+    let Lower { f, g, seen, .. } = l;
+    Ok((f, seen.map(|seen| Seen { graph: g, ..seen })))
 }
 
 /// The graph without the stages that are computed where they are read.

@@ -4,7 +4,7 @@
 //! states before a step, and those after it.
 
 use super::loops::Run;
-use super::{Lower, Lowered, Storage};
+use super::{Lower, Lowered, Memory, Storage};
 use crate::ir::Op;
 use crate::nest::{Expr, Stmt, Var};
 use crate::stage::{Body, Definition, Node, Output, Source, StageId};
@@ -81,6 +81,7 @@ impl Lower<'_> {
         let one = |n: &Body| self.g.bodies.as_int(*n) == Some(1);
         let single = last && run.when.is_none() && run.extent[..axis].iter().all(one);
         let kept = if single {
+            self.see_memory(leader, Memory { least: run.least.clone(), room: None, ring: None });
             None
         } else {
             self.reserve_states(leader, axis, run.least.clone(), &run.extent);
@@ -135,10 +136,7 @@ impl Lower<'_> {
         if last {
             room[axis] = self.g.bodies.int(2);
         }
-        self.reserve(s, least, room);
-        if last && let Some(Storage::Bufs { ring, .. }) = self.stored.get_mut(&s) {
-            *ring = Some(axis);
-        }
+        self.reserve(s, least, room, last.then_some(axis));
     }
 
     /// Whether only the last state is read after a recurrence.

@@ -2,7 +2,7 @@
 
 use super::elements::zero;
 use super::loops::Run;
-use super::{Block, Lower, Lowered, Storage};
+use super::{Block, Lower, Lowered, Memory, Storage};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Info, Stmt, Var};
 use crate::schedule::plan::{Kind, Loop, Site};
@@ -43,9 +43,11 @@ impl Lower<'_> {
         if let Definition::Recur { axis, init, next, .. } = self.g.stage(stage).def.clone() {
             return self.recurrence(&mut run, axis, &init, &next);
         }
-        if !single {
+        if single {
+            self.see_memory(stage, Memory { least: run.least.clone(), room: None, ring: None });
+        } else {
             let room: Vec<Body> = run.extent.iter().map(|n| self.room(*n)).collect();
-            self.reserve(stage, run.least.clone(), room);
+            self.reserve(stage, run.least.clone(), room, None);
         }
         match self.g.stage(stage).def.clone() {
             Definition::Pure(each) => self.pure(&mut run, &each, single),
@@ -60,8 +62,9 @@ impl Lower<'_> {
         self.g.outputs.iter().any(|o| matches!(o, Output::Data(Source::Stage(s, _)) if *s == stage))
     }
 
-    /// Memory for a box.
-    pub(super) fn reserve(&mut self, stage: StageId, least: Vec<Body>, room: Vec<Body>) {
+    /// Memory for a box, which one of its dimensions may make a ring.
+    pub(super) fn reserve(&mut self, stage: StageId, least: Vec<Body>, room: Vec<Body>, ring: Option<usize>) {
+        self.see_memory(stage, Memory { least: least.clone(), room: Some(room.clone()), ring });
         let dims = self.element(&room);
         let known = self.g.stage(stage).clone();
         let mut bufs = vec![];
@@ -70,7 +73,7 @@ impl Lower<'_> {
             self.push(Stmt::Alloc(b, dims.clone()));
             bufs.push(b);
         }
-        self.stored.insert(stage, Storage::Bufs { bufs, least, room, ring: None });
+        self.stored.insert(stage, Storage::Bufs { bufs, least, room, ring });
     }
 
     /// Variables for the one element of a stage.
@@ -277,6 +280,7 @@ impl Lower<'_> {
         next: &[Body],
     ) -> Lowered<()> {
         let room: Vec<Body> = tile.iter().map(|l| self.tile_room(run, &l.name)).collect();
+        self.see_tile(run.stage, &room);
         let dims = self.element(&room);
         let known = self.g.stage(run.stage).clone();
         let mut bufs = vec![];
