@@ -15,6 +15,8 @@ pub enum Answer {
     Satisfiable,
     /// It gave up.
     Unknown,
+    /// It was ended from outside, and came to say nothing.
+    Ended,
 }
 
 /// Whether a solver can be called.
@@ -39,6 +41,7 @@ pub fn ask(text: &str, seconds: u32) -> Result<Answer> {
     match said.lines().map(str::trim).find(|l| !l.is_empty()) {
         Some("unsat") => Ok(Answer::Unsatisfiable),
         Some("sat") => Ok(Answer::Satisfiable),
+        None if out.status.code().is_none() => Ok(Answer::Ended),
         Some("unknown" | "timeout") | None => Ok(Answer::Unknown),
         Some(other) => Err(Diagnostic::bug("z3 does not understand what it is asked").note(other.to_string())),
     }

@@ -95,10 +95,10 @@ fn fate(mutant: &Mutant, effort: &Effort, solver: bool) -> Fate {
     if wrong(effort) {
         return Fate::Killed;
     }
-    match if solver { proof(&mutant.rule) } else { Ok(Proof::Unknown) } {
-        Ok(Proof::Proved) => return Fate::Proved,
-        Ok(Proof::Refuted) => return Fate::Missed,
-        Ok(Proof::Unknown | Proof::Unsaid) | Err(_) => {}
+    match if solver { proof(&mutant.rule) } else { Ok(None) } {
+        Ok(Some(Proof::Proved)) => return Fate::Proved,
+        Ok(Some(Proof::Refuted)) => return Fate::Missed,
+        Ok(Some(Proof::Unknown | Proof::Unsaid) | None) | Err(_) => {}
     }
     let deep = Effort { seed: effort.seed.wrapping_add(1), ..effort.times(10) };
     if wrong(&deep) { Fate::Missed } else { Fate::True }

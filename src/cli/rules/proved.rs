@@ -36,18 +36,19 @@ impl Proof {
     }
 }
 
-/// Asks the solver for a rule at all its types.
-pub fn proof(rule: &Rule) -> Result<Proof> {
+/// Asks the solver for a rule at all its types; nothing where it was ended from outside.
+pub fn proof(rule: &Rule) -> Result<Option<Proof>> {
     let mut least = Proof::Proved;
     for types in choices(rule) {
-        let Some(text) = formula(rule, &types) else { return Ok(Proof::Unsaid) };
+        let Some(text) = formula(rule, &types) else { return Ok(Some(Proof::Unsaid)) };
         match ask(&text, SECONDS)? {
             Answer::Unsatisfiable => {}
-            Answer::Satisfiable => return Ok(Proof::Refuted),
+            Answer::Satisfiable => return Ok(Some(Proof::Refuted)),
+            Answer::Ended => return Ok(None),
             Answer::Unknown => least = Proof::Unknown,
         }
     }
-    Ok(least)
+    Ok(Some(least))
 }
 
 /// Proves what can be proved.
@@ -60,10 +61,11 @@ pub fn proved(library: &Library, as_json: bool, world: &mut World<'_>) -> Result
     }
     let interrupt = world.interrupt;
     let wanted = |rule| (!interrupt.raised()).then_some(rule);
-    // A terminal interrupts the solver, too: what that did not come to say is no answer.
+    // A terminal interrupts the solver, too, which may end before anything is said here: what it did not come to say is no
+    // answer.
     let one = |rule| match proof(rule) {
-        Ok(Proof::Unknown) | Err(_) if interrupt.raised() => Ok(None),
-        found => found.map(|proof| Some((rule, proof))),
+        Ok(Some(Proof::Unknown)) | Err(_) if interrupt.raised() => Ok(None),
+        found => found.map(|proof| Some((rule, proof?))),
     };
     let each = || library.rules.par_iter().filter_map(wanted).map(one).collect::<Result<Vec<_>>>();
     let proofs: Vec<(&Rule, Proof)> = interrupt.during(each)?.into_iter().flatten().collect();
