@@ -232,6 +232,20 @@ fn a_blur_in_tiles() {
     assert!(words(&svg, "quiet").contains(&"for all sizes".into()));
 }
 
+/// Protects: loops over what a tile needs have as many iterations as in a whole tile, and are said to have fewer in the last
+/// one where that is shorter.
+#[test]
+fn the_last_tile_is_shorter() {
+    let steps = "split tensor y 32\nparallel tensor yo\ncompute-at across tensor yo\ninline half";
+    let sizes = [102.0, 66.0, 0.0];
+    let s = scheduled(BLUR, "blur", steps, Some(&sizes));
+    let svg = drawn(&s, Some(&sizes));
+    assert_eq!(words(&svg, "loop"), ["yo < 4", "y < 34", "x < 64", "yi < 32", "x < 64"]);
+    let quiet = words(&svg, "quiet");
+    assert!(quiet.contains(&"parallel · last part 4".into()) && quiet.contains(&"or fewer".into()), "{quiet:?}");
+    assert_eq!(words(&svg, "box")[2], "Float32 34 × 64 · 8.5 KiB");
+}
+
 /// Protects: states of which only the last one is read are said to be a ring, and what reads a state in the next step has a dot
 /// of its own.
 #[test]

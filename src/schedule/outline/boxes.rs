@@ -91,13 +91,16 @@ impl Maker<'_> {
         let seen = self.seen.trips.get(&(of, name.to_string())).map_or(&[][..], Vec::as_slice);
         let more: BTreeSet<String> = seen.iter().map(|t| self.at_length(t)).collect();
         let more: Vec<String> = more.into_iter().take(BOXES).collect();
+        let inner = self.s.plan(of).splits.iter().find(|p| p.inner == name);
         // A loop that no text has is part of what no iteration reaches, and nothing is said of it.
-        let most = seen.iter().map(|t| self.number(t)).collect::<Option<Vec<_>>>();
-        if let Some((n, exact, last)) = most.and_then(|each| each.into_iter().rev().max_by_key(|(n, ..)| *n)) {
-            return Count { count: format!("{} {n}", if exact { "<" } else { "≤" }), last, more };
+        let each = seen.iter().map(|t| self.number(t)).collect::<Option<Vec<_>>>().unwrap_or_default();
+        if let Some((n, _, last)) = each.iter().rev().max_by_key(|(n, ..)| *n) {
+            // That the last part is shorter, the loop over parts says.
+            let fewer = inner.is_none() && each.iter().any(|(m, exact, _)| m < n || !exact);
+            let last = last.clone().or_else(|| fewer.then(|| "or fewer".into()));
+            return Count { count: format!("< {n}"), last, more };
         }
-        // The last part may be shorter.
-        if let Some(split) = self.s.plan(of).splits.iter().find(|p| p.inner == name) {
+        if let Some(split) = inner {
             return Count { count: format!("< {}", split.factor), last: None, more };
         }
         let (count, last) = match seen.first() {
@@ -108,8 +111,8 @@ impl Maker<'_> {
         Count { count, last, more }
     }
 
-    /// How often, or at most how often, where that is a number, whether it is always so often, and what is special about the
-    /// last iteration.
+    /// How often where that is a number, or else at most how often, whether it is always so often, and, if so, what is special
+    /// about the last iteration.
     fn number(&self, t: &Trips) -> Option<(u64, bool, Option<String>)> {
         let bodies = &self.seen.graph.bodies;
         let n = u64::try_from(bodies.as_int(t.most)?).unwrap_or(0);
@@ -117,7 +120,7 @@ impl Maker<'_> {
         let Some(parts) = t.parts else { return Some((n, exact, None)) };
         let by = u64::try_from(parts.by).ok()?.max(1);
         let last = match n % by {
-            _ if !exact => Some(format!("parts of {by}")),
+            _ if !exact => None,
             0 => None,
             left if left == n => Some(format!("a part of {n}")),
             _ if parts.inwards => Some("last overlaps".into()),
