@@ -18,7 +18,7 @@ use daedal::pipeline::native;
 use daedal::run::{Native, Toolchain};
 use daedal::schedule::plan::{Kind, Site};
 use daedal::schedule::{Schedule, Step, lower};
-use daedal::stage::{Graph, extract};
+use daedal::stage::{Graph, Order, extract};
 use daedal::tune::example::incoming;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -87,8 +87,15 @@ fn random(graph: &Graph, seed: u64) -> (Schedule, Vec<Step>, usize) {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed);
     let mut s = Schedule::new(graph.clone());
     let (mut taken, mut refused) = (vec![], 0);
-    for _ in 0..dice.roll(24) {
-        let Some(step) = step(&s, &mut dice) else { continue };
+    // What is exact in any order is reassociated first.
+    let orders = (0..dice.roll(4)).filter_map(|_| {
+        let stage = dice.pick(&graph.stages)?.name.clone();
+        let order = [Order::Strided(1 << dice.roll(5)), Order::Blocks(dice.roll(9) as i64)][dice.roll(2)];
+        Some(Step::Reassociate { stage, order })
+    });
+    let mut orders: Vec<Step> = orders.collect();
+    for _ in 0..orders.len() + dice.roll(24) {
+        let Some(step) = orders.pop().or_else(|| step(&s, &mut dice)) else { continue };
         let before = s.clone();
         match step.apply(&mut s) {
             Ok(()) => taken.push(step),
@@ -187,10 +194,10 @@ fn the_corpus_is_staged() {
 fn random_schedules_change_no_bit() {
     let all = everything();
     let seeds: u64 = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
-    let counts: Vec<[usize; 5]> = all
+    let counts: Vec<[usize; 6]> = all
         .par_iter()
         .map(|case| {
-            let [mut nests, mut steps, mut fused, mut converted, mut refusals] = [0; 5];
+            let [mut nests, mut steps, mut fused, mut converted, mut reordered, mut refusals] = [0; 6];
             for (k, (def, args)) in targets(case).into_iter().enumerate() {
                 let Ok(graph) = extract(&case.program, def) else { continue };
                 for seed in 0..seeds {
@@ -212,19 +219,22 @@ fn random_schedules_change_no_bit() {
                     steps += taken.len();
                     fused += taken.iter().filter(|s| matches!(s, Step::Fuse { .. })).count();
                     converted += taken.iter().filter(|s| matches!(s, Step::IfConvert { .. })).count();
+                    reordered += taken.iter().filter(|s| matches!(s, Step::Reassociate { .. })).count();
                     refusals += refused;
                 }
             }
-            [nests, steps, fused, converted, refusals]
+            [nests, steps, fused, converted, reordered, refusals]
         })
         .collect();
-    let [nests, steps, fused, converted, refusals] =
-        [0, 1, 2, 3, 4].map(|k| counts.iter().map(|c| c[k]).sum::<usize>());
+    let [nests, steps, fused, converted, reordered, refusals] =
+        [0, 1, 2, 3, 4, 5].map(|k| counts.iter().map(|c| c[k]).sum::<usize>());
     let found = format!(
-        "{nests} nests, {steps} steps, {fused} of them fuse and {converted} convert conditions, {refusals} refused"
+        "{nests} nests, {steps} steps, {fused} of them fuse, {converted} convert conditions and {reordered} reassociate, \
+         {refusals} refused"
     );
     println!("{found}");
-    assert!(nests >= 1000 && steps >= 3000 && fused >= 50 && converted >= 50 && refusals >= 1000, "{found}");
+    assert!(nests >= 1000 && steps >= 3000 && refusals >= 1000, "{found}");
+    assert!(fused >= 50 && converted >= 50 && reordered >= 50, "{found}");
 }
 
 /// A call of a scheduled nest, and the reference that runs where a check fails.

@@ -36,7 +36,8 @@ pub struct Emit {
     /// given more than once
     #[arg(long = "size", value_name = "NAME=N", value_parser = optimize::size, requires = "schedule")]
     sizes: Vec<(String, u64)>,
-    /// What stages keep; `real` contracts products that are added, where the processor has `fma`
+    /// What stages keep; `real` contracts products that are added, where the processor has `fma`, and lets sums be
+    /// reassociated
     #[arg(long, value_enum, default_value = "exact")]
     float: Float,
 }

@@ -27,9 +27,12 @@ pub struct Run {
     /// said, it is the default one, if the definition can be scheduled
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
-    /// What a schedule keeps; `real` contracts products that are added, where the processor has `fma`
+    /// What a schedule keeps; `real` contracts products that are added, where the processor has `fma`, and reassociates sums
     #[arg(long, value_enum, default_value = "exact")]
     float: Float,
+    /// Say which schedule runs, and what `--float real` contracts and reassociates
+    #[arg(long)]
+    verbose: bool,
     /// Compile a schedule once for all sizes, not for those of the arguments, which takes longer and runs slower
     #[arg(long)]
     general: bool,
@@ -57,6 +60,10 @@ impl Run {
             Some(_) => schedule::named(&program, def, &how)?,
             None => schedule::unasked(&program, def, &how),
         };
+        let told = match &made {
+            Some(made) if self.verbose => schedule::rewrites(&program, def, made)?,
+            _ => vec![],
+        };
         let by = made.as_ref().map(|_| self.schedule.as_deref().unwrap_or("default"));
         let mut native = match made {
             Some(schedule) => native::compile_scheduled(&program, def, &schedule, &toolchain)?,
@@ -65,16 +72,24 @@ impl Run {
         if let Some(n) = self.threads {
             native = native.with_threads(n as usize);
         }
+        let mut more = Map::new();
+        if self.verbose {
+            more.insert("rewrites".into(), json!(told));
+            more.insert("schedule".into(), json!(by));
+            let lines = format!("schedule: {}\n{}", by.unwrap_or("none"), told.join("\n"));
+            if !self.call.json {
+                world.say(lines.trim_end())?;
+            }
+        }
         let ret = def.fun.sig().ret;
         let Some(repeats) = self.time else {
             let value = native.call(&args);
             world.printed(&native.take_printed())?;
-            return self.call.finish(place, (&value?, ret), Map::new(), world);
+            return self.call.finish(place, (&value?, ret), more, world);
         };
         let timed = native.time(&args, repeats as usize);
         world.printed(&native.take_printed())?;
         let Timing { value, min_seconds, median_seconds, peak_bytes } = timed?;
-        let mut more = Map::new();
         more.insert("min_seconds".into(), json!(min_seconds));
         more.insert("median_seconds".into(), json!(median_seconds));
         more.insert("peak_bytes".into(), json!(peak_bytes));

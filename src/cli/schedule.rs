@@ -7,9 +7,9 @@ use super::search::Search;
 use super::{World, input};
 use crate::data;
 use crate::diag::{Diagnostic, Result};
-use crate::ir::{Def, Program};
+use crate::ir::{Def, Op, Program};
 use crate::machine::{self, Machine};
-use crate::schedule::{self, text};
+use crate::schedule::{self, Step, text};
 use crate::stage::{Graph, extract};
 use clap::Args;
 use serde_json::json;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Show the stages and loops of a definition, as a schedule runs them
 ///
 /// A schedule has one step a line, such as `split product j 64` or `vectorize product ji`; docs/schedules.md lists them.
-/// It never changes a bit of a result. With sizes or arguments it is shown as it is compiled for these. With `--mode` a
+/// But for `reassociate`, which `--float real` allows, none changes a bit of a result. With sizes or arguments it is shown as it is compiled for these. With `--mode` a
 /// schedule is searched.
 #[derive(Args, Debug)]
 pub struct Schedule {
@@ -27,7 +27,8 @@ pub struct Schedule {
     /// The schedule, or `default`; without one, the stages are computed where the program makes them
     #[arg(long, value_name = "FILE")]
     apply: Option<String>,
-    /// What the stages keep; `real` contracts products that are added, where the processor has `fma`
+    /// What the stages keep; `real` contracts products that are added, where the processor has `fma`, and lets sums be
+    /// reassociated
     #[arg(long, value_enum, default_value = "exact", conflicts_with = "mode")]
     float: Float,
     /// Print the steps as they stand in a file, not the loops
@@ -83,8 +84,20 @@ pub fn machine_of(threads: Option<u32>) -> Machine {
 
 /// The graph of a definition; where only values over the reals have to stay, products that are added are contracted.
 pub fn staged(program: &Program, def: &Def, float: Float) -> Result<Graph> {
-    let graph = extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))?;
-    Ok(if float == Float::Real && machine::contracts() { graph.contracted() } else { graph })
+    let mut graph = extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))?;
+    graph.real = float == Float::Real;
+    Ok(if graph.real && machine::contracts() { graph.contracted() } else { graph })
+}
+
+/// What changes bits in a schedule: the stages whose products are contracted, and its steps that reassociate.
+pub fn rewrites(program: &Program, def: &Def, made: &schedule::Schedule) -> Result<Vec<String>> {
+    let before = staged(program, def, Float::Exact)?;
+    let count = |g: &Graph, s: &str| g.find(s).map_or(0, |s| g.bodies.count(g.stage(s).bodies(), Op::Fma));
+    let stages = before.stages.iter().map(|s| s.name.as_str());
+    let after = if made.graph.real && machine::contracts() { before.clone().contracted() } else { before.clone() };
+    let contracted = stages.filter(|s| count(&after, s) > count(&before, s)).map(|s| format!("contract {s}"));
+    let order = made.steps.iter().filter(|s| matches!(s, Step::Reassociate { .. })).map(ToString::to_string);
+    Ok(contracted.chain(order).collect())
 }
 
 /// How a definition is to run.

@@ -10,7 +10,7 @@ use super::footprint::points;
 use super::plan::{Kind, Schedule, Site};
 use super::steps::Step;
 use super::tiling::{FEW, Tiling, lanes};
-use super::{along, channels, group, threads};
+use super::{along, channels, group, orders, threads};
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
@@ -40,6 +40,7 @@ fn size(machine: &Machine, few: bool, deep: bool) -> (i64, i64) {
 /// The default schedule of a graph; loops are parallel where the machine has threads.
 pub fn default(graph: Graph, machine: &Machine) -> Schedule {
     let mut s = Schedule::new(graph);
+    orders::choose(&mut s);
     for stage in s.graph.order() {
         if worth_inlining(&s, stage) {
             let step = Step::Inline { stage: name(&s, stage) };
@@ -176,7 +177,7 @@ pub(super) fn is_product(s: &Schedule, stage: StageId, machine: &Machine) -> boo
     let known = s.graph.stage(stage);
     let near = || known.dims.last().is_some_and(|d| strides(&s.graph, known, *d));
     let many = !known.over().is_empty() && points(s, stage).is_none_or(|n| n > FEW);
-    many && (near() || along::candidate(s, stage, machine).is_some())
+    many && !orders::is_strided(&s.graph, known) && (near() || along::candidate(s, stage, machine).is_some())
 }
 
 /// Says how the loops of a stage run.
@@ -186,6 +187,14 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
     let lanes = lanes(s, stage, machine);
     let near = strides(&s.graph, &known, last);
     match &known.def {
+        Definition::Reduce { .. } if orders::is_strided(&s.graph, &known) => {
+            let all = s.graph.bodies.as_int(s.graph.dim(last).extent).unwrap_or(0);
+            let vectors = (all / i64::from(lanes)).max(1);
+            let before = s.before();
+            if (Tiling { vectors, ..Tiling::plain() }).apply(s, stage, machine).is_err() {
+                s.back(before);
+            }
+        }
         Definition::Reduce { .. } if near && s.is_at_once(stage) => {
             let few = !is_product(s, stage, machine);
             let _ = tile(s, stage, machine, few) || along::along(s, stage, machine);
@@ -293,7 +302,10 @@ pub(super) fn split(s: &mut Schedule, stage: StageId, of: &str, factor: i64) -> 
 fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) -> bool {
     let dims = s.free_dims(stage);
     let (deep, last) = (dims.len() > 1, dims.last().copied());
-    let (vectors, rows) = size(machine, few, deep);
+    let (vectors, mut rows) = size(machine, few, deep);
+    if dims.len() > 1 && !shares(s, stage, dims[dims.len() - 2]) {
+        rows = 1;
+    }
     let packs = last.is_some_and(|d| !packable(s, stage, d).is_empty());
     for pack in [true, false] {
         let tiling = Tiling { rows, vectors, pack, ..Tiling::default() };
@@ -304,6 +316,16 @@ fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) -> bool 
         s.back(before);
     }
     false
+}
+
+/// Whether a stage reads something that is the same at all indices of a dimension.
+fn shares(s: &Schedule, stage: StageId, d: DimId) -> bool {
+    let bodies = &s.graph.bodies;
+    let same = |b: Body| match bodies.node(b) {
+        Node::Load(_, _, at) => !at.iter().any(|i| bodies.dims(*i).contains(&d)),
+        _ => false,
+    };
+    bodies.reachable(s.graph.stage(stage).bodies()).into_iter().any(same)
 }
 
 /// What is read at the last dimension and at what is reduced, and so again for every row; and the order of axes in which

@@ -7,6 +7,7 @@
 
 use super::default::{coefficient, is_product, name, strides, take};
 use super::footprint::{ASSUMED, Axis, Footprints, points};
+use super::orders;
 use super::plan::{Kind, Schedule, Site};
 use super::steps::Step;
 use super::tiling::{FEW, Tiling, lanes};
@@ -65,6 +66,7 @@ pub(super) fn choose(s: &mut Schedule, machine: &Machine) -> Vec<StageId> {
     let mut decided = vec![];
     for (at, head) in order.iter().enumerate().rev() {
         if is_product(s, *head, machine)
+            || orders::is_strided(&s.graph, s.graph.stage(*head))
             || scatters(s, *head)
             || decided.contains(head)
             || s.plan(*head).site != Site::Root
@@ -133,11 +135,13 @@ impl Group<'_> {
         let inside = |r: &StageId| *r == self.head || self.members.iter().any(|(m, _)| m == r);
         if let Site::At(host, of) = &s.plan(p).site
             && inside(host)
-            && s.plan(*host).find(of).is_ok_and(|at| at + 1 >= s.graph.stage(*host).dims.len())
+            && (s.plan(*host).find(of).is_ok_and(|at| at + 1 >= s.graph.stage(*host).dims.len())
+                || orders::is_strided(&s.graph, known))
         {
             return Some(Level::There);
         }
-        let free = !s.is_output(p) && known.checks.is_empty() && !is_product(s, p, self.machine);
+        let alone = is_product(s, p, self.machine) || orders::is_strided(&s.graph, known);
+        let free = !s.is_output(p) && known.checks.is_empty() && !alone;
         let readers = s.readers(p);
         if !free || readers.is_empty() || !readers.iter().all(inside) {
             return None;

@@ -10,6 +10,7 @@ mod footprint;
 mod group;
 mod legal;
 mod lower;
+mod orders;
 pub mod outline;
 pub mod passes;
 pub mod plan;

@@ -5,7 +5,7 @@
 
 use super::readings::{Readings, Steps};
 use super::steps::Step;
-use crate::stage::{Definition, DimId, Graph, Source, Stage, StageId};
+use crate::stage::{Definition, DimId, Graph, Order, Source, Stage, StageId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -281,6 +281,14 @@ impl Schedule {
         let all = graph.convertible(s);
         graph.if_convert(s, &all);
         !all.is_empty()
+    }
+
+    /// Combines the terms of a reduction in another order, before any step but such.
+    pub fn reassociate(&mut self, s: StageId, order: Order) -> Result<(), String> {
+        let mut graph = Graph::clone(&self.graph);
+        graph.reassociate(s, order)?;
+        *self = Schedule { steps: std::mem::take(&mut self.steps), ..Schedule::new(graph) };
+        Ok(())
     }
 
     /// Adds a stage that copies a source for one of its readers, with its axes in an order, and a plan for it.

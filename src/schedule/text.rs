@@ -13,6 +13,7 @@
 use super::plan::{Kind, Schedule};
 use super::steps::Step;
 use crate::diag::{Diagnostic, Result, Source, Span, nearest};
+use crate::stage::Order;
 use std::fmt;
 
 /// The steps by name, with their words.
@@ -23,6 +24,7 @@ const STEPS: &[(&str, &str)] = &[
     ("split", "STAGE LOOP FACTOR"),
     ("fuse", "STAGE LOOP LOOP"),
     ("if-convert", "STAGE"),
+    ("reassociate", "STAGE strided LANES` or `reassociate STAGE blocks ITERATIONS"),
     ("reorder", "STAGE LOOP LOOP…"),
     ("serial", "STAGE LOOP"),
     ("parallel", "STAGE LOOP"),
@@ -51,6 +53,11 @@ impl Step {
             },
             ("fuse", [_, _, _]) => Step::Fuse { stage: word(0), outer: word(1), inner: word(2) },
             ("if-convert", [_]) => Step::IfConvert { stage: word(0) },
+            ("reassociate", [_, how @ ("strided" | "blocks"), n]) => {
+                let n = n.parse().map_err(|_| format!("a number in place of `{n}`"))?;
+                let order = if *how == "strided" { Order::Strided(n) } else { Order::Blocks(n) };
+                Step::Reassociate { stage: word(0), order }
+            }
             ("reorder", [_, _, _, ..]) => {
                 Step::Reorder { stage: word(0), order: rest[1..].iter().map(ToString::to_string).collect() }
             }
@@ -91,6 +98,7 @@ impl fmt::Display for Step {
             Step::Split { stage, of, factor } => write!(f, "split {stage} {of} {factor}"),
             Step::Fuse { stage, outer, inner } => write!(f, "fuse {stage} {outer} {inner}"),
             Step::IfConvert { stage } => write!(f, "if-convert {stage}"),
+            Step::Reassociate { stage, order } => write!(f, "reassociate {stage} {order}"),
             Step::Reorder { stage, order } => write!(f, "reorder {stage} {}", order.join(" ")),
             Step::Run { stage, of, kind } => {
                 let name = match kind {

@@ -15,6 +15,8 @@ use crate::stage::{Definition, DimId, StageId};
 const FEW: i64 = 8;
 /// Strips of single elements, each of which is little work.
 const LONG_STRIP: i64 = 1024;
+/// An iteration that reduces so much is worth a thread by itself.
+const LONG_SUM: i64 = 1 << 10;
 /// Points of a stage that is computed again in each step, for which threads are asked for.
 const MUCH: i64 = 1 << 18;
 /// Parallel loops in each other, each of which asks whether it is to run on threads: one less where little is in them.
@@ -51,8 +53,10 @@ fn outermost(s: &mut Schedule, stage: StageId) {
     while outer.len() > 1 && most(&s.graph, &plan, &outer[0]).is_some_and(|n| n < FEW) {
         outer.remove(0);
     }
+    outer.retain(|of| most(&s.graph, &plan, of) != Some(1));
     if let [only] = outer.as_slice()
         && !plan.splits.iter().any(|p| p.outer == *only)
+        && points(s, stage).is_none_or(|n| n < LONG_SUM)
     {
         strips(s, stage, &plan, only);
         return;

@@ -150,6 +150,8 @@ pub struct Graph {
     pub entry: Vec<Body>,
     /// The result.
     pub outputs: Vec<Output>,
+    /// Whether only values over the reals have to stay: sums may be taken in another order.
+    pub real: bool,
 }
 
 impl Stage {

@@ -1,12 +1,13 @@
 //! Schedule steps: each changes how loops run, and never a bit of what they compute.
 //!
-//! A step is a value: it is listed, replayed and printed. What it may not do it refuses with the reason, and changes
+//! `reassociate` alone changes bits, where that is allowed: it stands before all others. A step is a value: it is listed, replayed and printed. What it may not do it refuses with the reason, and changes
 //! nothing. One file a step, or a few that differ in a word.
 
 mod cache_read;
 mod fuse;
 mod if_convert;
 mod kind;
+mod reassociate;
 mod reorder;
 mod site;
 mod split;
@@ -14,7 +15,7 @@ mod split;
 pub(super) use kind::{MAX_UNROLLED, most};
 
 use super::plan::{Kind, Refusal, Schedule, refuse};
-use crate::stage::{Definition, StageId};
+use crate::stage::{Definition, Order, StageId};
 
 /// A step of a schedule. Stages and loops are named as the graph and the steps before name them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,6 +61,13 @@ pub enum Step {
     IfConvert {
         /// The stage.
         stage: String,
+    },
+    /// Combines the terms of a reduction in another order.
+    Reassociate {
+        /// The stage.
+        stage: String,
+        /// Which.
+        order: Order,
     },
     /// Orders loops: those that are named take the places that they have, in the order that is given.
     Reorder {
@@ -115,6 +123,7 @@ impl Step {
             Step::Split { stage, of, factor } => split::split(s, stage, of, *factor),
             Step::Fuse { stage, outer, inner } => fuse::fuse(s, stage, outer, inner),
             Step::IfConvert { stage } => if_convert::if_convert(s, stage),
+            Step::Reassociate { stage, order } => reassociate::reassociate(s, stage, *order),
             Step::Reorder { stage, order } => reorder::reorder(s, stage, order),
             Step::Run { stage, of, kind } => kind::run(s, stage, of, *kind),
             Step::CacheRead { stage, source, at, name, axes } => {

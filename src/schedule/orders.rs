@@ -1,0 +1,115 @@
+//! Which reductions the default schedule reassociates: those that read what lies next to each other in memory once, along
+//! what they reduce, so that neither lanes nor tiles are to be had otherwise.
+//!
+//! What is exact in any order always may be; sums of floats where only values over the reals have to stay. How many lanes
+//! and how long blocks are depends on types and sizes alone, so that all machines and numbers of threads round the same way.
+
+use super::default::{coefficient, name, take};
+use super::plan::Schedule;
+use super::steps::Step;
+use crate::stage::{Body, DimId, Graph, Node, Order, Stage, StageId};
+
+/// Bytes of all lanes: four vectors of 64 bytes, so that an addition need not wait for the one before.
+const BYTES: u32 = 256;
+/// Lanes take at least so many terms each.
+const TERMS: i64 = 4;
+/// Fewer lanes are not worth it.
+const FEWEST: i64 = 4;
+/// Sums of fewer terms are not cut into blocks, which have about half as many.
+const LONG: i64 = 1 << 17;
+/// Where there are more sums than these, threads take some each.
+const SUMS: i64 = 8;
+
+/// Reassociates; before all steps.
+pub(super) fn choose(s: &mut Schedule) {
+    let mut blocks = vec![];
+    for stage in s.graph.order() {
+        let Some(lanes) = lanes(s, stage) else { continue };
+        let (named, terms) = (name(s, stage), terms(&s.graph, s.graph.stage(stage)));
+        let sums = points(&s.graph, &s.graph.stage(stage).dims);
+        let made = s.graph.stages.len();
+        if !take(s, Step::Reassociate { stage: named, order: Order::Strided(lanes) }) {
+            continue;
+        }
+        // What the lanes leave is as much as they are: fewer lanes take most of it.
+        let left = last(&s.graph, s.graph.stage(stage)).map(|n| n / TERMS);
+        if let Some(fewer) = left.filter(|n| *n >= FEWEST) {
+            let fewer = 1 << fewer.ilog2();
+            take(s, Step::Reassociate { stage: name(s, stage), order: Order::Strided(fewer) });
+        }
+        let long = terms.filter(|n| *n >= LONG && sums.is_some_and(|n| n <= SUMS));
+        let (part, known) = (StageId(made as u32), &s.graph.stages[made]);
+        let inner = points(&s.graph, known.over().get(1..).unwrap_or_default());
+        if let (Some(_), Some(inner)) = (long, inner.filter(|n| *n > 0)) {
+            let rounds = known.over().first().and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent)).unwrap_or(1);
+            // As many blocks as there would be of about this length, with as little left as may be.
+            let count = rounds / (LONG / 2 / (lanes * inner)).clamp(1, rounds.max(1));
+            let n = rounds / count.max(1);
+            let made = s.graph.stages.len();
+            if take(s, Step::Reassociate { stage: name(s, part), order: Order::Blocks(n) }) {
+                blocks.push(name(s, StageId(made as u32)));
+            }
+        }
+    }
+    for stage in blocks {
+        take(s, Step::ComputeRoot { stage });
+    }
+}
+
+/// The lanes of a reduction that is worth reassociating, and may be.
+fn lanes(s: &Schedule, stage: StageId) -> Option<i64> {
+    let (g, known) = (&s.graph, s.graph.stage(stage));
+    let k = *known.over().last()?;
+    if g.order_shows(stage)? && !g.real || s.steps_of(stage).is_some() || known.recurrence().is_some() {
+        return None;
+    }
+    if !streams(g, known, k) {
+        return None;
+    }
+    let widest = known.tys.iter().map(|ty| ty.bytes()).max()?;
+    let most = i64::from((BYTES / widest).min(64));
+    let fit = g.bodies.as_int(g.dim(k).extent).map_or(most, |n| (n / TERMS).max(1).min(most));
+    Some(1 << fit.ilog2()).filter(|n| *n >= FEWEST)
+}
+
+/// Whether a stage reads elements that lie next to each other along a dimension, and some of them only once.
+fn streams(g: &Graph, stage: &Stage, k: DimId) -> bool {
+    let all: Vec<DimId> = stage.dims.iter().chain(stage.over()).copied().collect();
+    let mut once = false;
+    for b in g.bodies.reachable(stage.bodies()) {
+        let Node::Load(_, _, at) = g.bodies.node(b) else { continue };
+        let moves = |i: &Body| g.bodies.dims(*i).contains(&k);
+        let Some((last, outer)) = at.split_last() else { continue };
+        if outer.iter().any(moves) || moves(last) && coefficient(g, *last, k) != Some(1) {
+            return false;
+        }
+        once |= all.iter().all(|d| at.iter().any(|i| g.bodies.dims(*i).contains(d)));
+    }
+    once
+}
+
+/// Whether a stage is the lanes of a reassociated reduction: its last dimension takes every so many terms.
+pub(super) fn is_strided(g: &Graph, stage: &Stage) -> bool {
+    let (Some(lane), Some(round)) = (stage.dims.last(), stage.over().last()) else { return false };
+    let Some(lanes) = g.bodies.as_int(g.dim(*lane).extent) else { return false };
+    g.bodies.reachable(stage.bodies()).into_iter().any(|b| match g.bodies.node(b) {
+        Node::Load(_, _, at) => {
+            at.last().is_some_and(|i| coefficient(g, *i, *lane) == Some(1) && coefficient(g, *i, *round) == Some(lanes))
+        }
+        _ => false,
+    })
+}
+
+/// How many terms the innermost loop of a reduction has.
+fn last(g: &Graph, stage: &Stage) -> Option<i64> {
+    stage.over().last().and_then(|d| g.bodies.as_int(g.dim(*d).extent))
+}
+
+fn terms(g: &Graph, stage: &Stage) -> Option<i64> {
+    points(g, stage.over())
+}
+
+fn points(g: &Graph, dims: &[DimId]) -> Option<i64> {
+    let mut each = dims.iter().map(|d| g.bodies.as_int(g.dim(*d).extent));
+    each.try_fold(1, |n: i64, m| n.checked_mul(m?))
+}
