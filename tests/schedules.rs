@@ -44,7 +44,7 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
     let stage = s.graph.stages.get(at)?.name.clone();
     let plan = &s.plans[at];
     let names: Vec<String> = plan.loops.iter().map(|l| l.name.clone()).collect();
-    Some(match dice.roll(12) {
+    Some(match dice.roll(13) {
         0 | 1 => Step::Split { stage, of: dice.pick(&names)?.clone(), factor: *dice.pick(&[1, 2, 3, 4, 8, 0])? },
         2 => {
             let mut order = names.clone();
@@ -69,6 +69,14 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
             Step::Fuse { stage, outer: outer.clone(), inner: inner.clone() }
         }
         10 => Step::IfConvert { stage },
+        11 => {
+            let first = |s: &Graph, k: usize| s.stages[k].dims.first().map(|d| s.dim(*d).extent);
+            let alike = |k: &usize| *k != at && first(&s.graph, *k) == first(&s.graph, at);
+            let host = *dice.pick(&(0..s.plans.len()).filter(alike).collect::<Vec<_>>())?;
+            let loops = &s.plans[host].loops;
+            let of = dice.pick(&loops[..loops.len().min(2)])?.name.clone();
+            Step::FuseStages { stage, host: s.graph.stages[host].name.clone(), at: of }
+        }
         _ => {
             let id = s.graph.find(&stage)?;
             let reads = s.graph.reads(s.graph.stage(id).bodies());
@@ -194,10 +202,10 @@ fn the_corpus_is_staged() {
 fn random_schedules_change_no_bit() {
     let all = everything();
     let seeds: u64 = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
-    let counts: Vec<[usize; 6]> = all
+    let counts: Vec<[usize; 7]> = all
         .par_iter()
         .map(|case| {
-            let [mut nests, mut steps, mut fused, mut converted, mut reordered, mut refusals] = [0; 6];
+            let [mut nests, mut steps, mut fused, mut converted, mut reordered, mut together, mut refusals] = [0; 7];
             for (k, (def, args)) in targets(case).into_iter().enumerate() {
                 let Ok(graph) = extract(&case.program, def) else { continue };
                 for seed in 0..seeds {
@@ -220,21 +228,23 @@ fn random_schedules_change_no_bit() {
                     fused += taken.iter().filter(|s| matches!(s, Step::Fuse { .. })).count();
                     converted += taken.iter().filter(|s| matches!(s, Step::IfConvert { .. })).count();
                     reordered += taken.iter().filter(|s| matches!(s, Step::Reassociate { .. })).count();
+                    together += taken.iter().filter(|s| matches!(s, Step::FuseStages { .. })).count();
                     refusals += refused;
                 }
             }
-            [nests, steps, fused, converted, reordered, refusals]
+            [nests, steps, fused, converted, reordered, together, refusals]
         })
         .collect();
-    let [nests, steps, fused, converted, reordered, refusals] =
-        [0, 1, 2, 3, 4, 5].map(|k| counts.iter().map(|c| c[k]).sum::<usize>());
+    let [nests, steps, fused, converted, reordered, together, refusals] =
+        [0, 1, 2, 3, 4, 5, 6].map(|k| counts.iter().map(|c| c[k]).sum::<usize>());
     let found = format!(
-        "{nests} nests, {steps} steps, {fused} of them fuse, {converted} convert conditions and {reordered} reassociate, \
+        "{nests} nests, {steps} steps, {fused} of them fuse, {converted} convert conditions, {reordered} reassociate, \
+         {together} fuse stages, \
          {refusals} refused"
     );
     println!("{found}");
     assert!(nests >= 1000 && steps >= 3000 && refusals >= 1000, "{found}");
-    assert!(fused >= 50 && converted >= 50 && reordered >= 50, "{found}");
+    assert!(fused >= 50 && converted >= 50 && reordered >= 50 && together >= 50, "{found}");
 }
 
 /// A call of a scheduled nest, and the reference that runs where a check fails.

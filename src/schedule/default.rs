@@ -6,11 +6,11 @@
 //! blocks. Other stages run their last dimension in vectors. Outer loops run on several threads. Each step is tried; one that
 //! is refused is left out.
 
-use super::footprint::points;
+use super::footprint::points as terms;
 use super::plan::{Kind, Schedule, Site};
 use super::steps::Step;
 use super::tiling::{FEW, Tiling, lanes};
-use super::{along, channels, group, orders, threads};
+use super::{along, channels, group, orders, points, threads};
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
@@ -61,7 +61,8 @@ pub fn default(graph: Graph, machine: &Machine) -> Schedule {
             take(&mut s, step);
         }
     }
-    let decided = group::choose(&mut s, machine);
+    let mut decided = points::choose(&mut s, machine);
+    decided = group::choose(&mut s, machine, &decided);
     for stage in s.graph.order() {
         if s.plan(stage).site != Site::Inline && !decided.contains(&stage) {
             loops(&mut s, stage, machine);
@@ -176,7 +177,7 @@ fn is_read_once(s: &Schedule, stage: StageId, reader: StageId) -> bool {
 pub(super) fn is_product(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
     let known = s.graph.stage(stage);
     let near = || known.dims.last().is_some_and(|d| strides(&s.graph, known, *d));
-    let many = !known.over().is_empty() && points(s, stage).is_none_or(|n| n > FEW);
+    let many = !known.over().is_empty() && terms(s, stage).is_none_or(|n| n > FEW);
     many && !orders::is_strided(&s.graph, known) && (near() || along::candidate(s, stage, machine).is_some())
 }
 
@@ -200,7 +201,7 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
             let _ = tile(s, stage, machine, few) || along::along(s, stage, machine);
         }
         // Rows are reduced in the lanes of vectors, each in its order.
-        Definition::Reduce { .. } if s.is_at_once(stage) && points(s, stage).is_none_or(|n| n > FEW) => {
+        Definition::Reduce { .. } if s.is_at_once(stage) && terms(s, stage).is_none_or(|n| n > FEW) => {
             let before = s.before();
             if !along::along(s, stage, machine) && Tiling::plain().apply(s, stage, machine).is_err() {
                 s.back(before);
@@ -302,10 +303,7 @@ pub(super) fn split(s: &mut Schedule, stage: StageId, of: &str, factor: i64) -> 
 fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) -> bool {
     let dims = s.free_dims(stage);
     let (deep, last) = (dims.len() > 1, dims.last().copied());
-    let (vectors, mut rows) = size(machine, few, deep);
-    if dims.len() > 1 && !shares(s, stage, dims[dims.len() - 2]) {
-        rows = 1;
-    }
+    let (vectors, rows) = size(machine, few, deep);
     let packs = last.is_some_and(|d| !packable(s, stage, d).is_empty());
     for pack in [true, false] {
         let tiling = Tiling { rows, vectors, pack, ..Tiling::default() };
@@ -316,16 +314,6 @@ fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) -> bool 
         s.back(before);
     }
     false
-}
-
-/// Whether a stage reads something that is the same at all indices of a dimension.
-fn shares(s: &Schedule, stage: StageId, d: DimId) -> bool {
-    let bodies = &s.graph.bodies;
-    let same = |b: Body| match bodies.node(b) {
-        Node::Load(_, _, at) => !at.iter().any(|i| bodies.dims(*i).contains(&d)),
-        _ => false,
-    };
-    bodies.reachable(s.graph.stage(stage).bodies()).into_iter().any(same)
 }
 
 /// What is read at the last dimension and at what is reduced, and so again for every row; and the order of axes in which

@@ -60,10 +60,11 @@ struct Group<'a> {
     machine: &'a Machine,
 }
 
-/// Computes stages in tiles of those that read them; gives all stages whose loops it has decided.
-pub(super) fn choose(s: &mut Schedule, machine: &Machine) -> Vec<StageId> {
+/// Computes stages in tiles of those that read them; gives all stages whose loops are decided, those that were before among
+/// them.
+pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -> Vec<StageId> {
     let order = s.graph.order();
-    let mut decided = vec![];
+    let mut decided = decided.to_vec();
     for (at, head) in order.iter().enumerate().rev() {
         if is_product(s, *head, machine)
             || orders::is_strided(&s.graph, s.graph.stage(*head))

@@ -10,6 +10,7 @@ impl Schedule {
     /// # Errors
     /// The stage that would be read where it is not there.
     pub fn legal(&self) -> Result<(), Refusal> {
+        self.hosts_are_whole()?;
         for s in self.graph.ids() {
             self.legal_in_steps(s)?;
             let Site::At(to, name) = &self.plan(s).site else { continue };
@@ -38,6 +39,10 @@ impl Schedule {
             let later = later || plan.loops[..=place].iter().any(|l| plan.reduces(&l.name));
             if later && self.reads_first(*to, s) {
                 return refuse(format!("`{host}` reads `{stage}` before it reduces, and not in `{name}`"));
+            }
+            if self.plan(s).beside {
+                self.legal_beside(s, *to, place)?;
+                continue;
             }
             let readers = self.readers(s);
             let checks = self.steps_of(s).is_some_and(|of| of.leader == *to);
@@ -113,6 +118,9 @@ impl Schedule {
             Site::Inline => return false,
             Site::At(host, name) => (*host, name),
         };
+        if self.plan(s).beside {
+            return self.whole(host);
+        }
         let (g, plan) = (&self.graph, self.plan(host));
         if self.steps_of(s).is_some_and(|of| of.leader == host) {
             // A step computes all of it, and all steps are taken.
@@ -134,7 +142,7 @@ impl Schedule {
     }
 
     /// Whether a stage runs inside of a loop of another, which has this place.
-    fn covers(&self, reader: StageId, to: StageId, place: usize) -> bool {
+    pub(super) fn covers(&self, reader: StageId, to: StageId, place: usize) -> bool {
         if reader == to {
             return true;
         }

@@ -4,6 +4,7 @@
 //! a nest of both. No step changes a bit of what is computed.
 
 mod along;
+mod beside;
 mod channels;
 mod default;
 mod footprint;
@@ -14,6 +15,7 @@ mod orders;
 pub mod outline;
 pub mod passes;
 pub mod plan;
+mod points;
 mod readings;
 pub mod steps;
 pub mod text;

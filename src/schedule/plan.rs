@@ -81,6 +81,8 @@ pub struct Split {
 pub struct Plan {
     /// Where.
     pub site: Site,
+    /// Whether it is computed in that loop beside the host, which need not read it: its memory is that of all elements.
+    pub beside: bool,
     /// Its dimensions by the names of their loops, those it reduces over last.
     pub dims: Vec<(String, DimId)>,
     /// How many of the dimensions it reduces over.
@@ -275,12 +277,17 @@ impl Schedule {
         self.readings = Arc::new(Readings::of(&self.graph));
     }
 
-    /// Selects in place of the conditions of a stage that can be evaluated whole; whether there is one.
+    /// Selects in place of the conditions of a stage that can be evaluated whole, that of its arm included; whether there is
+    /// one.
     pub fn if_convert(&mut self, s: StageId) -> bool {
         let graph = Arc::make_mut(&mut self.graph);
         let all = graph.convertible(s);
         graph.if_convert(s, &all);
-        !all.is_empty()
+        let left = graph.leave_arm(s);
+        if left {
+            self.readings = Arc::new(Readings::of(&self.graph));
+        }
+        left || !all.is_empty()
     }
 
     /// Combines the terms of a reduction in another order, before any step but such.
@@ -318,7 +325,7 @@ impl Plan {
         let each = dims[..outer].iter().chain(&dims[own..]).chain(&dims[outer..inside]);
         let loops = each.map(|(name, _)| Loop { name: name.clone(), kind: Kind::Serial }).collect();
         let steps = stage.steps().and_then(|d| stage.dims.iter().position(|own| *own == d));
-        Plan { site: Site::Root, dims, over, steps, loops, splits: vec![] }
+        Plan { site: Site::Root, beside: false, dims, over, steps, loops, splits: vec![] }
     }
 
     /// The position of a loop.

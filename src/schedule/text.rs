@@ -23,6 +23,7 @@ const STEPS: &[(&str, &str)] = &[
     ("inline", "STAGE"),
     ("split", "STAGE LOOP FACTOR"),
     ("fuse", "STAGE LOOP LOOP"),
+    ("fuse-stages", "STAGE HOST LOOP"),
     ("if-convert", "STAGE"),
     ("reassociate", "STAGE strided LANES` or `reassociate STAGE blocks ITERATIONS"),
     ("reorder", "STAGE LOOP LOOP…"),
@@ -52,6 +53,7 @@ impl Step {
                 Err(_) => return Err(format!("a number of iterations in place of `{factor}`")),
             },
             ("fuse", [_, _, _]) => Step::Fuse { stage: word(0), outer: word(1), inner: word(2) },
+            ("fuse-stages", [_, _, _]) => Step::FuseStages { stage: word(0), host: word(1), at: word(2) },
             ("if-convert", [_]) => Step::IfConvert { stage: word(0) },
             ("reassociate", [_, how @ ("strided" | "blocks"), n]) => {
                 let n = n.parse().map_err(|_| format!("a number in place of `{n}`"))?;
@@ -97,6 +99,7 @@ impl fmt::Display for Step {
             Step::Inline { stage } => write!(f, "inline {stage}"),
             Step::Split { stage, of, factor } => write!(f, "split {stage} {of} {factor}"),
             Step::Fuse { stage, outer, inner } => write!(f, "fuse {stage} {outer} {inner}"),
+            Step::FuseStages { stage, host, at } => write!(f, "fuse-stages {stage} {host} {at}"),
             Step::IfConvert { stage } => write!(f, "if-convert {stage}"),
             Step::Reassociate { stage, order } => write!(f, "reassociate {stage} {order}"),
             Step::Reorder { stage, order } => write!(f, "reorder {stage} {}", order.join(" ")),

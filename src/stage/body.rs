@@ -265,6 +265,8 @@ impl Bodies {
             Op::And if is(self, 0, false) || is(self, 1, false) => self.bool(false),
             Op::Or if is(self, 0, true) || is(self, 1, true) => self.bool(true),
             Op::Not => self.opposite(args[0]),
+            Op::Select if is(self, 0, true) || args[1] == args[2] => args[1],
+            Op::Select if is(self, 0, false) => args[2],
             Op::Min | Op::Max if ty == Scalar::I64 && args[0] == args[1] => args[0],
             _ => self.put(Node::Op(op, ty, args.into()), ty),
         }

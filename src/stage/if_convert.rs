@@ -11,27 +11,45 @@ use rustc_hash::FxHashMap;
 impl Graph {
     /// The conditions in the bodies of a stage both arms of which have a value at all its indices.
     pub fn convertible(&mut self, s: StageId) -> Vec<Body> {
+        let total = self.total(s);
+        let bodies = self.bodies.reachable(self.stage(s).bodies()).into_iter();
+        // Truth values are checks, or conditions of others.
+        let arms = |b: &Body| match *self.bodies.node(*b) {
+            Node::If([_, x, y]) => self.bodies.ty(*b) != Scalar::Bool && total[&x] && total[&y],
+            _ => false,
+        };
+        bodies.filter(arms).collect()
+    }
+
+    /// Lets a stage that is computed in an arm be computed everywhere, where its elements have a value there; whether that is
+    /// so.
+    pub fn leave_arm(&mut self, s: StageId) -> bool {
+        let stage = self.stage(s);
+        if stage.when.is_none() || !stage.checks.is_empty() || stage.recurrence().is_some() {
+            return false;
+        }
+        let total = self.total(s);
+        let everywhere = self.stage(s).bodies().iter().all(|b| total[b]);
+        if everywhere {
+            self.stages[s.0 as usize].when = None;
+        }
+        everywhere
+    }
+
+    /// Whether each body of a stage has a value at all its indices.
+    fn total(&mut self, s: StageId) -> FxHashMap<Body, bool> {
         let stage = self.stage(s).clone();
         let mut ranges = Ranges::default();
         for d in stage.dims.iter().chain(stage.over()) {
             ranges.push(&mut self.bodies, *d, self.dims[d.0 as usize].extent);
         }
         let mut total: FxHashMap<Body, bool> = FxHashMap::default();
-        let mut out = vec![];
         for b in self.bodies.reachable(stage.bodies()) {
             let node = self.bodies.node(b).clone();
             let parts = node.kids().iter().all(|k| total[k]);
             total.insert(b, parts && self.is_total(&node, &ranges));
-            // Truth values are checks, or conditions of others.
-            if let Node::If([_, x, y]) = node
-                && self.bodies.ty(b) != Scalar::Bool
-                && total[&x]
-                && total[&y]
-            {
-                out.push(b);
-            }
         }
-        out
+        total
     }
 
     /// Whether a node has a value wherever its parts have some.

@@ -2,7 +2,7 @@
 //!
 //! What stands in an arm of a condition is computed in that arm: it may read what is only there when the arm is taken.
 
-use super::{FAILED, Lower, Storage};
+use super::{Boxed, FAILED, Lower, Storage};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Stmt};
 use crate::stage::{Body, Node, Source};
@@ -93,9 +93,9 @@ impl Lower<'_> {
             }
             Source::Stage(s, k) => match self.stored.get(&s).cloned() {
                 Some(Storage::Vars(vars)) => Expr::Var(vars[k as usize]),
-                Some(Storage::Bufs { bufs, least, room, ring }) => {
-                    let at = self.place(at, &least, &room, ring);
-                    Expr::Load(bufs[k as usize], Box::new(self.expr(at, uses)))
+                Some(Storage::Bufs(of)) => {
+                    let at = self.place(at, &of);
+                    Expr::Load(of.bufs[k as usize], Box::new(self.expr(at, uses)))
                 }
                 None => {
                     self.missing = Some(self.g.stage(s).name.clone());
@@ -111,12 +111,16 @@ impl Lower<'_> {
     }
 
     /// The position of indices in the memory of a box.
-    pub(super) fn place(&mut self, at: &[Body], least: &[Body], room: &[Body], ring: Option<usize>) -> Body {
-        let mut at = self.inside(at, least);
-        if let Some(k) = ring {
+    pub(super) fn place(&mut self, at: &[Body], of: &Boxed) -> Body {
+        let (mut at, mut room) = (self.inside(at, &of.least), of.room.clone());
+        if let Some(k) = of.ring {
             at[k] = self.ints(Op::Mod, at[k], room[k]);
         }
-        self.offset(&at, room)
+        if let Some(k) = of.near {
+            at[k..].rotate_left(1);
+            room[k..].rotate_left(1);
+        }
+        self.offset(&at, &room)
     }
 
     /// The row-major position of indices.

@@ -20,7 +20,7 @@ use super::plan::{Refusal, Schedule, Site};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Op, Scalar, Ty};
 use crate::nest::{Arg, Buf, Expr, Failing, Func, Info, Nest, Site as Place, SiteId, Slot, Stmt, Var};
-use crate::stage::{Body, DimId, Graph, Output, Ranges, Slot as Incoming, Source, StageId};
+use crate::stage::{Body, DimId, Graph, Interval, Output, Ranges, Slot as Incoming, Source, StageId};
 use rustc_hash::FxHashMap;
 
 /// The only place that can fail.
@@ -56,9 +56,23 @@ fn bug(Refusal(reason): Refusal) -> Box<Diagnostic> {
 enum Storage {
     /// One element: a variable a component.
     Vars(Vec<Var>),
-    /// A box: a buffer a component, the least index of each dimension, and how many there is room for. Of one dimension, the
-    /// ring, indices that are a multiple of its room apart share their place.
-    Bufs { bufs: Vec<Buf>, least: Vec<Body>, room: Vec<Body>, ring: Option<usize> },
+    /// A box.
+    Bufs(Boxed),
+}
+
+/// The memory of a box.
+#[derive(Clone, Debug)]
+struct Boxed {
+    /// A buffer a component.
+    bufs: Vec<Buf>,
+    /// The least index of each dimension.
+    least: Vec<Body>,
+    /// How many indices of each there is room for.
+    room: Vec<Body>,
+    /// The dimension of which indices that are a multiple of its room apart share their place.
+    ring: Option<usize>,
+    /// The dimension whose indices lie next to each other, where that is not the last.
+    near: Option<usize>,
 }
 
 /// Statements in the making.
@@ -74,6 +88,8 @@ struct Lower<'a> {
     g: Graph,
     /// The stages, producers first.
     order: Vec<StageId>,
+    /// The boxes of stages that are needed in the present iteration of the loop whose stages are being computed.
+    boxes: FxHashMap<StageId, Vec<Interval>>,
     f: Func,
     symbols: FxHashMap<u32, Var>,
     inputs: FxHashMap<u32, Buf>,
@@ -99,7 +115,9 @@ fn function(s: &Schedule, seen: Option<Seen>) -> Lowered<(Func, Option<Seen>)> {
     let g = inlined(s);
     let mut l = Lower {
         s,
-        order: g.order(),
+        // That of the graph whose sites were checked; what is inlined has no place in it any more.
+        order: s.graph.order(),
+        boxes: FxHashMap::default(),
         g,
         f: Func { name: s.graph.name.clone(), ..Func::default() },
         symbols: FxHashMap::default(),
@@ -182,7 +200,7 @@ impl Lower<'_> {
                 Output::Size(b) => Arg::Size(self.element(&[b])[0].clone()),
                 Output::Data(Source::Input(k)) => Arg::Data(self.inputs[&k], Expr::int(0)),
                 Output::Data(Source::Stage(s, k)) => match &self.stored.get(&s) {
-                    Some(Storage::Bufs { bufs, .. }) => Arg::Data(bufs[k as usize], Expr::int(0)),
+                    Some(Storage::Bufs(of)) => Arg::Data(of.bufs[k as usize], Expr::int(0)),
                     _ => return Err(Refusal("a result has no memory".into())),
                 },
             };

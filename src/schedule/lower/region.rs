@@ -48,7 +48,18 @@ impl Lower<'_> {
         }
     }
 
+    /// The indices of each dimension of a stage that are needed in the iteration of a loop; found once, since many stages of
+    /// the same loop may ask.
     fn needed(&mut self, p: StageId, run: &Run) -> Lowered<Vec<Interval>> {
+        if let Some(known) = self.boxes.get(&p) {
+            return Ok(known.clone());
+        }
+        let found = self.found(p, run)?;
+        self.boxes.insert(p, found.clone());
+        Ok(found)
+    }
+
+    fn found(&mut self, p: StageId, run: &Run) -> Lowered<Vec<Interval>> {
         let each = self.read(p, run)?;
         let (from, dims) = (self.ranges.len(), self.g.stage(p).dims.clone());
         let (mut out, mut of) = (vec![], FxHashMap::default());
@@ -112,7 +123,20 @@ impl Lower<'_> {
     /// The indices at which a stage is read, of each dimension; nothing where they may be any.
     fn read(&mut self, p: StageId, run: &Run) -> Lowered<Vec<Option<Interval>>> {
         let mut out: Vec<Option<Option<Interval>>> = vec![None; self.g.stage(p).dims.len()];
+        if self.s.plan(p).beside {
+            // The part that the host's loop runs through, of all rows.
+            let (from, of) = (self.ranges.len(), self.reader_indices(run.stage, run)?);
+            let first = self.g.stage(run.stage).dims.first().and_then(|d| of.get(d)).copied();
+            out[0] = first.map(|i| self.ranges.bounds_from(&mut self.g.bodies, i, from));
+            out[1..].fill(Some(None));
+            self.ranges.truncate(from);
+        }
         for (p, reader) in self.readings(p) {
+            let outside = reader != run.stage && self.s.inside(reader, run.stage).is_none();
+            if self.s.plan(p).beside && outside {
+                // It reads what is there when the loop has ended.
+                continue;
+            }
             let (from, of) = (self.ranges.len(), self.reader_indices(reader, run)?);
             let loads = self.loads_of(p, reader);
             for at in &loads {

@@ -2,10 +2,10 @@
 
 use super::elements::zero;
 use super::loops::Run;
-use super::{Block, Lower, Lowered, Memory, Storage};
+use super::{Block, Boxed, Lower, Lowered, Memory, Storage};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Info, Stmt, Var};
-use crate::schedule::plan::{Kind, Loop, Site};
+use crate::schedule::plan::{Kind, Loop, Plan, Site};
 use crate::stage::{Body, Definition, Node, Output, Source, StageId};
 use rustc_hash::FxHashMap;
 
@@ -13,12 +13,28 @@ impl Lower<'_> {
     /// A stage that is computed whole.
     pub(super) fn at_root(&mut self, stage: StageId) -> Lowered<()> {
         let zero = self.g.bodies.int(0);
+        for k in 0..self.order.len() {
+            let p = self.order[k];
+            let plan = self.s.plan(p);
+            if plan.beside && matches!(plan.site, Site::At(host, _) if host == stage) {
+                let sizes = self.sizes(p)?;
+                let room: Vec<Body> = sizes.into_iter().map(|n| self.room(n)).collect();
+                self.reserve(p, vec![zero; room.len()], room, None);
+            }
+        }
         let extent = self.sizes(stage)?;
         self.compute(stage, vec![zero; extent.len()], extent)
     }
 
     /// The stages that are computed in a loop of the one that runs.
     pub(super) fn hosted(&mut self, run: &Run, name: &str) -> Lowered<()> {
+        let outer = std::mem::take(&mut self.boxes);
+        let made = self.all_hosted(run, name);
+        self.boxes = outer;
+        made
+    }
+
+    fn all_hosted(&mut self, run: &Run, name: &str) -> Lowered<()> {
         for k in 0..self.order.len() {
             let p = self.order[k];
             if self.s.plan(p).site == Site::At(run.stage, name.to_string()) && !self.is_state(p, run.stage) {
@@ -35,8 +51,12 @@ impl Lower<'_> {
         let mut dims = self.g.stage(stage).dims.iter();
         let fixed = dims.all(|d| self.g.bodies.dims(self.g.dim(*d).extent).is_empty());
         let scatters = self.g.stage(stage).looped() < extent.len();
-        let single =
-            !scatters && fixed && extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1)) && !self.is_result(stage);
+        let beside = plan.beside;
+        let single = !beside
+            && !scatters
+            && fixed
+            && extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1))
+            && !self.is_result(stage);
         let (values, starts, parts) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         let when = self.g.stage(stage).when;
         let mut run = Run { stage, plan, least, extent, values, starts, parts, hosts: true, when, apart: None };
@@ -45,7 +65,7 @@ impl Lower<'_> {
         }
         if single {
             self.see_memory(stage, Memory { least: run.least.clone(), room: None, ring: None });
-        } else {
+        } else if !beside {
             let room: Vec<Body> = run.extent.iter().map(|n| self.room(*n)).collect();
             self.reserve(stage, run.least.clone(), room, None);
         }
@@ -73,7 +93,29 @@ impl Lower<'_> {
             self.push(Stmt::Alloc(b, dims.clone()));
             bufs.push(b);
         }
-        self.stored.insert(stage, Storage::Bufs { bufs, least, room, ring });
+        let near = self.near(stage);
+        self.stored.insert(stage, Storage::Bufs(Boxed { bufs, least, room, ring, near }));
+    }
+
+    /// The dimension of a stage whose indices are the lanes of vectors, here and wherever it is read, where that is not the
+    /// last: they lie next to each other then. What is computed whole, and what data decide, lies as the source says.
+    fn near(&self, stage: StageId) -> Option<usize> {
+        let (known, plan) = (self.g.stage(stage), self.s.plan(stage));
+        let inside = matches!(plan.site, Site::At(..)) && !plan.beside && known.looped() == known.dims.len();
+        let k = lanes(plan).filter(|k| inside && k + 1 < known.dims.len())?;
+        let reads_so = |r: &StageId| {
+            let lane = lanes(self.s.plan(*r)).map(|k| self.s.plan(*r).dims[k].1);
+            let bodies = &self.g.bodies;
+            bodies.reachable(self.g.stage(*r).bodies()).into_iter().all(|b| match bodies.node(b) {
+                Node::Load(Source::Stage(p, _), _, at) if *p == stage => {
+                    at.iter().enumerate().all(|(j, i)| lane.is_some_and(|d| bodies.dims(*i).contains(&d)) == (j == k))
+                }
+                _ => true,
+            })
+        };
+        let there = |r: &StageId| self.s.plan(*r).site != Site::Inline;
+        let plain = !matches!(known.def, Definition::Recur { .. });
+        (plain && self.g.consumers(stage).iter().filter(|r| there(r)).all(reads_so)).then_some(k)
     }
 
     /// Variables for the one element of a stage.
@@ -113,12 +155,12 @@ impl Lower<'_> {
                     self.push(Stmt::Set(*v, e));
                 }
             }
-            Some(Storage::Bufs { bufs, least, room, ring }) => {
+            Some(Storage::Bufs(of)) => {
                 let dims = run.plan.dims.len() - run.plan.over;
                 let at: Vec<Body> = (0..dims).filter_map(|k| self.dim_value(run, k)).collect();
-                let at = self.place(&at, &least, &room, ring);
+                let at = self.place(&at, &of);
                 let at = self.element(&[at])[0].clone();
-                for (b, e) in bufs.iter().zip(values) {
+                for (b, e) in of.bufs.iter().zip(values) {
                     self.push(Stmt::Store(*b, at.clone(), e));
                 }
             }
@@ -174,7 +216,8 @@ impl Lower<'_> {
 
     /// Adds values to the element at indices of the last dimensions.
     fn add_at(&mut self, run: &Run, to: &[Expr], values: &[Expr]) {
-        let Some(Storage::Bufs { bufs, least, room, .. }) = self.stored.get(&run.stage).cloned() else { return };
+        let Some(Storage::Bufs(of)) = self.stored.get(&run.stage).cloned() else { return };
+        let Boxed { bufs, least, room, .. } = of;
         let outer: Vec<Body> = (0..least.len() - to.len()).filter_map(|k| self.dim_value(run, k)).collect();
         let at = self.inside(&outer, &least);
         // Row-major: the outer indices first, then each of the others.
@@ -343,4 +386,10 @@ impl Lower<'_> {
         let n = self.most(run, name);
         self.room(n)
     }
+}
+
+/// The dimension of a plan whose indices are the lanes of vectors.
+fn lanes(plan: &Plan) -> Option<usize> {
+    let of = plan.loops.iter().find(|l| l.kind == Kind::Vector)?;
+    plan.root(&of.name).filter(|k| *k < plan.dims.len() - plan.over)
 }

@@ -5,6 +5,7 @@
 
 mod cache_read;
 mod fuse;
+mod fuse_stages;
 mod if_convert;
 mod kind;
 mod reassociate;
@@ -56,6 +57,15 @@ pub enum Step {
         outer: String,
         /// The loop over the inner one, in it.
         inner: String,
+    },
+    /// Computes a stage in a loop of one that need not read it, and has as many indices of its first dimension.
+    FuseStages {
+        /// The stage.
+        stage: String,
+        /// The stage with the loop.
+        host: String,
+        /// The loop, over parts of the first dimension.
+        at: String,
     },
     /// Evaluates both arms of conditions, and selects.
     IfConvert {
@@ -122,6 +132,7 @@ impl Step {
             Step::Inline { stage } => site::inline(s, stage),
             Step::Split { stage, of, factor } => split::split(s, stage, of, *factor),
             Step::Fuse { stage, outer, inner } => fuse::fuse(s, stage, outer, inner),
+            Step::FuseStages { stage, host, at } => fuse_stages::fuse_stages(s, stage, host, at),
             Step::IfConvert { stage } => if_convert::if_convert(s, stage),
             Step::Reassociate { stage, order } => reassociate::reassociate(s, stage, *order),
             Step::Reorder { stage, order } => reorder::reorder(s, stage, order),

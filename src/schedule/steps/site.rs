@@ -5,7 +5,8 @@ use crate::stage::Definition;
 
 pub(super) fn root(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
     let id = s.stage(stage)?;
-    s.plan_mut(id).site = Site::Root;
+    let plan = s.plan_mut(id);
+    (plan.site, plan.beside) = (Site::Root, false);
     Ok(())
 }
 
@@ -15,7 +16,8 @@ pub(super) fn at(s: &mut Schedule, stage: &str, reader: &str, name: &str) -> Res
     if s.is_output(id) {
         return refuse(format!("`{stage}` is part of the result, or a size, and computed whole"));
     }
-    s.plan_mut(id).site = Site::At(to, name.to_string());
+    let plan = s.plan_mut(id);
+    (plan.site, plan.beside) = (Site::At(to, name.to_string()), false);
     Ok(())
 }
 
@@ -33,6 +35,7 @@ pub(super) fn inline(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
         }
         Definition::Reduce { .. } => return refuse(format!("`{stage}` is a reduction: it is computed, and then read")),
     }
-    s.plan_mut(id).site = Site::Inline;
+    let plan = s.plan_mut(id);
+    (plan.site, plan.beside) = (Site::Inline, false);
     Ok(())
 }

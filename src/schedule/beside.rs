@@ -1,0 +1,137 @@
+//! What holds of stages that are computed beside others: in a loop over parts of a first dimension that both have, each part
+//! from nothing but what is there by then. It must not know how loops become text.
+
+use super::plan::{Loop, Refusal, Schedule, Site, refuse};
+use crate::stage::{DimId, Node, Source, StageId};
+
+impl Schedule {
+    /// Checks that what others are computed beside is computed whole, so that no two stages are in loops of each other.
+    pub(super) fn hosts_are_whole(&self) -> Result<(), Refusal> {
+        for s in self.graph.ids() {
+            if let Site::At(to, _) = self.plan(s).site
+                && self.plan(s).beside
+                && self.plan(to).site != Site::Root
+            {
+                let (name, host) = (&self.graph.stage(s).name, &self.graph.stage(to).name);
+                return refuse(format!("`{name}` is computed beside `{host}`, which is not computed whole"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a stage that is computed in a loop of one that need not read it: the loop runs through parts of a first dimension
+    /// that both have, what the stage reads is there before, and who reads it comes after.
+    pub(super) fn legal_beside(&self, s: StageId, to: StageId, place: usize) -> Result<(), Refusal> {
+        let (g, plan) = (&self.graph, self.plan(to));
+        let (own, host) = (g.stage(s), g.stage(to));
+        let (name, other) = (&own.name, &host.name);
+        let plain = |p: StageId| {
+            let stage = g.stage(p);
+            let whole = stage.looped() == stage.dims.len() && stage.when.is_none();
+            let known = stage.dims.iter().all(|d| g.bodies.dims(g.dim(*d).extent).is_empty());
+            whole && known && stage.recurrence().is_none() && self.steps_of(p).is_none()
+        };
+        if let Some(p) = [s, to].into_iter().find(|p| !plain(*p)) {
+            return refuse(format!(
+                "`{}` is a scatter, part of a recurrence or of an arm, or has rows of different lengths",
+                g.stage(p).name
+            ));
+        }
+        let first = |l: &Loop| plan.root(&l.name) == Some(0);
+        if plan.over == plan.dims.len() || !plan.loops[..=place].iter().all(first) {
+            return refuse(format!("around `{other}` there are loops of other dimensions than the first"));
+        }
+        let extent = |dims: &[DimId]| dims.first().map(|d| g.dim(*d).extent);
+        if extent(&own.dims) != extent(&host.dims) {
+            return refuse(format!("`{name}` and `{other}` have first dimensions of different lengths"));
+        }
+        let order = g.order();
+        let position = |p: StageId| order.iter().position(|q| *q == self.outermost(p));
+        // What it reads may be computed in the same loop, and reads others.
+        let (mut todo, mut seen) = (vec![s], vec![s]);
+        while let Some(q) = todo.pop() {
+            for p in self.read_by(q).into_iter().filter(|p| !seen.contains(p)).collect::<Vec<_>>() {
+                seen.push(p);
+                let inside = self.inside(p, to);
+                let there = match inside {
+                    Some(at) => plan.find(at).is_ok_and(|at| at <= place) || self.inside(p, s).is_some(),
+                    None => p != to && position(p) < position(to),
+                };
+                if !there {
+                    let read = &g.stage(p).name;
+                    return refuse(format!("`{name}` needs `{read}`, which is not computed before `{other}`"));
+                }
+                todo.extend(inside.map(|_| p));
+            }
+        }
+        if let Some(r) = self.reads_others(s, to) {
+            return refuse(format!("`{}` reads more of it than the part that is computed there", g.stage(r).name));
+        }
+        match self.readers(s).into_iter().find(|r| !self.covers(*r, to, place) && position(*r) <= position(to)) {
+            Some(r) => refuse(format!("`{}` reads `{name}`, and is computed before `{other}`", g.stage(r).name)),
+            None => Ok(()),
+        }
+    }
+
+    /// The stage that is computed whole in whose loops a stage is computed.
+    fn outermost(&self, mut s: StageId) -> StageId {
+        while let Site::At(host, _) = self.plan(s).site {
+            s = host;
+        }
+        s
+    }
+
+    /// The stages that a stage reads, directly or by way of what is inlined.
+    fn read_by(&self, s: StageId) -> Vec<StageId> {
+        let (mut out, mut todo) = (vec![], vec![s]);
+        while let Some(s) = todo.pop() {
+            for p in self.graph.reads(self.graph.stage(s).bodies()).into_iter().filter_map(Source::stage) {
+                match self.plan(p).site {
+                    Site::Inline => todo.push(p),
+                    _ if !out.contains(&p) => out.push(p),
+                    _ => {}
+                }
+            }
+        }
+        out
+    }
+
+    /// A stage in the loop of a host that reads another one, or what is made of it there, at other indices of the first
+    /// dimension than its own.
+    fn reads_others(&self, s: StageId, to: StageId) -> Option<StageId> {
+        let (mut todo, mut seen) = (vec![s], vec![s]);
+        while let Some(p) = todo.pop() {
+            for r in self.readers(p) {
+                let inside = r == to || self.inside(r, to).is_some();
+                if !inside {
+                    continue;
+                }
+                if !self.reads_own(r, p) {
+                    return Some(r);
+                }
+                if r != to && !self.plan(r).beside && !seen.contains(&r) {
+                    seen.push(r);
+                    todo.push(r);
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a stage reads another one, directly or by way of what is inlined, at its own index of the first dimension alone.
+    pub(super) fn reads_own(&self, reader: StageId, stage: StageId) -> bool {
+        let (g, known) = (&self.graph, self.graph.stage(reader));
+        g.bodies.reachable(known.bodies()).into_iter().all(|b| match g.bodies.node(b) {
+            Node::Load(Source::Stage(p, _), _, at) => {
+                let inlined = self.plan(*p).site == Site::Inline;
+                let own = || {
+                    let (i, d) = (at.first(), known.dims.first());
+                    i.zip(d).is_some_and(|(i, d)| *g.bodies.node(*i) == Node::Index(*d))
+                };
+                let reads = *p == stage || inlined && self.leads_to(g.stage(*p).bodies(), stage);
+                !reads || own() && (!inlined || self.reads_own(*p, stage))
+            }
+            _ => true,
+        })
+    }
+}
