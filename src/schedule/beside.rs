@@ -3,20 +3,27 @@
 
 use super::plan::{Loop, Refusal, Schedule, Site, refuse};
 use crate::stage::{DimId, Node, Source, StageId};
+use rustc_hash::FxHashMap;
 
 impl Schedule {
-    /// Checks that what others are computed beside is computed whole, so that no two stages are in loops of each other.
-    pub(super) fn hosts_are_whole(&self) -> Result<(), Refusal> {
-        for s in self.graph.ids() {
-            if let Site::At(to, _) = self.plan(s).site
-                && self.plan(s).beside
-                && self.plan(to).site != Site::Root
-            {
-                let (name, host) = (&self.graph.stage(s).name, &self.graph.stage(to).name);
+    /// Checks that what others are computed beside is computed whole, so that no two stages are in loops of each other, and
+    /// that none waits for itself.
+    pub(super) fn hosts_are_in_order(&self) -> Result<(), Refusal> {
+        let mut last = None;
+        for s in self.graph.ids().filter(|s| self.plan(*s).beside) {
+            let Site::At(to, _) = self.plan(s).site else { continue };
+            let (name, host) = (&self.graph.stage(s).name, &self.graph.stage(to).name);
+            if self.plan(to).site != Site::Root {
                 return refuse(format!("`{name}` is computed beside `{host}`, which is not computed whole"));
             }
+            last = Some((name, host));
         }
-        Ok(())
+        match last {
+            Some((name, host)) if !self.order_after().1 => refuse(format!(
+                "`{name}`, beside `{host}`, or another stage would be computed before what it reads, or after what reads it"
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Checks a stage that is computed in a loop of one that need not read it: the loop runs through parts of a first dimension
@@ -45,40 +52,42 @@ impl Schedule {
         if extent(&own.dims) != extent(&host.dims) {
             return refuse(format!("`{name}` and `{other}` have first dimensions of different lengths"));
         }
-        let order = g.order();
-        let position = |p: StageId| order.iter().position(|q| *q == self.outermost(p));
-        // What it reads may be computed in the same loop, and reads others.
-        let (mut todo, mut seen) = (vec![s], vec![s]);
-        while let Some(q) = todo.pop() {
-            for p in self.read_by(q).into_iter().filter(|p| !seen.contains(p)).collect::<Vec<_>>() {
-                seen.push(p);
-                let inside = self.inside(p, to);
-                let there = match inside {
-                    Some(at) => plan.find(at).is_ok_and(|at| at <= place) || self.inside(p, s).is_some(),
-                    None => p != to && position(p) < position(to),
-                };
-                if !there {
-                    let read = &g.stage(p).name;
-                    return refuse(format!("`{name}` needs `{read}`, which is not computed before `{other}`"));
-                }
-                todo.extend(inside.map(|_| p));
+        // What it reads in the same loop is there before it.
+        let late = self.read_by(s).into_iter().find(|p| {
+            self.inside(*p, to).is_some_and(|at| !plan.find(at).is_ok_and(|at| at <= place))
+                && self.inside(*p, s).is_none()
+        });
+        if let Some(p) = late {
+            return refuse(format!("`{name}` reads `{}`, which is computed in a loop inside of that", g.stage(p).name));
+        }
+        match self.reads_others(s, to) {
+            Some(r) => {
+                let reader = &g.stage(r).name;
+                refuse(format!("`{reader}` reads more of `{name}` than the part that is computed there"))
             }
-        }
-        if let Some(r) = self.reads_others(s, to) {
-            return refuse(format!("`{}` reads more of it than the part that is computed there", g.stage(r).name));
-        }
-        match self.readers(s).into_iter().find(|r| !self.covers(*r, to, place) && position(*r) <= position(to)) {
-            Some(r) => refuse(format!("`{}` reads `{name}`, and is computed before `{other}`", g.stage(r).name)),
             None => Ok(()),
         }
     }
 
-    /// The stage that is computed whole in whose loops a stage is computed.
-    fn outermost(&self, mut s: StageId) -> StageId {
-        while let Site::At(host, _) = self.plan(s).site {
-            s = host;
+    /// The stages, each after what it reads; and where others are computed beside one, that after all they read, and before
+    /// those that read them later.
+    pub fn order(&self) -> Vec<StageId> {
+        self.order_after().0
+    }
+
+    /// The order, and whether there is one.
+    fn order_after(&self) -> (Vec<StageId>, bool) {
+        let mut after: FxHashMap<StageId, Vec<StageId>> = FxHashMap::default();
+        for s in self.graph.ids().filter(|s| self.plan(*s).beside) {
+            let Site::At(host, _) = self.plan(s).site else { continue };
+            after.entry(host).or_default().push(s);
+            for r in self.readers(s) {
+                if r != host && self.inside(r, host).is_none() {
+                    after.entry(r).or_default().push(host);
+                }
+            }
         }
-        s
+        self.graph.order_after(&after)
     }
 
     /// The stages that a stage reads, directly or by way of what is inlined.

@@ -10,7 +10,7 @@ impl Schedule {
     /// # Errors
     /// The stage that would be read where it is not there.
     pub fn legal(&self) -> Result<(), Refusal> {
-        self.hosts_are_whole()?;
+        self.hosts_are_in_order()?;
         for s in self.graph.ids() {
             self.legal_in_steps(s)?;
             let Site::At(to, name) = &self.plan(s).site else { continue };
@@ -142,7 +142,7 @@ impl Schedule {
     }
 
     /// Whether a stage runs inside of a loop of another, which has this place.
-    pub(super) fn covers(&self, reader: StageId, to: StageId, place: usize) -> bool {
+    fn covers(&self, reader: StageId, to: StageId, place: usize) -> bool {
         if reader == to {
             return true;
         }

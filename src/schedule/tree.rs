@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for s in self.graph.order() {
+        for s in self.order() {
             if self.plan(s).site == Site::Root {
                 self.stage_text(f, s, 0)?;
             }
@@ -41,7 +41,7 @@ impl Schedule {
             }
             writeln!(f, "{}{line}", pad(inner))?;
             inner += 1;
-            for p in self.graph.order() {
+            for p in self.order() {
                 if self.plan(p).site == Site::At(s, l.name.clone()) {
                     self.stage_text(f, p, inner)?;
                 }

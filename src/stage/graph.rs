@@ -2,6 +2,7 @@
 
 use super::body::{Bodies, Body, DimId, Node, Source, SymbolId};
 use crate::ir::Scalar;
+use rustc_hash::FxHashMap;
 
 /// What stands for a load of a source of a type at indices; nothing where the load stays.
 pub type Reading<'a> = dyn FnMut(&mut Graph, Source, Scalar, &[Body]) -> Option<Body> + 'a;
@@ -346,19 +347,29 @@ impl Graph {
 impl Graph {
     /// The stages, producers before those that read them.
     pub fn order(&self) -> Vec<StageId> {
+        self.order_after(&FxHashMap::default()).0
+    }
+
+    /// The same, where some stages have to come after more than they read; and whether that can be.
+    pub fn order_after(&self, more: &FxHashMap<StageId, Vec<StageId>>) -> (Vec<StageId>, bool) {
+        let mut can = true;
         let (mut out, mut seen) = (vec![], vec![false; self.stages.len()]);
+        let mut made = vec![false; self.stages.len()];
         for s in self.ids() {
             // Depth first, without recursion: graphs may be deep.
             let mut todo = vec![(s, false)];
             while let Some((s, done)) = todo.pop() {
                 if done {
+                    made[s.0 as usize] = true;
                     out.push(s);
                     continue;
                 }
                 if std::mem::replace(&mut seen[s.0 as usize], true) {
+                    can &= made[s.0 as usize];
                     continue;
                 }
                 todo.push((s, true));
+                todo.extend(more.get(&s).into_iter().flatten().map(|p| (*p, false)));
                 let own = self.stage(s);
                 if let Some(of) = self.leads(s) {
                     let each = self.ids().filter(|p| *p != s && self.stage(*p).is_in(of));
@@ -373,7 +384,7 @@ impl Graph {
                 }
             }
         }
-        out
+        (out, can)
     }
 
     /// A stage that is a copy of a source, with its axes in an order, and is read by a stage in place of it. Where the

@@ -116,7 +116,7 @@ fn function(s: &Schedule, seen: Option<Seen>) -> Lowered<(Func, Option<Seen>)> {
     let mut l = Lower {
         s,
         // That of the graph whose sites were checked; what is inlined has no place in it any more.
-        order: s.graph.order(),
+        order: s.order(),
         boxes: FxHashMap::default(),
         g,
         f: Func { name: s.graph.name.clone(), ..Func::default() },

@@ -111,7 +111,7 @@ impl Outline {
     /// # Errors
     /// A bug: the schedule cannot be lowered.
     pub fn of(s: &Schedule, incoming: Option<&[f64]>) -> Result<Outline> {
-        let maker = Maker { s, seen: seen(s)?, order: s.graph.order() };
+        let maker = Maker { s, seen: seen(s)?, order: s.order() };
         let g = &s.graph;
         let numbers = g.slots.iter().zip(incoming.unwrap_or_default()).filter_map(|(slot, n)| match slot {
             Slot::Symbol(k) => {
