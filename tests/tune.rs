@@ -14,7 +14,8 @@ use daedal::pipeline::native;
 use daedal::pipeline::tuning::{self, Mode, Options, Tuned};
 use daedal::schedule::{Schedule, text};
 use daedal::stage::{Graph, extract};
-use daedal::tune::explore::{Settings, Way, mutations, search};
+use daedal::tune::edits::offspring;
+use daedal::tune::explore::{Settings, Way, search};
 use daedal::tune::record::{self, Known, Outcome, Record};
 use daedal::tune::tree::steps;
 use daedal::tune::work::{self, Work};
@@ -80,8 +81,9 @@ fn searched_schedules_change_no_bit() {
         let settings = Settings { way: Way::Random, beam: 1, evaluations: 60, seed: k as u64, keep: 6 };
         let (mut found, tally) = search(&tree, &Model::default(), &settings, &|| false);
         assert!(tally.evaluations >= 20, "{name}: only {} schedules were judged", tally.evaluations);
-        let parents: Vec<_> = found.iter().map(|j| j.choices.clone()).collect();
-        found.extend(mutations(&tree, &Model::default(), &parents, 6, 3));
+        let mut parents: Vec<Schedule> = found.iter().map(|j| j.schedule.clone()).collect();
+        parents.extend(vec![daedal::schedule::default(graph(&program, def), &machine()); 6]);
+        found.extend(offspring(&tree, &Model::default(), &parents, 12, 3));
         for (i, Judged { schedule, .. }) in found.iter().enumerate() {
             let others = example::arguments(def, &some_sizes(k + i + 1), 2).unwrap();
             let special = schedule.specialized(&example::incoming(def, &others));

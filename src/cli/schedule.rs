@@ -149,12 +149,12 @@ pub fn named(program: &Program, def: &Def, how: &How<'_>) -> Result<Option<sched
         Some("default") => how.default(program, def).map(Some),
         Some(path) => {
             let (graph, text) = (staged(program, def, how.float)?, data::source(Path::new(path))?);
-            match (text::apply(schedule::Schedule::new(graph.clone()), &text), how.sizes) {
-                // Steps that were made for stated sizes may be legal for these alone.
-                (Err(_), Some(sizes)) => {
-                    text::apply(schedule::Schedule::new(graph.specialized(sizes)), &text).map(Some)
-                }
-                (made, _) => Ok(Some(how.sized(made?))),
+            // Steps that were made for stated sizes may be legal for these alone, others for all sizes alone: there
+            // are stages of indices that are known numbers here.
+            let only = how.sizes.map(|sizes| text::apply(schedule::Schedule::new(graph.only_for(sizes)), &text));
+            match only {
+                Some(Ok(made)) => Ok(Some(made)),
+                _ => text::apply(schedule::Schedule::new(graph), &text).map(|made| Some(how.sized(made))),
             }
         }
     }

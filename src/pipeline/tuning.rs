@@ -9,10 +9,11 @@ use crate::machine::Machine;
 use crate::schedule::{self, Schedule};
 use crate::search::Tally;
 use crate::stage::Graph;
-use crate::tune::explore::{Settings, mutations, search};
+use crate::tune::edits::offspring;
+use crate::tune::explore::{Settings, search};
 use crate::tune::record::{Known, Outcome};
 use crate::tune::work::Work;
-use crate::tune::{Choice, Judged, Model, Tree, example, tree};
+use crate::tune::{Model, Tree, example, tree};
 use std::collections::BTreeSet;
 
 /// How much is measured.
@@ -85,8 +86,6 @@ const PARENTS: usize = 6;
 /// A candidate.
 struct Candidate {
     schedule: Schedule,
-    /// None for the default schedule, which no decisions made.
-    choices: Option<Vec<Choice>>,
     tried: Tried,
 }
 
@@ -102,16 +101,18 @@ pub fn tune(
     options: &Options<'_>,
     measure: &mut Measure<'_>,
 ) -> Result<Tuned> {
-    let tree = Tree::new(def, graph.clone(), example::incoming(def, args), *machine);
+    let incoming = example::incoming(def, args);
+    let graph = graph.only_for(&incoming);
+    let tree = Tree::new(def, graph.clone(), incoming, *machine);
     let mut run = Run { tree, options, model: Model::default(), all: vec![], known: BTreeSet::new() };
     let standard = schedule::default(graph, machine);
     let work = run.tree.work(&standard);
-    run.add(standard, work, None);
+    run.add(standard, work);
     let (found, tally) = search(&run.tree, &run.model, &options.search, options.stop);
-    found.into_iter().for_each(|j| run.judged(j));
+    found.into_iter().for_each(|j| run.add(j.schedule, Some(j.work)));
     match options.mode {
         Mode::OneShot => {}
-        Mode::TopK => run.measure_best(options.measurements, measure)?,
+        Mode::TopK => run.measure_best(options.measurements, false, measure)?,
         Mode::Autotune => run.rounds(measure)?,
     }
     run.end(tally)
@@ -127,18 +128,14 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn judged(&mut self, j: Judged) {
-        self.add(j.schedule, Some(j.work), Some(j.choices));
-    }
-
     /// Adds a candidate, if it is new.
-    fn add(&mut self, schedule: Schedule, work: Option<Work>, choices: Option<Vec<Choice>>) {
+    fn add(&mut self, schedule: Schedule, work: Option<Work>) {
         let steps = tree::steps(&schedule);
         if !self.known.insert(steps.clone()) {
             return;
         }
         let expected = work.as_ref().map_or(f64::INFINITY, |w| self.model.seconds(w));
-        self.all.push(Candidate { schedule, choices, tried: Tried { steps, expected, work, outcome: None } });
+        self.all.push(Candidate { schedule, tried: Tried { steps, expected, work, outcome: None } });
     }
 
     fn measured(&self) -> usize {
@@ -146,7 +143,7 @@ impl Run<'_> {
     }
 
     /// Measures what the model expects to be best, the default schedule first, until so many were measured in all.
-    fn measure_best(&mut self, most: usize, measure: &mut Measure<'_>) -> Result<()> {
+    fn measure_best(&mut self, most: usize, explore: bool, measure: &mut Measure<'_>) -> Result<()> {
         while self.measured() < most && !(self.options.stop)() {
             let mut open: Vec<usize> = (0..self.all.len()).filter(|k| self.all[*k].tried.outcome.is_none()).collect();
             // The default schedule is what others are compared with.
@@ -154,7 +151,12 @@ impl Run<'_> {
                 let expected = |k: &usize| if *k == 0 { 0.0 } else { self.all[*k].tried.expected };
                 expected(a).total_cmp(&expected(b))
             });
-            open.truncate(ROUND.min(most - self.measured()));
+            let count = ROUND.min(most - self.measured());
+            let rest = open.split_off(count.min(open.len()));
+            // One that the model thinks less of, so that it learns where it is wrong.
+            if let (true, Some(doubtful)) = (explore && open.len() == count && count > 1, rest.get(rest.len() / 3)) {
+                open[count - 1] = *doubtful;
+            }
             if open.is_empty() {
                 return Ok(());
             }
@@ -188,16 +190,15 @@ impl Run<'_> {
         let mut round = 0;
         while self.measured() < most && !(self.options.stop)() {
             let (before, known) = (self.measured(), self.all.len());
-            self.measure_best((before + ROUND).min(most), measure)?;
+            self.measure_best((before + ROUND).min(most), before > 0, measure)?;
             self.learn();
             if self.measured() >= most || (self.options.stop)() {
                 return Ok(());
             }
             round += 1;
             let seed = self.options.search.seed.wrapping_add(round);
-            let parents = self.parents();
-            let made = mutations(&self.tree, &self.model, &parents, OFFSPRING, seed);
-            made.into_iter().for_each(|j| self.judged(j));
+            let made = offspring(&self.tree, &self.model, &self.parents(), OFFSPRING, seed);
+            made.into_iter().for_each(|j| self.add(j.schedule, Some(j.work)));
             if self.measured() == before && self.all.len() == known {
                 return Ok(());
             }
@@ -218,11 +219,11 @@ impl Run<'_> {
         }
     }
 
-    fn parents(&self) -> Vec<Vec<Choice>> {
-        let mut best: Vec<&Candidate> = self.all.iter().filter(|c| c.choices.is_some()).collect();
+    fn parents(&self) -> Vec<Schedule> {
+        let mut best: Vec<&Candidate> = self.all.iter().collect();
         // What was measured comes first, then what is expected to be good.
         best.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)).then(a.tried.expected.total_cmp(&b.tried.expected)));
-        best.into_iter().take(PARENTS).filter_map(|c| c.choices.clone()).collect()
+        best.into_iter().take(PARENTS).map(|c| c.schedule.clone()).collect()
     }
 
     /// The best: of what was measured, where anything was.

@@ -3,6 +3,7 @@
 //! A schedule changes no bit, whatever is decided here; so models may guess. This layer must not know of compilers or
 //! clocks: what was measured comes in as numbers.
 
+pub mod edits;
 pub mod example;
 pub mod explore;
 pub mod form;

@@ -44,7 +44,9 @@ pub struct Choice {
 pub struct Tree<'a> {
     /// The definition.
     pub def: &'a Def,
-    /// The empty schedule, with every stage computed whole.
+    /// The empty schedule.
+    empty: Schedule,
+    /// The same with every stage computed whole.
     start: Schedule,
     /// The stages, readers first.
     order: Vec<StageId>,
@@ -83,7 +85,8 @@ const DECISIONS: usize = 3;
 impl<'a> Tree<'a> {
     /// The schedules of a graph. `incoming` are the sizes and scalars in the order of the calling form, nothing for buffers.
     pub fn new(def: &'a Def, graph: Graph, incoming: Vec<f64>, machine: Machine) -> Tree<'a> {
-        let mut start = Schedule::new(graph);
+        let empty = Schedule::new(graph);
+        let mut start = empty.clone();
         let mut order = start.graph.order();
         order.reverse();
         for s in &order {
@@ -94,7 +97,7 @@ impl<'a> Tree<'a> {
             }
         }
         let special = Arc::new(start.graph.specialized(&incoming));
-        Tree { def, start, order, special, incoming, machine }
+        Tree { def, empty, start, order, special, incoming, machine }
     }
 
     /// How many decisions lead to the end.
@@ -105,6 +108,11 @@ impl<'a> Tree<'a> {
     /// The stages in the order in which they are decided.
     pub fn stages(&self) -> &[StageId] {
         &self.order
+    }
+
+    /// The schedule without a step.
+    pub fn empty(&self) -> &Schedule {
+        &self.empty
     }
 
     /// The work of a schedule; nothing where it cannot be lowered.
@@ -134,16 +142,6 @@ impl<'a> Tree<'a> {
         Choice { place: self.plain_place(s, stage), tiling: self.plain_tiling() }
     }
 
-    /// The schedule of choices for the first stages, the others as they were at the start.
-    pub fn schedule(&self, choices: &[Choice]) -> Schedule {
-        Arc::unwrap_or_clone(self.build(choices).schedule)
-    }
-
-    /// The schedule of choices for the first stages; what is refused is done plainly. Also the choices that were made.
-    pub fn build(&self, choices: &[Choice]) -> State {
-        choices.iter().fold(self.root(), |state, choice| self.with(&state, choice))
-    }
-
     /// A state with a choice for the next stage.
     fn with(&self, state: &State, choice: &Choice) -> State {
         let Some(stage) = self.order.get(state.choices.len()) else { return state.clone() };
@@ -157,7 +155,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Makes a choice, or what is left of it where parts are refused.
-    fn decide(&self, s: &mut Schedule, stage: StageId, choice: &Choice) -> Choice {
+    pub fn decide(&self, s: &mut Schedule, stage: StageId, choice: &Choice) -> Choice {
         let place = if self.place(s, stage, choice.place) { choice.place } else { Place::Root };
         if place == Place::Inline {
             return Choice { place, tiling: Tiling::plain() };
@@ -314,8 +312,6 @@ impl Space for Tree<'_> {
 /// A schedule that was judged.
 #[derive(Clone)]
 pub struct Judged {
-    /// Decisions that lead to it.
-    pub choices: Vec<Choice>,
     /// The schedule.
     pub schedule: Schedule,
     /// Its work.
@@ -340,12 +336,11 @@ impl<'a> Judge<'a> {
         Judge { model, keep, best: BTreeMap::new() }
     }
 
-    /// The schedule of a state, judged; nothing where it cannot be lowered.
-    pub fn judged(&self, tree: &Tree<'_>, state: &State) -> Option<Judged> {
-        let schedule = tree.complete(state);
+    /// A schedule, judged; nothing where it cannot be lowered.
+    pub fn judged(&self, tree: &Tree<'_>, schedule: Schedule) -> Option<Judged> {
         let work = tree.work(&schedule)?;
         let expected = self.model.seconds(&work);
-        Some(Judged { choices: state.choices.clone(), schedule, work, expected })
+        Some(Judged { schedule, work, expected })
     }
 
     /// Keeps a schedule, if it is among the best.
@@ -370,7 +365,7 @@ impl<'a> Judge<'a> {
 
 impl Cost<Tree<'_>> for Judge<'_> {
     fn costs(&mut self, tree: &Tree<'_>, states: &[State]) -> Vec<f64> {
-        let each: Vec<Option<Judged>> = states.par_iter().map(|s| self.judged(tree, s)).collect();
+        let each: Vec<Option<Judged>> = states.par_iter().map(|s| self.judged(tree, tree.complete(s))).collect();
         let cost = |j: &Option<Judged>| j.as_ref().map_or(f64::INFINITY, |j| j.expected);
         let costs = each.iter().map(cost).collect();
         each.into_iter().flatten().for_each(|j| self.keep(j));

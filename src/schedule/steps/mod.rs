@@ -1,7 +1,8 @@
 //! Schedule steps: each changes how loops run, and never a bit of what they compute.
 //!
-//! `reassociate` alone changes bits, where that is allowed: it stands before all others. A step is a value: it is listed, replayed and printed. What it may not do it refuses with the reason, and changes
-//! nothing. One file a step, or a few that differ in a word.
+//! `reassociate` alone changes bits, where that is allowed: it stands before all others. A step is a value: it is listed,
+//! replayed and printed. What it may not do it refuses with the reason, and changes nothing. One file a step, or a few that
+//! differ in a word.
 
 mod cache_read;
 mod fuse;
@@ -111,6 +112,23 @@ pub enum Step {
 }
 
 impl Step {
+    /// The stage that is scheduled.
+    pub fn stage(&self) -> &str {
+        match self {
+            Step::ComputeRoot { stage }
+            | Step::ComputeAt { stage, .. }
+            | Step::Inline { stage }
+            | Step::Split { stage, .. }
+            | Step::Fuse { stage, .. }
+            | Step::FuseStages { stage, .. }
+            | Step::IfConvert { stage }
+            | Step::Reassociate { stage, .. }
+            | Step::Reorder { stage, .. }
+            | Step::Run { stage, .. }
+            | Step::CacheRead { stage, .. } => stage,
+        }
+    }
+
     /// The schedule after the step.
     ///
     /// # Errors
