@@ -26,6 +26,9 @@ pub struct Measure {
     /// Parallel loops run on so many threads at most
     #[arg(long, value_name = "N")]
     threads: Option<u32>,
+    /// What the schedule keeps
+    #[arg(long, value_enum, default_value = "exact")]
+    float: Float,
     /// Only compile
     #[arg(long)]
     compile: bool,
@@ -49,7 +52,7 @@ impl Measure {
         let how = How {
             sizes: Some(&incoming),
             machine: machine_of(self.threads),
-            ..How::general(Some(&self.schedule), Float::Exact)
+            ..How::general(Some(&self.schedule), self.float)
         };
         let native = match schedule::named(&program, def, &how)? {
             Some(made) => native::compile_alone(&program, def, &made, &tools)?,

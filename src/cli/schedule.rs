@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 /// Show the stages and loops of a definition, as a schedule runs them
 ///
 /// A schedule has one step a line, such as `split product j 64` or `vectorize product ji`; docs/schedules.md lists them.
-/// But for `reassociate`, which `--float real` allows, none changes a bit of a result. With sizes or arguments it is shown as it is compiled for these. With `--mode` a
-/// schedule is searched.
+/// But for `reassociate`, which `--float real` allows, none changes a bit of a result. With sizes or arguments it is shown
+/// as it is compiled for these. With `--mode` a schedule is searched.
 #[derive(Args, Debug)]
 pub struct Schedule {
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub struct Schedule {
     apply: Option<String>,
     /// What the stages keep; `real` contracts products that are added, where the processor has `fma`, and lets sums be
     /// reassociated
-    #[arg(long, value_enum, default_value = "exact", conflicts_with = "mode")]
+    #[arg(long, value_enum, default_value = "exact")]
     float: Float,
     /// Print the steps as they stand in a file, not the loops
     #[arg(long, conflicts_with = "json")]
@@ -51,7 +51,7 @@ impl Schedule {
         let def = input::definition(&program, &self.case.def)?;
         let picture = self.picture.as_deref().map(Picture::at).transpose()?;
         if self.search.wanted() {
-            return self.search.run(&self.case, (&program, def), (self.json, picture.as_ref()), world);
+            return self.search.run(&self.case, (&program, def), self.float, (self.json, picture.as_ref()), world);
         }
         let known = self.case.incoming(&program, def)?;
         let how = How { sizes: known.as_deref(), ..How::general(self.apply.as_deref(), self.float) };

@@ -92,12 +92,13 @@ impl Search {
         &self,
         case: &Case,
         (program, def): (&Program, &Def),
+        float: Float,
         (json, picture): (bool, Option<&Picture>),
         world: &mut World<'_>,
     ) -> Result<()> {
         let Some(how) = self.mode else { return Ok(()) };
         let place = self.output.as_deref().map(Output::at).transpose()?;
-        let (graph, args) = (staged(program, def, Float::Exact)?, case.arguments(program, def)?);
+        let (graph, args) = (staged(program, def, float)?, case.arguments(program, def)?);
         let machine = machine_of(self.threads);
         let (mode, measurements) = match how {
             How::OneShot => (Mode::OneShot, 0),
@@ -106,7 +107,7 @@ impl Search {
         };
         let measurements = self.measurements.map_or(measurements, |n| n as usize);
         let incoming = example::incoming(def, &args);
-        let case_key = lab::key(&[&program.source.text, def.name(), &format!("{incoming:?}{machine:?}")]);
+        let case_key = lab::key(&[&program.source.text, def.name(), &format!("{incoming:?}{machine:?}{float:?}")]);
         let (known, cut) = self.known(&case_key)?;
         let (interrupt, line) = (world.interrupt, world.progress(json));
         let watch = Watch::new(interrupt, self.max_seconds, None);
@@ -122,7 +123,8 @@ impl Search {
             outcome.iter().for_each(|_| line.done());
             line.doing(&if best.is_finite() { format!("best so far {}", time(best)) } else { "compiling".into() });
         };
-        let mut lab = Lab::new(daedal, (case.words(), machine.threads), book, &mut told, interrupt)?;
+        let mut lab =
+            Lab::new(daedal, (case.words(), machine.threads), float == Float::Real, book, &mut told, interrupt)?;
         line.all(measurements);
         line.doing("judging schedules");
         let mut measure = |steps: &[String]| lab.measure(steps);
@@ -130,7 +132,7 @@ impl Search {
         line.clear();
         let tuned = tuned?;
         let reference = lab.reference();
-        let text = text(case, def, &machine, &tuned);
+        let text = text(case, def, (&machine, float), &tuned);
         if let Some(place) = &place {
             place.bytes(text.as_bytes())?;
         }
@@ -219,10 +221,11 @@ fn summary(t: &Tuned, reference: Option<f64>) -> Vec<String> {
 }
 
 /// The schedule as a file.
-fn text(case: &Case, def: &Def, machine: &Machine, t: &Tuned) -> String {
+fn text(case: &Case, def: &Def, (machine, float): (&Machine, Float), t: &Tuned) -> String {
     let mut out = format!("; a schedule for `{}`, found for {} threads", def.name(), machine.threads);
     let sizes: Vec<String> = case.sizes.iter().map(|(n, v)| format!("{n}={v}")).collect();
     out += &if sizes.is_empty() { String::new() } else { format!(" at {}", sizes.join(" ")) };
+    out += if float == Float::Real { ", with `--float real`" } else { "" };
     let _ = writeln!(
         out,
         "\n; {}; the default schedule {}",

@@ -8,6 +8,7 @@ use crate::run::{Interrupt, child};
 use crate::tune::record::{Outcome, Record};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,8 @@ pub struct Lab<'a> {
     interrupt: &'a Interrupt,
     /// The value of the program as it stands, as a digest, and how long it takes.
     reference: Option<(String, f64)>,
+    /// Values, as digests, by the steps that change bits, where these may.
+    rewritten: Option<BTreeMap<String, String>>,
 }
 
 /// What a measurement says.
@@ -50,19 +53,21 @@ struct Said {
 }
 
 impl<'a> Lab<'a> {
-    /// A place to measure, with the program that does it, `daedal` itself.
+    /// A place to measure, with the program that does it, `daedal` itself. Where only values over the reals have to stay, a
+    /// schedule is compared with what its steps that change bits give alone.
     ///
     /// # Errors
     /// There is no temporary folder.
     pub fn new(
         daedal: PathBuf,
         case: (Vec<OsString>, usize),
+        real: bool,
         book: Option<Book<'a>>,
         told: &'a mut Told<'a>,
         interrupt: &'a Interrupt,
     ) -> Result<Lab<'a>> {
         let folder = tempfile::tempdir().map_err(|e| Diagnostic::user(format!("no temporary folder: {e}")))?;
-        Ok(Lab { daedal, case, folder, book, told, interrupt, reference: None })
+        Ok(Lab { daedal, case, folder, book, told, interrupt, reference: None, rewritten: real.then(BTreeMap::new) })
     }
 
     /// The seconds of the program as it stands, where it was measured.
@@ -93,7 +98,10 @@ impl<'a> Lab<'a> {
         let mut out = vec![];
         for ((path, steps), compiled) in paths.into_iter().zip(steps).zip(compiled) {
             let outcome = match compiled? {
-                Ok(_) => self.judged(self.worker().child(path.into(), false, MEASURING)?),
+                Ok(_) => {
+                    let want = self.wanted(steps)?;
+                    judged(self.worker().child(path.into(), false, MEASURING)?, want.as_deref())
+                }
                 Err(why) => Outcome::Failed(why),
             };
             // What an interrupt ended says nothing of the schedule.
@@ -107,17 +115,26 @@ impl<'a> Lab<'a> {
         Ok(out)
     }
 
-    fn judged(&self, said: std::result::Result<Said, String>) -> Outcome {
-        let want = self.reference.as_ref().map(|(digest, _)| digest.as_str());
-        match said {
-            Ok(said) if Some(said.digest.as_str()) != want => Outcome::Failed("it gives another value".into()),
-            Ok(said) => Outcome::Seconds { min: said.min, median: said.median },
-            Err(why) => Outcome::Failed(why),
+    /// The value that a schedule has to have; nothing where that cannot be computed.
+    fn wanted(&mut self, steps: &str) -> Result<Option<String>> {
+        let Some(known) = &self.rewritten else { return Ok(self.reference.as_ref().map(|(digest, _)| digest.clone())) };
+        let rewrites: String =
+            steps.lines().filter(|l| l.starts_with("reassociate ")).map(|l| format!("{l}\n")).collect();
+        if let Some(digest) = known.get(&rewrites) {
+            return Ok(Some(digest.clone()));
         }
+        let path = self.folder.path().join("rewrites.sched");
+        std::fs::write(&path, &rewrites).map_err(|e| cannot_write(&path, &e))?;
+        let said = self.worker().child(path.into(), false, COMPILING + MEASURING)?;
+        let digest = said.ok().map(|said| said.digest);
+        if let (Some(known), Some(digest)) = (&mut self.rewritten, &digest) {
+            known.insert(rewrites, digest.clone());
+        }
+        Ok(digest)
     }
 
     fn worker(&self) -> Worker<'_> {
-        Worker { daedal: &self.daedal, words: &self.case.0, threads: self.case.1 }
+        Worker { daedal: &self.daedal, words: &self.case.0, threads: self.case.1, real: self.rewritten.is_some() }
     }
 
     /// Appends a line to the records; it is on disk when this returns.
@@ -134,11 +151,20 @@ impl<'a> Lab<'a> {
     }
 }
 
+fn judged(said: std::result::Result<Said, String>, want: Option<&str>) -> Outcome {
+    match said {
+        Ok(said) if Some(said.digest.as_str()) != want => Outcome::Failed("it gives another value".into()),
+        Ok(said) => Outcome::Seconds { min: said.min, median: said.median },
+        Err(why) => Outcome::Failed(why),
+    }
+}
+
 /// What starts processes, and may do so from several threads at once.
 struct Worker<'a> {
     daedal: &'a Path,
     words: &'a [OsString],
     threads: usize,
+    real: bool,
 }
 
 impl Worker<'_> {
@@ -147,6 +173,7 @@ impl Worker<'_> {
         let mut words: Vec<OsString> = vec!["measure".into(), "--schedule".into(), schedule];
         words.extend(["--threads".into(), self.threads.to_string().into()]);
         words.extend(compile.then(|| "--compile".into()));
+        words.extend(self.real.then(|| "--float=real".into()));
         words.extend(self.words.iter().cloned());
         Ok(child::output(self.daedal, &words, limit)?.and_then(|text| {
             let object: serde_json::Value = serde_json::from_str(text.trim()).unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::diag::{Diagnostic, Result};
 use crate::eval::Value;
 use crate::ir::Def;
 use crate::machine::Machine;
-use crate::schedule::{self, Schedule};
+use crate::schedule::{self, Schedule, Step};
 use crate::search::Tally;
 use crate::stage::Graph;
 use crate::tune::edits::offspring;
@@ -103,9 +103,14 @@ pub fn tune(
 ) -> Result<Tuned> {
     let incoming = example::incoming(def, args);
     let graph = graph.only_for(&incoming);
-    let tree = Tree::new(def, graph.clone(), incoming, *machine);
+    let standard = schedule::default(graph.clone(), machine);
+    let mut empty = Schedule::new(graph);
+    for step in standard.steps.iter().filter(|step| matches!(step, Step::Reassociate { .. })) {
+        // Legal for the default schedule, which begins with them, too.
+        let _ = step.apply(&mut empty);
+    }
+    let tree = Tree::new(def, empty, incoming, *machine);
     let mut run = Run { tree, options, model: Model::default(), all: vec![], known: BTreeSet::new() };
-    let standard = schedule::default(graph, machine);
     let work = run.tree.work(&standard);
     run.add(standard, work);
     let (found, tally) = search(&run.tree, &run.model, &options.search, options.stop);

@@ -40,8 +40,7 @@ pub fn offspring(tree: &Tree<'_>, model: &Model, parents: &[Schedule], count: us
 
 /// A schedule after one edit; nothing where there is nothing to edit.
 pub fn edited(tree: &Tree<'_>, s: &Schedule, rng: &mut StdRng) -> Option<Schedule> {
-    let free: Vec<usize> =
-        (0..s.steps.len()).filter(|k| !matches!(s.steps[*k], Step::Reassociate { .. })).collect();
+    let free: Vec<usize> = (0..s.steps.len()).filter(|k| !matches!(s.steps[*k], Step::Reassociate { .. })).collect();
     let at = *free.choose(rng)?;
     let stage = s.steps[at].stage().to_string();
     if rng.random_bool(0.3) {
@@ -61,7 +60,9 @@ pub fn edited(tree: &Tree<'_>, s: &Schedule, rng: &mut StdRng) -> Option<Schedul
             let k = rng.random_range(1..order.len());
             order.swap(k - 1, k);
         }
-        Step::ComputeAt { .. } | Step::ComputeRoot { .. } | Step::Inline { .. } => return Some(anew(tree, s, &stage, rng)),
+        Step::ComputeAt { .. } | Step::ComputeRoot { .. } | Step::Inline { .. } => {
+            return Some(anew(tree, s, &stage, rng));
+        }
         _ => drop(steps.remove(at)),
     }
     Some(again(tree, &steps, rng))
@@ -79,7 +80,7 @@ fn other(factor: i64, lanes: bool, rng: &mut StdRng) -> i64 {
 fn again(tree: &Tree<'_>, steps: &[Step], rng: &mut StdRng) -> Schedule {
     let mut s = tree.empty().clone();
     let mut lost = vec![];
-    for step in steps {
+    for step in steps.iter().filter(|step| !matches!(step, Step::Reassociate { .. })) {
         if step.apply(&mut s).is_err() && matches!(step, Step::ComputeAt { .. }) {
             lost.push(step.stage());
         }

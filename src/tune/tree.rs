@@ -44,7 +44,7 @@ pub struct Choice {
 pub struct Tree<'a> {
     /// The definition.
     pub def: &'a Def,
-    /// The empty schedule.
+    /// The schedule that all begin with.
     empty: Schedule,
     /// The same with every stage computed whole.
     start: Schedule,
@@ -83,9 +83,9 @@ pub enum Move {
 const DECISIONS: usize = 3;
 
 impl<'a> Tree<'a> {
-    /// The schedules of a graph. `incoming` are the sizes and scalars in the order of the calling form, nothing for buffers.
-    pub fn new(def: &'a Def, graph: Graph, incoming: Vec<f64>, machine: Machine) -> Tree<'a> {
-        let empty = Schedule::new(graph);
+    /// The schedules that begin with one, which has no steps but such that change bits. `incoming` are the sizes and scalars
+    /// in the order of the calling form, nothing for buffers.
+    pub fn new(def: &'a Def, empty: Schedule, incoming: Vec<f64>, machine: Machine) -> Tree<'a> {
         let mut start = empty.clone();
         let mut order = start.graph.order();
         order.reverse();
@@ -110,7 +110,7 @@ impl<'a> Tree<'a> {
         &self.order
     }
 
-    /// The schedule without a step.
+    /// The schedule that all begin with, in which nothing is decided.
     pub fn empty(&self) -> &Schedule {
         &self.empty
     }
