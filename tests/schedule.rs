@@ -418,6 +418,31 @@ fn arms_that_have_a_value_are_selected_from() {
     assert!(error.contains("no condition both arms of which are known to have a value"), "{error}");
 }
 
+const TRANSPOSED: &str = "
+(def spread (Tensor 2 Float) ((g : (Tensor 2 Float) (m c)) (k : (Tensor 2 Float) (t c)) (n : Integer))
+  (build (tuple c n) (lam ((z : Integer) (j : Integer))
+    (sumbuild c (lam (q : Integer)
+      (sumbuild t (lam (i : Integer)
+        (if (and (gte (sub j i) 0) (lt (sub j i) m))
+            (mul (index (tuple (sub j i) q) g) (index (tuple i z) k))
+            0.0))))))))
+";
+
+/// Protects: sums in which lanes would take arms that have no value elsewhere stay loops, of the indices at which they have one.
+#[test]
+fn sums_over_what_is_in_range_stay_loops() {
+    let program = read(TRANSPOSED);
+    let s = daedal::schedule::default(empty(&program, "spread").graph.as_ref().clone(), &Machine::host());
+    let nest = native::scheduled_nest(program.named("spread")[0], &s, &Machine::host()).unwrap().to_string();
+    assert!(!nest.contains("lane "), "{nest}");
+    let cases =
+        [(5, 2, 3, 7), (1, 1, 1, 1), (0, 3, 2, 4), (9, 4, 0, 9), (17, 3, 5, 40), (3, 0, 2, 5)].map(|(m, c, t, n)| {
+            let n = Value::Scalar(Lit::int(n));
+            vec![tensor(Scalar::F64, &[m, c], 1), tensor(Scalar::F64, &[t, c], 2), n]
+        });
+    check(&program, "spread", &s, &cases);
+}
+
 /// Protects: a line that is no step says what is one, once.
 #[test]
 fn steps_that_are_mistyped_are_explained() {

@@ -200,6 +200,8 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
             let few = !is_product(s, stage, machine);
             let _ = tile(s, stage, machine, few) || along::along(s, stage, machine);
         }
+        // Sums inside of it that lanes would compute one by one are better off in loops that know where they begin and end.
+        Definition::Reduce { .. } if !near && s.is_at_once(stage) && parts_inside(s, stage, last) => {}
         // Rows are reduced in the lanes of vectors, each in its order.
         Definition::Reduce { .. } if s.is_at_once(stage) && terms(s, stage).is_none_or(|n| n > FEW) => {
             let before = s.before();
@@ -222,6 +224,19 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
         }
         _ => {}
     }
+}
+
+/// Whether lanes over a dimension would take different arms, of which some may have no value, in what is computed inside of a
+/// stage.
+fn parts_inside(s: &Schedule, stage: StageId, d: DimId) -> bool {
+    let parts = |g: &Graph, b: &Body| matches!(g.bodies.node(*b), Node::If([c, ..]) if g.bodies.dims(*c).contains(&d));
+    s.graph.ids().filter(|p| s.inside(*p, stage).is_some()).any(|p| {
+        let all = s.graph.bodies.reachable(s.graph.stage(p).bodies());
+        let asked: Vec<Body> = all.into_iter().filter(|b| parts(&s.graph, b)).collect();
+        let mut graph = if asked.is_empty() { return false } else { Graph::clone(&s.graph) };
+        let selects = graph.convertible(p);
+        asked.iter().any(|b| !selects.contains(b))
+    })
 }
 
 /// Whether all loads either do not depend on a dimension, or step by one element with it, as they are or packed.
