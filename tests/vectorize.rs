@@ -9,6 +9,8 @@ use daedal::machine::Machine;
 use daedal::nest::interpret;
 use daedal::pipeline::native;
 use daedal::run::Toolchain;
+use daedal::schedule::{self, Schedule};
+use daedal::stage;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value as Json, json};
@@ -52,6 +54,34 @@ fn agree(program: &Program, name: &str, all: &[Vec<Json>]) -> usize {
                 }
             }
         }
+        match (interpreter.run(def, &values), native.call(&values)) {
+            (Ok(a), Ok(b)) => assert_eq!(a.to_json().to_string(), b.to_json().to_string(), "{name} {args:?}"),
+            (Err(a), Err(b)) => {
+                failed += 1;
+                assert_eq!((a.message, a.places), (b.message, b.places), "{name} {args:?}");
+            }
+            (a, b) => panic!("{name} {args:?}: {:?} and {:?}", a.map(|v| v.to_json()), b.map(|v| v.to_json())),
+        }
+    }
+    failed
+}
+
+fn default(program: &Program, name: &str, machine: &Machine) -> Schedule {
+    let def = program.named(name)[0];
+    schedule::default(stage::extract(program, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(program))), machine)
+}
+
+/// Compares code under the default schedule with the interpreter; gives how many calls failed.
+fn scheduled(program: &Program, name: &str, all: &[Vec<Json>]) -> usize {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("vectorize");
+    let tools = Toolchain::discover(std::env::var("CXX").ok(), Some(folder));
+    let (def, made) = (program.named(name)[0], default(program, name, &Machine::host()));
+    let native = native::compile_scheduled(program, def, &made, &tools).unwrap_or_else(|d| panic!("{}", d.render()));
+    let interpreter = Interpreter::new(program);
+    let mut failed = 0;
+    for args in all {
+        let values: Vec<Value> =
+            args.iter().zip(&def.params).map(|(a, p)| Value::from_json(a, p.ty).unwrap()).collect();
         match (interpreter.run(def, &values), native.call(&values)) {
             (Ok(a), Ok(b)) => assert_eq!(a.to_json().to_string(), b.to_json().to_string(), "{name} {args:?}"),
             (Err(a), Err(b)) => {
@@ -419,6 +449,52 @@ fn conditions_of_lanes_have_their_operands() {
     let all: Vec<Vec<Json>> = (0..20).map(|n| vec![d.floats(n)]).collect();
     agree(&program, "checkered", &all);
     assert!(loops(&program, "checkered").contains("let taken."), "{}", loops(&program, "checkered"));
+}
+
+const ARMS: &str = r"
+; Neighbours that are in range, of each element; what is asked for lies beside others, apart, or anywhere.
+(def near (Vec Float) (x : (Vec Float) n)
+  (build n (lam (i : Integer)
+    (add (sqrt (abs (if (gte (sub i 1) 0) (if (lt (add i 1) n) (sub (index (add i 1) x) (index (sub i 1) x)) (index i x)) 0.5)))
+         (if (lt (mul 2 i) n) (exp (index (mul 2 i) x)) (neg (index i x)))))))
+(def anywhere (Vec Float) ((x : (Vec Float) n) (at : (Vec Integer) n))
+  (build n (lam (i : Integer)
+    (exp (if (lt (index i at) n) (if (gte (index i at) 0) (index (index i at) x) -1.0) (if (gt (index i x) 1.0) 1.0 (index i x)))))))
+(def near_32 (Vec Float32) ((x : (Vec Float) n) (k : Integer))
+  (let (y (build n (lam (i : Integer) (cast Float32 (index i x)))))
+    (build n (lam (i : Integer) (mul 2.0f32 (if (gte (sub i k) 0) (if (lt (sub i k) n) (index (sub i k) y) 1.5f32) 0f32))))))
+; One number that all lanes ask for, or none of them, because it is not there.
+(def one (Vec Float) ((x : (Vec Float) n) (v : (Vec Float) m) (k : Integer))
+  (build n (lam (i : Integer)
+    (exp (if (gt (index i x) 0.0) (mul (index i x) (if (lt k m) (index k v) 3.0)) (if (lt (index i x) -1.5) (index k v) 0.25))))))
+";
+
+/// Protects: arms that only some lanes take read memory for these alone, whatever they compute in all of them.
+#[test]
+fn arms_of_lanes_read_under_masks() {
+    let program = read(ARMS);
+    let mut data = Data(StdRng::seed_from_u64(7));
+    let (mut near, mut anywhere, mut narrow, mut one) = (vec![], vec![], vec![], vec![]);
+    for n in (0..36).chain([64, 100, 129]) {
+        let (x, at) = (data.floats(n), data.integers(n, -3, n as i64 + 3));
+        near.push(vec![x.clone()]);
+        anywhere.push(vec![x.clone(), at]);
+        narrow.extend([-20, -1, 0, 1, 5].map(|k| vec![x.clone(), json!(k)]));
+        one.extend([0, 2, 3].map(|k| vec![x.clone(), data.floats(3), json!(k)]));
+    }
+    for (name, all, fails) in
+        [("near", &near, false), ("anywhere", &anywhere, false), ("near_32", &narrow, false), ("one", &one, true)]
+    {
+        let failed = agree(&program, name, all);
+        assert_eq!(failed, scheduled(&program, name, all), "{name}");
+        assert!(fails == (failed > 0) && failed < all.len(), "{name}: {failed}");
+    }
+    for name in ["near", "near_32", "one"] {
+        let machine = Machine { vector_bytes: 64, threads: 1, ..Machine::host() };
+        let nest = native::scheduled_nest(program.named(name)[0], &default(&program, name, &machine), &machine);
+        let nest = nest.unwrap().to_string();
+        assert!(nest.contains(" where taken") || name == "one" && nest.contains("(if (not (all"), "{nest}");
+    }
 }
 
 /// Protects: floats become narrow integers in vectors as one by one: towards 0, no further than the ends, and 0 for no number.

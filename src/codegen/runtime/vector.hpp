@@ -182,18 +182,38 @@ template <int N, class T, class V> KS_INLINE void store_anywhere(V value, T* to,
   for (int64_t k = 0; k < only.live; ++k) to[at[k]] = lane_out<T>(value[k]);
 }
 
-// Lanes where a mask says.
+// Lanes where a mask says; mostly that is all of them.
 template <int N, class T> KS_INLINE Register<T, N> load_anywhere(const T* from, Vec<int64_t, N> at, Mask<N> only) {
+  if (every(only)) return load_anywhere<N>(from, at);
   Register<T, N> out = {};
   for (int k = 0; k < N; ++k)
     if (only[k]) out[k] = lane_in(from[at[k]]);
   return out;
 }
 template <int N, class T> KS_INLINE Register<T, N> load_strided(const T* from, int64_t step, Mask<N> only) {
+  if (every(only)) return load_strided<N>(from, step);
   return load_anywhere<N>(from, ramp<N>(0, step), only);
 }
 template <int N, class T> KS_INLINE Register<T, N> load_near(const T* from, Mask<N> only) {
-  return load_strided<N>(from, 1, only);
+#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+  if constexpr (N == 8 && std::is_same_v<T, double>)
+    return __builtin_ia32_loadupd512_mask(from, Floats{}, __builtin_ia32_cvtq2mask512((Longs)only));
+  else if constexpr (N == 16 && std::is_same_v<T, float>)
+    return __builtin_ia32_loadups512_mask(from, Vec<float, 16>{}, __builtin_ia32_cvtd2mask512(only));
+  else
+#elif defined(__AVX2__)
+  if constexpr (N == 4 && std::is_same_v<T, double>)
+    return __builtin_ia32_maskloadpd256((const Vec<double, 4>*)from, (Vec<long long, 4>)only);
+  else if constexpr (N == 8 && std::is_same_v<T, float>)
+    return __builtin_ia32_maskloadps256((const Vec<float, 8>*)from, only);
+  else
+#endif
+#endif
+  {
+    if (every(only)) return load_near<N>(from);
+    return load_anywhere<N>(from, lanes<N, int64_t>(), only);
+  }
 }
 template <int N, class T, class V> KS_INLINE void store_anywhere(V value, T* to, Vec<int64_t, N> at, Mask<N> only) {
   for (int k = 0; k < N; ++k)

@@ -1,6 +1,7 @@
 //! Chooses the loops that run as vectors, by coarse costs: ratios of operations, and the width of vectors.
 
-use super::divergence::{Class, Divergence, analyse, is_direct, is_direct_cast, is_masked, is_safe};
+use super::arms::{are_masked, is_masked};
+use super::divergence::{Class, Divergence, analyse, is_direct, is_direct_cast, is_safe};
 use crate::ir::op::Class as Kind;
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Func, Loop, LoopKind, Stmt, Var, walk};
@@ -191,7 +192,12 @@ impl Costs<'_> {
                 trips(l) * (self.lane_block(w, &l.body, apart) + 1.0)
             }
             Stmt::If(c, a, b) => {
-                let apart = apart || !(known.is_uniform(c) || is_masked(a) && is_masked(b));
+                let masked = !apart && are_masked(self.func, known, a) && are_masked(self.func, known, b);
+                if masked && !known.is_uniform(c) {
+                    // All lanes run both arms.
+                    return one(c) + 1.0 + self.lane_block(w, a, false) + self.lane_block(w, b, false);
+                }
+                let apart = apart || !known.is_uniform(c);
                 one(c) + 1.0 + self.lane_block(w, a, apart).max(self.lane_block(w, b, apart))
             }
             Stmt::Let(_, e) | Stmt::Mut(_, e) => one(e),
@@ -233,7 +239,9 @@ impl Costs<'_> {
                 kids() + if near { 1.0 } else { GATHER }
             }
             Expr::Op(op, ty, args) if is_direct(*op, *ty, args) => kids() + op_cost(*op, *ty),
-            Expr::Cond(parts) if is_safe(&parts[1]) && is_safe(&parts[2]) => kids() + 1.0,
+            Expr::Cond(parts) if parts[1..].iter().all(|p| is_safe(p) || is_masked(self.func, known, p)) => {
+                kids() + 1.0
+            }
             Expr::Cast(to, e) if is_direct_cast(self.func.ty(e), *to) => kids() + 1.0,
             Expr::Op(op, ty, _) => kids() + lanes * (op_cost(*op, *ty) + 1.0),
             _ => lanes * (self.expr(e) + 1.0),

@@ -207,8 +207,9 @@ impl Divergence {
         let whole = |class: Class| if class == Class::Uniform && !apart { class } else { Class::Divergent };
         Some(match s {
             Stmt::Let(v, e) => {
-                let class = self.class(e);
-                self.raise(*v, if apart { Class::Divergent } else { class })
+                // What cannot fail has its value in the lanes that do not ask for it, too.
+                let class = if apart && !is_safe(e) { Class::Divergent } else { self.class(e) };
+                self.raise(*v, class)
             }
             Stmt::Set(v, _) if self.carries(*v) => false,
             Stmt::Mut(v, e) | Stmt::Set(v, e) => {
@@ -253,11 +254,6 @@ pub fn is_safe(e: &Expr) -> bool {
         _ => false,
     };
     !fails(e) && e.kids().iter().all(is_safe)
-}
-
-/// Whether statements can run in all lanes, with the changes kept in some: they only set variables.
-pub fn is_masked(stmts: &[Stmt]) -> bool {
-    stmts.iter().all(|s| matches!(s, Stmt::Set(_, e) if is_safe(e)))
 }
 
 /// Whether a division of integers is by a literal above 0, which never fails.

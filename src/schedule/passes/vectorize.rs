@@ -7,7 +7,8 @@
 //! lanes, and more than one, are the first lanes of one block. Where iterations may be done twice, the last block
 //! overlaps the one before.
 
-use super::divergence::{Class, Divergence, analyse, is_direct, is_direct_cast, is_masked, is_safe};
+use super::arms::{are_masked, is_masked};
+use super::divergence::{Class, Divergence, analyse, is_direct, is_direct_cast, is_safe};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Buf, Expr, Func, Info, Loop, LoopKind, Stmt, Var, walk};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -99,12 +100,12 @@ fn one_block(func: &mut Func, known: &Divergence, l: &Loop, lanes: u32) -> Vec<S
 }
 
 /// How a loop over blocks runs.
-struct Wide {
-    lanes: u32,
+pub(super) struct Wide {
+    pub lanes: u32,
     /// Its variable.
-    counter: Var,
+    pub counter: Var,
     /// How many lanes have iterations, where that is not all of them.
-    live: Option<Expr>,
+    pub live: Option<Expr>,
 }
 
 /// The loop over blocks: where the first lane starts, how many blocks there are, and which variable says how many
@@ -126,19 +127,22 @@ fn wide(
     Stmt::For(Box::new(Loop { takes: l.takes, ..Loop::new(counter, blocks, body) }))
 }
 
-struct Maker<'a> {
-    func: &'a mut Func,
-    known: &'a Divergence,
-    how: Wide,
+/// Makes the statements of all lanes at once of those of an iteration.
+pub(super) struct Maker<'a> {
+    pub func: &'a mut Func,
+    pub known: &'a Divergence,
+    pub how: Wide,
     /// What the body declares, in this copy of it.
     vars: FxHashMap<Var, Var>,
     bufs: FxHashMap<Buf, Buf>,
     /// Variables of statements that run lane by lane: numbers.
     own: FxHashSet<Var>,
     /// The lane, in statements and expressions that are done lane by lane.
-    lane: Option<Var>,
+    pub lane: Option<Var>,
+    /// The lanes that run this, in arms of conditions.
+    pub mask: Option<Var>,
     /// What has to stand before the statement.
-    before: Vec<Stmt>,
+    pub before: Vec<Stmt>,
     /// A variable that is 0, where the loop is one block: it is not declared.
     zero: Option<Var>,
 }
@@ -154,6 +158,7 @@ impl<'a> Maker<'a> {
             bufs: FxHashMap::default(),
             own: FxHashSet::default(),
             lane: None,
+            mask: None,
             before: vec![],
             zero: None,
         }
@@ -161,7 +166,7 @@ impl<'a> Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn var(&self, v: Var) -> Var {
+    pub fn var(&self, v: Var) -> Var {
         self.vars.get(&v).copied().unwrap_or(v)
     }
 
@@ -190,7 +195,7 @@ impl Maker<'_> {
         self.how.live.clone().unwrap_or(Expr::int(self.how.lanes.into()))
     }
 
-    fn block(&mut self, stmts: &[Stmt]) -> Vec<Stmt> {
+    pub fn block(&mut self, stmts: &[Stmt]) -> Vec<Stmt> {
         let outer = std::mem::take(&mut self.before);
         let mut out = vec![];
         for s in stmts {
@@ -213,7 +218,7 @@ impl Maker<'_> {
                 vec![if matches!(s, Stmt::Let(..)) { Stmt::Let(v, e) } else { Stmt::Mut(v, e) }]
             }
             Stmt::Set(v, Expr::Op(op, ty, args)) if self.known.carries(*v) => self.add(*v, *op, *ty, args),
-            Stmt::Set(v, e) if self.varies(*v) => vec![Stmt::Set(self.var(*v), self.vector(e))],
+            Stmt::Set(v, e) if self.varies(*v) => self.set(*v, e),
             Stmt::Set(v, e) => vec![Stmt::Set(self.var(*v), self.number(e))],
             Stmt::Alloc(b, dims) => {
                 let dims = dims.iter().map(|d| self.number(d)).collect();
@@ -239,10 +244,10 @@ impl Maker<'_> {
                 vec![Stmt::For(Box::new(Loop { takes: l.takes, ..Loop::new(var, to, body) }))]
             }
             Stmt::If(c, a, b) if self.known.is_uniform(c) => {
-                let c = self.number(c);
+                let c = self.first(c);
                 vec![Stmt::If(c, self.block(a), self.block(b))]
             }
-            Stmt::If(c, a, b) if is_masked(a) && is_masked(b) => self.masked(c, a, b),
+            Stmt::If(c, a, b) if self.are_masked(a) && self.are_masked(b) => self.masked(c, a, b),
             Stmt::For(_) | Stmt::If(..) => self.lane_by_lane(|m| m.alone(s)),
             Stmt::Mark(m) => vec![Stmt::Mark(*m)],
             Stmt::Reset(m) => vec![Stmt::Reset(*m)],
@@ -267,22 +272,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Each arm sets variables in the lanes that take it.
-    fn masked(&mut self, c: &Expr, a: &[Stmt], b: &[Stmt]) -> Vec<Stmt> {
-        let mask = self.func.fresh_var(Info { name: "taken".into(), ty: Scalar::Bool, lanes: self.how.lanes });
-        let taken = Stmt::Let(mask, self.vector(c));
-        let mut out = std::mem::take(&mut self.before);
-        out.push(taken);
-        for (arm, mask) in [(a, Expr::Var(mask)), (b, not(Expr::Var(mask)))] {
-            for s in arm {
-                let Stmt::Set(v, e) = s else { continue };
-                let (e, ty) = (self.vector(e), self.func.var(*v).ty);
-                out.append(&mut self.before);
-                let v = self.var(*v);
-                out.push(Stmt::Set(v, Expr::Op(Op::Select, ty, vec![mask.clone(), e, Expr::Var(v)])));
-            }
-        }
-        out
+    fn are_masked(&self, arm: &[Stmt]) -> bool {
+        are_masked(self.func, self.known, arm)
     }
 
     /// Each lane adds to a variable, in the order of the iterations.
@@ -345,7 +336,7 @@ impl Maker<'_> {
     }
 
     /// The value in the one lane; without a lane, that of lane 0 of what is uniform or grows from lane to lane.
-    fn number(&mut self, e: &Expr) -> Expr {
+    pub fn number(&mut self, e: &Expr) -> Expr {
         match e {
             Expr::Var(v) => {
                 let new = match self.var(*v) {
@@ -407,12 +398,12 @@ impl Maker<'_> {
     }
 
     /// The values of all lanes.
-    fn vector(&mut self, e: &Expr) -> Expr {
+    pub fn vector(&mut self, e: &Expr) -> Expr {
         let lanes = self.how.lanes;
         match self.known.class(e) {
-            Class::Uniform => return Expr::Broadcast(Box::new(self.number(e)), lanes),
+            Class::Uniform => return Expr::Broadcast(Box::new(self.first(e)), lanes),
             Class::Affine(s) => {
-                let (first, step) = (self.number(e), self.number(&s));
+                let (first, step) = (self.first(e), self.first(&s));
                 return Expr::Ramp(Box::new([first, step]), lanes);
             }
             Class::Divergent => {}
@@ -428,6 +419,7 @@ impl Maker<'_> {
                 let ty = self.func.ty(&p[1]);
                 Expr::Op(Op::Select, ty, p.iter().map(|a| self.vector(a)).collect())
             }
+            Expr::Cond(p) if p[1..].iter().all(|arm| is_masked(self.func, self.known, arm)) => self.chosen(p),
             Expr::Op(op, ty, args) => self.call(*op, *ty, args),
             _ => self.each(e),
         }
@@ -441,8 +433,8 @@ impl Maker<'_> {
             };
         }
         let at = self.vector(at);
-        match self.how.live.clone() {
-            Some(live) => Expr::MaskedLoad(b, Box::new([at, Expr::PrefixMask(Box::new(live), self.how.lanes)])),
+        match self.reading() {
+            Some(mask) => Expr::MaskedLoad(b, Box::new([at, mask])),
             None => Expr::Load(b, Box::new(at)),
         }
     }
@@ -485,6 +477,6 @@ impl Maker<'_> {
     }
 }
 
-fn not(e: Expr) -> Expr {
+pub(super) fn not(e: Expr) -> Expr {
     Expr::Op(Op::Not, Scalar::Bool, vec![e])
 }

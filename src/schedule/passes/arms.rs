@@ -1,0 +1,110 @@
+//! Arms of conditions that differ between lanes: all lanes run both, memory is read where a mask says, and what an arm sets
+//! changes in the lanes that take it.
+//!
+//! What could fail for lanes that do not take an arm stays in them: an index out of bounds is read under the mask, and what
+//! is one number for all lanes only where some lane asks for it. Loops, checks, stores and divisions by what may be 0 are not
+//! for masks; lanes run these one after another.
+
+use super::divergence::{Class, Divergence, is_direct, is_direct_cast, is_safe};
+use super::vectorize::{Maker, not};
+use crate::ir::{Lit, Op, Scalar};
+use crate::nest::{Expr, Func, Info, Stmt, Var};
+
+/// Whether statements can run in all lanes, with the changes kept in some.
+pub fn are_masked(func: &Func, known: &Divergence, stmts: &[Stmt]) -> bool {
+    stmts.iter().all(|s| match s {
+        Stmt::Let(_, e) | Stmt::Mut(_, e) | Stmt::Set(_, e) => is_masked(func, known, e),
+        Stmt::If(c, a, b) => is_masked(func, known, c) && are_masked(func, known, a) && are_masked(func, known, b),
+        _ => false,
+    })
+}
+
+/// Whether an expression can be evaluated in all lanes, where memory is read in some.
+pub fn is_masked(func: &Func, known: &Divergence, e: &Expr) -> bool {
+    let direct = match e {
+        Expr::Load(b, _) => !known.is_private(*b),
+        // What is one number is computed once, and by what computes numbers.
+        Expr::Op(op, ty, args) if known.class(e) == Class::Divergent => is_direct(*op, *ty, args),
+        Expr::Cast(to, a) if known.class(e) == Class::Divergent => is_direct_cast(func.ty(a), *to),
+        Expr::Op(op, ty, args) => !op.divides() || !ty.is_int() || is_direct(*op, *ty, args),
+        Expr::Lit(_) | Expr::Var(_) | Expr::Cast(..) | Expr::Cond(_) => true,
+        _ => false,
+    };
+    direct && e.kids().iter().all(|k| is_masked(func, known, k))
+}
+
+impl Maker<'_> {
+    /// Each arm sets variables in the lanes that take it.
+    pub(super) fn masked(&mut self, c: &Expr, a: &[Stmt], b: &[Stmt]) -> Vec<Stmt> {
+        let (outer, wanted) = (self.mask, self.vector(c));
+        let mut out = std::mem::take(&mut self.before);
+        let taken = self.only(wanted, &mut out);
+        out.extend(self.block(a));
+        self.mask = outer;
+        if !b.is_empty() {
+            self.only(not(taken), &mut out);
+            out.extend(self.block(b));
+            self.mask = outer;
+        }
+        out
+    }
+
+    /// One of two values in each lane.
+    pub(super) fn chosen(&mut self, [c, a, b]: &[Expr; 3]) -> Expr {
+        let (outer, ty, wanted) = (self.mask, self.func.ty(a), self.vector(c));
+        let mut masks = vec![];
+        let taken = self.only(wanted, &mut masks);
+        self.before.append(&mut masks);
+        let a = self.vector(a);
+        self.mask = outer;
+        self.only(not(taken.clone()), &mut masks);
+        self.before.append(&mut masks);
+        let b = self.vector(b);
+        self.mask = outer;
+        Expr::Op(Op::Select, ty, vec![taken, a, b])
+    }
+
+    /// From here on, only those lanes run for which a condition holds; declares that mask, and gives it.
+    fn only(&mut self, wanted: Expr, out: &mut Vec<Stmt>) -> Expr {
+        let wanted = match self.mask {
+            Some(outer) => Expr::Op(Op::And, Scalar::Bool, vec![Expr::Var(outer), wanted]),
+            None => wanted,
+        };
+        let mask = self.func.fresh_var(Info { name: "taken".into(), ty: Scalar::Bool, lanes: self.how.lanes });
+        self.mask = Some(mask);
+        out.push(Stmt::Let(mask, wanted));
+        Expr::Var(mask)
+    }
+
+    /// A new value of a variable, in the lanes that run this.
+    pub(super) fn set(&mut self, v: Var, e: &Expr) -> Vec<Stmt> {
+        let (value, ty) = (self.vector(e), self.func.var(v).ty);
+        let v = self.var(v);
+        let value = match self.mask {
+            Some(mask) => Expr::Op(Op::Select, ty, vec![Expr::Var(mask), value, Expr::Var(v)]),
+            None => value,
+        };
+        vec![Stmt::Set(v, value)]
+    }
+
+    /// The one number of all lanes, or that of lane 0; where memory is read for it, only if some lane asks for it.
+    pub(super) fn first(&mut self, e: &Expr) -> Expr {
+        let (value, ty) = (self.number(e), self.func.ty(e));
+        match (self.mask, self.lane) {
+            (Some(mask), None) if !is_safe(e) => {
+                let some = not(Expr::All(Box::new(not(Expr::Var(mask)))));
+                Expr::Cond(Box::new([some, value, Expr::Lit(Lit::of(ty, 0.0))]))
+            }
+            _ => value,
+        }
+    }
+
+    /// Which lanes read memory, where that is not all of them.
+    pub(super) fn reading(&self) -> Option<Expr> {
+        let live = self.how.live.clone().map(|live| Expr::PrefixMask(Box::new(live), self.how.lanes));
+        match (live, self.mask.map(Expr::Var)) {
+            (Some(live), Some(mask)) => Some(Expr::Op(Op::And, Scalar::Bool, vec![mask, live])),
+            (live, mask) => live.or(mask),
+        }
+    }
+}
