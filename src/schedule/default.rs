@@ -20,6 +20,9 @@ const CHEAP: usize = 12;
 /// Bodies of more nodes are computed by themselves, though each element is read once.
 const ONCE: usize = 64;
 
+/// Terms of sums for which operands that others read again are worth packing.
+const CONTRACTED: i64 = 8;
+
 /// A block of what is only moved: its rows are lines of the cache, in bytes, each written at once; and there are so many of
 /// them that what is read are runs of lines, which the processor asks for ahead.
 const LINE: u32 = 64;
@@ -177,8 +180,22 @@ fn is_read_once(s: &Schedule, stage: StageId, reader: StageId) -> bool {
 pub(super) fn is_product(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
     let known = s.graph.stage(stage);
     let near = || known.dims.last().is_some_and(|d| strides(&s.graph, known, *d));
-    let many = !known.over().is_empty() && terms(s, stage).is_none_or(|n| n > FEW);
+    let many =
+        !known.over().is_empty() && terms(s, stage).is_none_or(|n| n > FEW || n >= CONTRACTED && contracts(s, known));
     many && !orders::is_strided(&s.graph, known) && (near() || along::candidate(s, stage, machine).is_some())
+}
+
+/// Whether rows and columns of a reduction read operands of their own, each of which is read again by all of the others.
+fn contracts(s: &Schedule, known: &Stage) -> bool {
+    let bodies = &s.graph.bodies;
+    let [.., row, last] = known.dims.as_slice() else { return false };
+    let mut read = [false; 2];
+    bodies.reachable(known.bodies()).into_iter().all(|b| {
+        let Node::Load(_, _, at) = bodies.node(b) else { return true };
+        let of = [row, last].map(|d| at.iter().any(|i| bodies.dims(*i).contains(d)));
+        read = [read[0] || of[0], read[1] || of[1]];
+        of != [true, true]
+    }) && read == [true, true]
 }
 
 /// Says how the loops of a stage run.
