@@ -5,7 +5,7 @@
 //! `-- --write` writes the table into `docs/results.md`. Needs g++, or what CXX names, and AVX-512.
 #![allow(clippy::unwrap_used, reason = "a benchmark that meets what it does not expect should stop there")]
 
-use daedal::ir::op::ranhash;
+use daedal::ir::evaluate::ranhash;
 use daedal::run::Toolchain;
 use daedal::{codegen, data};
 use std::fmt::Write;

@@ -10,7 +10,7 @@ mod reals;
 
 use daedal::codegen;
 use daedal::ir::elementary::{self, narrow, power32, power64, wide};
-use daedal::ir::op::ranhash;
+use daedal::ir::evaluate::ranhash;
 use daedal::run::Toolchain;
 use reals::Reals;
 use std::fmt::Write;

@@ -5,7 +5,7 @@
 
 use crate::diag::{Diagnostic, Result};
 use crate::eval::{Interpreter, Value};
-use crate::ir::op::ranhash;
+use crate::ir::evaluate::ranhash;
 use crate::ir::{Def, Lit, Program, Ty, TyKind};
 use std::collections::BTreeMap;
 

@@ -68,7 +68,7 @@ fn decision(e: &Event<'_>) -> Option<i64> {
     match (e.what, x.as_slice()) {
         (What::Op(Op::Lt | Op::Gt | Op::Lte | Op::Gte | Op::Eq | Op::Ne), _) => Some(i64::from(e.value.as_bool()?)),
         (What::Op(Op::Abs), [a]) => Some(order(*a, 0.0)),
-        (What::Op(Op::Min | Op::Max), [a, b]) => Some(order(*a, *b)),
+        (What::Op(Op::Min | Op::Max | Op::Minimum | Op::Maximum), [a, b]) => Some(order(*a, *b)),
         (What::Op(Op::Floor | Op::Ceil), _) => Some(e.value.as_f64()? as i64),
         (What::Op(Op::Truncate), _) => e.value.as_int(),
         (What::Cast(s), _) if !s.is_float() => e.value.as_int().or(e.value.as_bool().map(i64::from)),

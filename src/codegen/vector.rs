@@ -100,6 +100,7 @@ impl Writer<'_> {
             Op::Not | Op::BitNot => format!("(~{})", text[0]),
             Op::Min => format!("({0} < {1} ? {0} : {1})", text[0], text[1]),
             Op::Max => format!("({0} > {1} ? {0} : {1})", text[0], text[1]),
+            Op::Precedes => format!("ks::mask<{lanes}>(ks::precedes({}, {}))", text[0], text[1]),
             Op::Select => format!("ks::select<{}>({}, {}, {})", lanes, text[0], text[1], text[2]),
             Op::BoolToFloat => {
                 format!("ks::select<{lanes}>({}, ks::all<{lanes}>(1.0), ks::all<{lanes}>(0.0))", text[0])

@@ -552,10 +552,10 @@ fn operation(op: Op, r: &[Bounds], square: bool, float: bool) -> Bounds {
             Bounds { nonzero: r[0].nonzero && float, ..positive }
         }
         Op::Div if float => Bounds { nonzero: r[0].nonzero && r[1].nonzero, ..ANY },
-        Op::Min => {
+        Op::Min | Op::Minimum => {
             Bounds { nonzero: r[0].nonzero && r[1].nonzero, ..between(r[0].lo.min(r[1].lo), r[0].hi.min(r[1].hi)) }
         }
-        Op::Max => {
+        Op::Max | Op::Maximum => {
             let out = between(r[0].lo.max(r[1].lo), r[0].hi.max(r[1].hi));
             Bounds { nonzero: out.nonzero || r[0].nonzero && r[1].nonzero, ..out }
         }

@@ -443,6 +443,7 @@ impl<'a> Interpreter<'a> {
     fn reduce(&self, id: Id, m: Monoid, d: usize, env: &mut Vec<Value>) -> Result<Value> {
         let kids = &self.terms.node(id).kids;
         let dims = self.sizes(id, &kids[..d], env)?;
+        let op = self.terms.ty(id).as_scalar().map_or(m.op(), |s| m.combines(s));
         let mut acc = match self.terms.ty(id).as_scalar().and_then(|s| m.identity(s)) {
             Some(identity) => Some(Value::Scalar(identity)),
             None if dims.contains(&0) => Some(self.zero(id, self.terms.ty(id), None, env)?),
@@ -451,7 +452,7 @@ impl<'a> Interpreter<'a> {
         self.indices(id, &dims, env, |env, _| {
             let x = self.eval(kids[d], env)?;
             let old = acc.take().unwrap_or_else(|| zero_like(&x));
-            acc = Some(self.lift(id, m.op(), &[old, x])?);
+            acc = Some(self.lift(id, op, &[old, x])?);
             Ok(())
         })?;
         acc.ok_or_else(|| Diagnostic::bug("a reduction has no value"))
@@ -464,7 +465,7 @@ impl<'a> Interpreter<'a> {
         self.indices(id, &[n], env, |env, k| {
             let key = self.scalar(kids[1], env)?;
             let op = if m == Monoid::Min { Op::Lt } else { Op::Gt };
-            let better = best.is_none_or(|(b, _)| op.eval(&[key, b]) == Ok(Lit::Bool(true)));
+            let better = best.is_none_or(|(b, _)| is_preferred(m, key, b));
             if let Some((b, _)) = best {
                 self.tell(id, What::Op(op), &[key, b], Lit::Bool(better));
             }
@@ -548,6 +549,14 @@ impl<'a> Interpreter<'a> {
 pub fn product(dims: &[usize]) -> Option<usize> {
     // Sizes around a 0 make nothing, however large they are.
     if dims.contains(&0) { Some(0) } else { dims.iter().try_fold(1usize, |a, n| a.checked_mul(*n)) }
+}
+
+/// Whether a key is taken rather than one that stands before it.
+fn is_preferred(m: Monoid, key: Lit, before: Lit) -> bool {
+    let Some((op, negated)) = key.ty().as_scalar().map(|s| m.prefers(s)) else { return false };
+    let side = |l: Lit| if negated { Op::Neg.eval(&[l]) } else { Ok(l) };
+    let (Ok(key), Ok(before)) = (side(key), side(before)) else { return false };
+    op.eval(&[key, before]) == Ok(Lit::Bool(true))
 }
 
 /// The zero of the same type and shape.

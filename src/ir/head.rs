@@ -53,7 +53,28 @@ impl Monoid {
     /// All of them.
     pub const ALL: [Monoid; 6] = [Monoid::Add, Monoid::Mul, Monoid::Min, Monoid::Max, Monoid::And, Monoid::Or];
 
-    /// The scalar operation that combines two values.
+    /// The scalar operation that combines two values of a type: of floats the least and the greatest in which no order
+    /// shows, where some are no numbers or zeros of either sign.
+    pub fn combines(self, s: Scalar) -> Op {
+        match self {
+            Monoid::Min if s.is_float() => Op::Minimum,
+            Monoid::Max if s.is_float() => Op::Maximum,
+            _ => self.op(),
+        }
+    }
+
+    /// What says that a key is taken rather than one that stands before it, where the least or the greatest is looked for;
+    /// and whether both are negated before that. What is no number comes first.
+    pub fn prefers(self, s: Scalar) -> (Op, bool) {
+        match self {
+            Monoid::Min if s.is_float() => (Op::Precedes, false),
+            _ if s.is_float() => (Op::Precedes, true),
+            Monoid::Min => (Op::Lt, false),
+            _ => (Op::Gt, false),
+        }
+    }
+
+    /// The scalar operation that combines two values over the reals.
     pub fn op(self) -> Op {
         match self {
             Monoid::Add => Op::Add,

@@ -1,11 +1,9 @@
 //! The table of scalar operations: one row says everything that any layer needs to know of one.
 //!
-//! Evaluation is the meaning; the C++ text must agree with it bit for bit (`-ffp-contract=off`, `-fwrapv`; the
+//! Evaluation (`evaluate.rs`) is the meaning; the C++ text must agree with it bit for bit (`-ffp-contract=off`, `-fwrapv`; the
 //! functions of floats are the language's own, in `elementary/`). Derivatives are source text over `a`, `b`, `c` and the
 //! result `r`.
 
-use super::elementary;
-use super::lit::Lit;
 use super::ty::{Range, Scalar, Ty, TyKind};
 
 /// A scalar operation; its facts are in its [`Row`].
@@ -64,6 +62,9 @@ pub enum Op {
     RanHash,
     Pi,
     Fma,
+    Minimum,
+    Maximum,
+    Precedes,
 }
 
 /// Which argument types an operation takes, and what it gives.
@@ -253,6 +254,9 @@ rows! {
     RanHash "$ranhashdoub" Fixed(&[I], F), Multiply, "ks::ranhash({0})", None;
     Pi "pi" Fixed(&[], F), Cheap, "3.141592653589793", None;
     Fma "fma" ThreeFloats, Multiply, "ks::fma({0}, {1}, {2})", Some(&["b", "a", "1.0"]);
+    Minimum "minimum" Numbers, Cheap, "ks::minimum<{T}>({0}, {1})", Some(&["(if (lt a b) 1.0 0.0)", "(if (lt a b) 0.0 1.0)"]);
+    Maximum "maximum" Numbers, Cheap, "ks::maximum<{T}>({0}, {1})", Some(&["(if (gt a b) 1.0 0.0)", "(if (gt a b) 0.0 1.0)"]);
+    Precedes "precedes" Order, Cheap, "ks::precedes({0}, {1})", None;
 }
 
 impl Op {
@@ -392,165 +396,13 @@ impl Op {
     pub fn is_partial(self, arg: Ty) -> bool {
         self.divides() && arg.as_scalar().is_some_and(|s| s.is_int())
     }
-
-    /// Its value.
-    ///
-    /// # Errors
-    /// Integer division by 0; types that [`Op::result`] refuses.
-    pub fn eval(self, args: &[Lit]) -> Result<Lit, Failure> {
-        match (self, args) {
-            (Op::Eq, [a, b]) => Ok(Lit::Bool(same(*a, *b))),
-            (Op::Ne, [a, b]) => Ok(Lit::Bool(!same(*a, *b))),
-            (Op::Select, [Lit::Bool(c), a, b]) => Ok(if *c { *a } else { *b }),
-            (_, [Lit::F64(a), Lit::F64(b)]) => float2(self, f64::from_bits(*a), f64::from_bits(*b)),
-            (_, [Lit::F64(a)]) => float1(self, f64::from_bits(*a)),
-            (Op::Pow, [Lit::F64(a), Lit::Int(_, n)]) => Ok(Lit::float(elementary::power64(f64::from_bits(*a), *n))),
-            (Op::Fma, [Lit::F64(a), Lit::F64(b), Lit::F64(c)]) => {
-                let [a, b, c] = [*a, *b, *c].map(f64::from_bits);
-                Ok(Lit::float(a.mul_add(b, c)))
-            }
-            (_, [Lit::F32(a), Lit::F32(b)]) => single2(self, f32::from_bits(*a), f32::from_bits(*b)),
-            (_, [Lit::F32(a)]) => single1(self, f32::from_bits(*a)),
-            (Op::Pow, [Lit::F32(a), Lit::Int(_, n)]) => Ok(Lit::float32(elementary::power32(f32::from_bits(*a), *n))),
-            (Op::Fma, [Lit::F32(a), Lit::F32(b), Lit::F32(c)]) => {
-                let [a, b, c] = [*a, *b, *c].map(f32::from_bits);
-                Ok(Lit::float32(a.mul_add(b, c)))
-            }
-            (_, [Lit::Int(s, a), Lit::Int(_, b)]) => int2(self, *s, *a, *b),
-            (Op::Neg, [Lit::Int(s, a)]) => Ok(Lit::Int(*s, s.wrap(a.wrapping_neg()))),
-            (Op::Abs, [Lit::Int(s, a)]) => Ok(Lit::Int(*s, s.wrap(a.wrapping_abs()))),
-            (Op::BitNot, [Lit::Int(s, a)]) => Ok(Lit::Int(*s, s.wrap(!a))),
-            (Op::ToFloat, [Lit::Int(_, a)]) => Ok(Lit::float(*a as f64)),
-            (Op::RanHash, [Lit::Int(_, a)]) => Ok(Lit::float(ranhash(*a))),
-            (Op::And, [Lit::Bool(a), Lit::Bool(b)]) => Ok(Lit::Bool(*a & *b)),
-            (Op::Or, [Lit::Bool(a), Lit::Bool(b)]) => Ok(Lit::Bool(*a | *b)),
-            (Op::Not, [Lit::Bool(a)]) => Ok(Lit::Bool(!*a)),
-            (Op::BoolToFloat, [Lit::Bool(a)]) => Ok(Lit::float(f64::from(u8::from(*a)))),
-            (Op::Pi, []) => Ok(Lit::float(std::f64::consts::PI)),
-            _ => Err(Failure::Types),
-        }
-    }
-}
-
-/// `eq`: floats by value (NaN equals nothing, 0.0 equals -0.0), the rest by identity.
-fn same(a: Lit, b: Lit) -> bool {
-    match (a.as_f64(), b.as_f64()) {
-        (Some(x), Some(y)) => x == y,
-        _ => a == b,
-    }
-}
-
-macro_rules! float_ops {
-    ($one:ident, $two:ident, $t:ty, $lit:path, $of:ident) => {
-        fn $one(op: Op, a: $t) -> Result<Lit, Failure> {
-            Ok($lit(match op {
-                Op::Neg => -a,
-                Op::Abs => a.abs(),
-                Op::Exp => elementary::$of::exp(a),
-                Op::Log => elementary::$of::log(a),
-                Op::Sin => elementary::$of::sin(a),
-                Op::Cos => elementary::$of::cos(a),
-                Op::Tan => elementary::$of::tan(a),
-                Op::Tanh => elementary::$of::tanh(a),
-                Op::Sinh => elementary::$of::sinh(a),
-                Op::Cosh => elementary::$of::cosh(a),
-                Op::Asin => elementary::$of::asin(a),
-                Op::Acos => elementary::$of::acos(a),
-                Op::Atan => elementary::$of::atan(a),
-                Op::Sqrt => a.sqrt(),
-                Op::Erf => elementary::$of::erf(a),
-                Op::Lgamma => elementary::$of::lgamma(a),
-                Op::Floor => a.floor(),
-                Op::Ceil => a.ceil(),
-                Op::Truncate => return Ok(Lit::int(a as i64)),
-                _ => return Err(Failure::Types),
-            }))
-        }
-
-        fn $two(op: Op, a: $t, b: $t) -> Result<Lit, Failure> {
-            Ok($lit(match op {
-                Op::Add => a + b,
-                Op::Sub => a - b,
-                Op::Mul => a * b,
-                Op::Div => a / b,
-                Op::Min => {
-                    if a < b {
-                        a
-                    } else {
-                        b
-                    }
-                }
-                Op::Max => {
-                    if a > b {
-                        a
-                    } else {
-                        b
-                    }
-                }
-                Op::Powf => elementary::$of::pow(a, b),
-                Op::Atan2 => elementary::$of::atan2(a, b),
-                Op::Lt => return Ok(Lit::Bool(a < b)),
-                Op::Gt => return Ok(Lit::Bool(a > b)),
-                Op::Lte => return Ok(Lit::Bool(a <= b)),
-                Op::Gte => return Ok(Lit::Bool(a >= b)),
-                _ => return Err(Failure::Types),
-            }))
-        }
-    };
-}
-
-float_ops!(float1, float2, f64, Lit::float, wide);
-float_ops!(single1, single2, f32, Lit::float32, narrow);
-
-fn int2(op: Op, s: Scalar, a: i64, b: i64) -> Result<Lit, Failure> {
-    let int = |v: i64| Ok(Lit::Int(s, s.wrap(v)));
-    match op {
-        Op::Add => int(a.wrapping_add(b)),
-        Op::Sub => int(a.wrapping_sub(b)),
-        Op::Mul => int(a.wrapping_mul(b)),
-        _ if op.divides() && b == 0 => Err(Failure::DivisionByZero),
-        Op::Div => int(a.wrapping_div(b)),
-        Op::Mod => int(a.wrapping_rem(b)),
-        Op::FloorDiv => {
-            let (q, r) = (a.wrapping_div(b), a.wrapping_rem(b));
-            int(if r != 0 && (r < 0) != (b < 0) { q.wrapping_sub(1) } else { q })
-        }
-        Op::FloorMod => {
-            let r = a.wrapping_rem(b);
-            int(if r != 0 && (r < 0) != (b < 0) { r.wrapping_add(b) } else { r })
-        }
-        Op::BitAnd => int(a & b),
-        Op::BitOr => int(a | b),
-        Op::BitXor => int(a ^ b),
-        // Amounts count modulo the width. Literals are extended by their sign where they have one.
-        Op::Shl => int(a.wrapping_shl(b as u32 & (s.bits() - 1))),
-        Op::Shr => int(a.wrapping_shr(b as u32 & (s.bits() - 1))),
-        Op::Min => int(a.min(b)),
-        Op::Max => int(a.max(b)),
-        Op::Lt => Ok(Lit::Bool(a < b)),
-        Op::Gt => Ok(Lit::Bool(a > b)),
-        Op::Lte => Ok(Lit::Bool(a <= b)),
-        Op::Gte => Ok(Lit::Bool(a >= b)),
-        _ => Err(Failure::Types),
-    }
-}
-
-/// The reference language's hash of an integer to [0, 1): the `Ranhash` of Numerical Recipes.
-pub fn ranhash(x: i64) -> f64 {
-    let mut v = (x as u64).wrapping_mul(3935559000370003845).wrapping_add(2691343689449507681);
-    v ^= v >> 21;
-    v ^= v << 37;
-    v ^= v >> 4;
-    v = v.wrapping_mul(4768777513237032717);
-    v ^= v << 20;
-    v ^= v >> 41;
-    v ^= v << 5;
-    5.421_010_862_427_522e-20 * (v as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::Lit;
+    use crate::ir::evaluate::ranhash;
 
     /// Protects: the table is indexed by the enum; floor division and its remainder belong together;
     /// shifts take their amounts modulo the width; and the random hash is the reference's.

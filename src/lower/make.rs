@@ -172,7 +172,7 @@ impl Lower<'_> {
         let acc = self.mutable("acc", Expr::Lit(identity));
         let vars = self.open_loops(id, &dims)?;
         let x = self.scalar(kids[d])?;
-        let next = self.apply(m.op(), ty, vec![Expr::Var(acc), x]);
+        let next = self.apply(m.combines(ty), ty, vec![Expr::Var(acc), x]);
         self.push(Stmt::Set(acc, next));
         self.close_loops(&vars, &dims, false);
         Ok(Expr::Var(acc))
@@ -190,9 +190,10 @@ impl Lower<'_> {
         let k = Expr::Var(vars[0]);
         let key = self.scalar(kids[1])?;
         let key = self.atom(key, "key");
-        let op = if m == Monoid::Min { Op::Lt } else { Op::Gt };
+        let (op, negated) = m.prefers(ty);
+        let side = |e: Expr| if negated { Expr::Op(Op::Neg, ty, vec![e]) } else { e };
         let first = compare(Op::Eq, k.clone(), Expr::int(0));
-        let better = compare(op, key.clone(), Expr::Var(best));
+        let better = compare(op, side(key.clone()), side(Expr::Var(best)));
         let better = Expr::Op(Op::Or, Scalar::Bool, vec![first, better]);
         self.push(Stmt::If(better, vec![Stmt::Set(best, key), Stmt::Set(at, k)], vec![]));
         self.close_loops(&vars, &dims, false);

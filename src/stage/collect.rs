@@ -34,7 +34,7 @@ impl Extract<'_> {
         };
         let first = self.g.bodies.lit(first);
         self.steps(id, sizes, &[first], |x, at, acc| match elem(x, at)? {
-            Val::Scalar(e) => Ok(vec![x.g.bodies.op(m.op(), ty, &[acc[0], e])]),
+            Val::Scalar(e) => Ok(vec![x.g.bodies.op(m.combines(ty), ty, &[acc[0], e])]),
             Val::Tuple(_) | Val::Tensor { .. } => x.refuse(id, "a number was expected"),
         })
         .map(|mut out| Val::Scalar(out.swap_remove(0)))
@@ -144,12 +144,13 @@ impl Extract<'_> {
         let some = self.g.bodies.op(Op::Gt, Scalar::Bool, &[sizes[0], zero]);
         let Some(ty) = self.terms.ty(kids[1]).as_scalar() else { return self.refuse(id, "a number was expected") };
         let first = self.g.bodies.lit(Lit::zero(ty));
-        let op = if m == Monoid::Min { Op::Lt } else { Op::Gt };
+        let (op, negated) = m.prefers(ty);
         let out = self.steps(id, &sizes, &[first, zero], |x, at, acc| {
             let Val::Scalar(key) = x.under(kids[1], 1)? else { return x.refuse(id, "a number was expected") };
             let bodies = &mut x.g.bodies;
             let start = bodies.op(Op::Eq, Scalar::Bool, &[at[0], zero]);
-            let better = bodies.op(op, Scalar::Bool, &[key, acc[0]]);
+            let sides = [key, acc[0]].map(|b| if negated { bodies.op(Op::Neg, ty, &[b]) } else { b });
+            let better = bodies.op(op, Scalar::Bool, &sides);
             let better = bodies.op(Op::Or, Scalar::Bool, &[start, better]);
             Ok(vec![bodies.cond(better, key, acc[0]), bodies.cond(better, at[0], acc[1])])
         })?;
@@ -209,7 +210,7 @@ impl Extract<'_> {
                 let Some(first) = sum.m.identity(ty) else { return self.refuse(sum.id, "a sum of such elements") };
                 init.push(self.g.bodies.lit(first));
                 let acc = self.g.bodies.acc(k, ty);
-                next.push(self.g.bodies.op(sum.m.op(), ty, &[acc, *e]));
+                next.push(self.g.bodies.op(sum.m.combines(ty), ty, &[acc, *e]));
             }
             let label = self.terms.labelled(sum.id).unwrap_or("sum").to_string();
             let def = Definition::Reduce { over: sum.over.clone(), init, next, inside: sum.inside };

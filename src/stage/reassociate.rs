@@ -103,8 +103,8 @@ impl Graph {
             Node::Op(Op::Select, _, args) => self.either(args[0], [args[1], args[2]], k),
             Node::Op(Op::Fma, _, args) if free(args[0]) && free(args[1]) => with(Monoid::Add, args[2]),
             Node::Op(Op::Sub, _, args) if free(args[1]) => with(Monoid::Add, args[0]),
-            Node::Op(op, _, args) => {
-                let m = Monoid::ALL.into_iter().find(|m| m.op() == *op)?;
+            Node::Op(op, ty, args) => {
+                let m = Monoid::ALL.into_iter().find(|m| m.combines(*ty) == *op)?;
                 match args.as_slice() {
                     [acc, term] if free(*term) => with(m, *acc),
                     [term, acc] if free(*term) => with(m, *acc),
@@ -176,7 +176,7 @@ impl Graph {
         let each = self.part(&whole, parts, (dims, over, parts.inside), &of, "blocks");
         let at: Vec<Body> = self.stage(each).dims.clone().into_iter().map(|d| self.bodies.index(d)).collect();
         let next = (0..whole.tys.len()).map(|c| {
-            let (ty, op) = (whole.tys[c], parts.by[c].op());
+            let (ty, op) = (whole.tys[c], parts.by[c].combines(whole.tys[c]));
             let term = self.bodies.load(Source::Stage(each, c as u32), ty, at.iter().copied());
             let acc = self.bodies.acc(c as u32, ty);
             self.bodies.op(op, ty, &[acc, term])
@@ -283,7 +283,7 @@ impl Graph {
                     self.bodies.load(Source::Stage(lanes, c as u32), ty, at)
                 })
                 .collect();
-            self.halve(&four, parts.by[c].op(), ty)
+            self.halve(&four, parts.by[c].combines(ty), ty)
         });
         let def = Definition::Pure(each.collect());
         let name = self.free_name(&format!("{}_quarter", whole.name));
@@ -295,7 +295,7 @@ impl Graph {
         let lane = self.stage(lanes).dims.last().map(|d| self.dim(*d).extent);
         let n = lane.and_then(|n| self.bodies.as_int(n)).unwrap_or(1);
         let each = (0..whole.tys.len()).map(|c| {
-            let (ty, op) = (whole.tys[c], parts.by[c].op());
+            let (ty, op) = (whole.tys[c], parts.by[c].combines(whole.tys[c]));
             let all: Vec<Body> = (0..n)
                 .map(|k| {
                     let lane = self.bodies.int(k);

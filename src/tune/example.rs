@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostic, Result};
 use crate::eval::Value;
-use crate::ir::op::ranhash;
+use crate::ir::evaluate::ranhash;
 use crate::ir::{Def, Lit, Scalar, Ty, TyKind};
 
 /// Sizes for which nobody gives an estimate.

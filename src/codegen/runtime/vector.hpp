@@ -72,6 +72,42 @@ template <class M> KS_INLINE bool every(M ok) {
   return out != 0;
 }
 
+// The least and the greatest: of floats NaN where one is none, and -0 below +0, so that no order shows. Where neither is
+// less, both are equal, and their bits differ in the sign of 0 alone, or one is no number, which all bits of both are, too.
+template <class T> KS_INLINE T minimum(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) return a < b ? a : b < a ? b : a == b ? (__builtin_signbit(a) ? a : b) : a + b;
+  else if constexpr (std::is_arithmetic_v<T>) return a < b ? a : b;
+  else if constexpr (!std::is_floating_point_v<LaneOf<T>>) return a < b ? a : b;
+  else {
+    typedef Vec<typename IntOf<sizeof(LaneOf<T>)>::type, sizeof(T) / sizeof(LaneOf<T>)> Bits;
+    const T other = b < a ? b : (T)((Bits)a | (Bits)b);
+    return a < b ? a : other;
+  }
+}
+template <class T> KS_INLINE T maximum(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) return a > b ? a : b > a ? b : a == b ? (__builtin_signbit(a) ? b : a) : a + b;
+  else if constexpr (std::is_arithmetic_v<T>) return a > b ? a : b;
+  else if constexpr (!std::is_floating_point_v<LaneOf<T>>) return a > b ? a : b;
+  else {
+    typedef Vec<typename IntOf<sizeof(LaneOf<T>)>::type, sizeof(T) / sizeof(LaneOf<T>)> Bits;
+    const T equal = (T)((Bits)a & (Bits)b), other = a == b ? equal : (T)((Bits)a | (Bits)b);
+    const T right = b > a ? b : other;
+    return a > b ? a : right;
+  }
+}
+// Whether one is found before the other where the least is looked for: what is no number is, and -0 before +0.
+template <class T> KS_INLINE auto precedes(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>)
+    return a != a ? b == b : a < b || (a == b && __builtin_signbit(a) && !__builtin_signbit(b));
+  else if constexpr (std::is_arithmetic_v<T>) return a < b;
+  else if constexpr (!std::is_floating_point_v<LaneOf<T>>) return a < b;
+  else {
+    typedef Vec<typename IntOf<sizeof(LaneOf<T>)>::type, sizeof(T) / sizeof(LaneOf<T>)> Bits;
+    const auto zeros = (a == b) & ((Bits)a < 0) & ((Bits)b >= 0);
+    return (a < b) | zeros | ((a != a) & (b == b));
+  }
+}
+
 // Floats to integers of at most 16 bits, towards 0: the ends stand for all beyond them, 0 for no number.
 template <class To, int N, class V> KS_INLINE Vec<To, N> saturate(V x) {
   typedef LaneOf<V> T;

@@ -239,7 +239,7 @@ fn is_exact(op: Op, args: &[Lit], value: Lit) -> bool {
         (Op::Mul, [a, b]) => a.mul_add(*b, -r) == 0.0 && (r != 0.0 || *a == 0.0 || *b == 0.0),
         (Op::Div, [a, b]) => r.mul_add(*b, -*a) == 0.0 && (r != 0.0 || *a == 0.0),
         (Op::Sqrt, [a]) => r.mul_add(r, -*a) == 0.0,
-        (Op::Neg | Op::Abs | Op::Floor | Op::Ceil, _) | (Op::Min | Op::Max, _) => true,
+        (Op::Neg | Op::Abs | Op::Floor | Op::Ceil, _) | (Op::Min | Op::Max | Op::Minimum | Op::Maximum, _) => true,
         _ => false,
     }
 }

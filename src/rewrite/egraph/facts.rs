@@ -197,8 +197,10 @@ fn operation(op: Op, r: &[Range], node: &ENode, float: bool) -> Range {
             Range { lo: 0.0, hi: f64::INFINITY, nonzero: r[0].nonzero && float }
         }
         Op::Div if float => Range { nonzero: r[0].nonzero && r[1].nonzero, ..Range::ALL },
-        Op::Min => Range { lo: r[0].lo.min(r[1].lo), hi: r[0].hi.min(r[1].hi), nonzero: r[0].nonzero && r[1].nonzero },
-        Op::Max => {
+        Op::Min | Op::Minimum => {
+            Range { lo: r[0].lo.min(r[1].lo), hi: r[0].hi.min(r[1].hi), nonzero: r[0].nonzero && r[1].nonzero }
+        }
+        Op::Max | Op::Maximum => {
             Range { lo: r[0].lo.max(r[1].lo), hi: r[0].hi.max(r[1].hi), nonzero: r[0].nonzero && r[1].nonzero }.tidy()
         }
         Op::Abs => {

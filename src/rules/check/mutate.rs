@@ -191,6 +191,8 @@ fn other_ops(op: Op) -> &'static [Op] {
         Op::Div => &[Op::Mul],
         Op::Min => &[Op::Max],
         Op::Max => &[Op::Min],
+        Op::Minimum => &[Op::Maximum],
+        Op::Maximum => &[Op::Minimum],
         Op::Lt => &[Op::Lte, Op::Gt],
         Op::Gt => &[Op::Gte, Op::Lt],
         Op::Lte => &[Op::Lt, Op::Gte],
@@ -216,7 +218,7 @@ fn normal(terms: &mut Terms, id: Id, real: bool) -> Id {
     let mut kids: Vec<Id> = kids.into_iter().map(|k| normal(terms, k, real)).collect();
     let whole = |ty: Ty| ty.as_scalar().is_some_and(Scalar::is_int);
     match head {
-        Head::Op(Op::Add | Op::And | Op::Or | Op::Eq | Op::Ne) => kids.sort_unstable(),
+        Head::Op(Op::Add | Op::And | Op::Or | Op::Eq | Op::Ne | Op::Minimum | Op::Maximum) => kids.sort_unstable(),
         Head::Op(Op::Mul) if terms.ty(kids[0]) == terms.ty(kids[1]) => kids.sort_unstable(),
         Head::Op(Op::Min | Op::Max) if real || whole(terms.ty(kids[0])) => kids.sort_unstable(),
         Head::Op(op @ (Op::Gt | Op::Gte)) => {

@@ -178,8 +178,12 @@ impl Arithmetic {
                 let inverse = Number { lo: b.hi.recip(), hi: b.lo.recip() };
                 self.product(a, &inverse).map(Some)
             }
-            Op::Min => Ok(Some(Number { lo: a.lo.clone().min(b.lo.clone()), hi: a.hi.clone().min(b.hi.clone()) })),
-            Op::Max => Ok(Some(Number { lo: a.lo.clone().max(b.lo.clone()), hi: a.hi.clone().max(b.hi.clone()) })),
+            Op::Min | Op::Minimum => {
+                Ok(Some(Number { lo: a.lo.clone().min(b.lo.clone()), hi: a.hi.clone().min(b.hi.clone()) }))
+            }
+            Op::Max | Op::Maximum => {
+                Ok(Some(Number { lo: a.lo.clone().max(b.lo.clone()), hi: a.hi.clone().max(b.hi.clone()) }))
+            }
             Op::Powf => self.power(a, b),
             Op::Atan2 => self.angle(a, b),
             _ => Err(Undecided),

@@ -399,7 +399,7 @@ impl<'a> Reals<'a> {
 /// What a comparison asks of an order.
 fn comparison(op: Op) -> Option<fn(Ordering) -> bool> {
     Some(match op {
-        Op::Lt => Ordering::is_lt,
+        Op::Lt | Op::Precedes => Ordering::is_lt,
         Op::Gt => Ordering::is_gt,
         Op::Lte => Ordering::is_le,
         Op::Gte => Ordering::is_ge,
@@ -412,8 +412,8 @@ fn comparison(op: Op) -> Option<fn(Ordering) -> bool> {
 /// `min` and `max` with their identities; all else has no value there.
 fn infinite(op: Op, args: &[Real]) -> Real {
     match (op, args) {
-        (Op::Min, [Real::Infinite(true), x] | [x, Real::Infinite(true)]) => x.clone(),
-        (Op::Max, [Real::Infinite(false), x] | [x, Real::Infinite(false)]) => x.clone(),
+        (Op::Min | Op::Minimum, [Real::Infinite(true), x] | [x, Real::Infinite(true)]) => x.clone(),
+        (Op::Max | Op::Maximum, [Real::Infinite(false), x] | [x, Real::Infinite(false)]) => x.clone(),
         _ => Real::Nothing,
     }
 }

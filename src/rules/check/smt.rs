@@ -204,6 +204,13 @@ fn least(less: &str, x: &[&str], min: bool) -> String {
     list("ite", &[&test, x[0], x[1]])
 }
 
+/// The least or greatest float: none where one is none, and -0 below +0.
+fn extreme(x: &[&str], min: bool) -> String {
+    let ([a, b], [c, d]) = ([x[0], x[1]], if min { [x[0], x[1]] } else { [x[1], x[0]] });
+    let equal = format!("(ite (fp.eq {a} {b}) (ite (fp.isNegative {a}) {c} {d}) (fp.add RNE {a} {b}))");
+    format!("(ite (fp.lt {a} {b}) {c} (ite (fp.lt {b} {a}) {d} {equal}))")
+}
+
 fn real(op: Op, x: &[&str]) -> Option<String> {
     Some(match op {
         Op::Add => list("+", x),
@@ -212,8 +219,9 @@ fn real(op: Op, x: &[&str]) -> Option<String> {
         Op::Div => list("/", x),
         Op::Fma => format!("(+ (* {} {}) {})", x[0], x[1], x[2]),
         Op::Abs => format!("(ite (< {0} 0.0) (- {0}) {0})", x[0]),
-        Op::Min | Op::Max => least("<", x, op == Op::Min),
-        Op::Lt => list("<", x),
+        Op::Min | Op::Minimum => least("<", x, true),
+        Op::Max | Op::Maximum => least("<", x, false),
+        Op::Lt | Op::Precedes => list("<", x),
         Op::Gt => list(">", x),
         Op::Lte => list("<=", x),
         Op::Gte => list(">=", x),
@@ -235,6 +243,12 @@ fn float(op: Op, x: &[&str]) -> Option<String> {
         Op::Neg => list("fp.neg", x),
         Op::Abs => list("fp.abs", x),
         Op::Min | Op::Max => least("fp.lt", x, op == Op::Min),
+        Op::Minimum | Op::Maximum => extreme(x, op == Op::Minimum),
+        Op::Precedes => {
+            let [a, b] = [x[0], x[1]];
+            let zeros = format!("(and (fp.eq {a} {b}) (fp.isNegative {a}) (not (fp.isNegative {b})))");
+            format!("(or (fp.lt {a} {b}) {zeros} (and (fp.isNaN {a}) (not (fp.isNaN {b}))))")
+        }
         Op::Lt => list("fp.lt", x),
         Op::Gt => list("fp.gt", x),
         Op::Lte => list("fp.leq", x),
@@ -265,8 +279,9 @@ fn integer(op: Op, s: Scalar, x: &[&str]) -> Option<String> {
         Op::Neg => list("bvneg", x),
         Op::Abs if signed => format!("(ite (bvslt {0} {1}) (bvneg {0}) {0})", x[0], bit_vector(s, 0)),
         Op::Abs => x[0].to_string(),
-        Op::Min | Op::Max => least(sign("bvslt", "bvult"), x, op == Op::Min),
-        Op::Lt => list(sign("bvslt", "bvult"), x),
+        Op::Min | Op::Minimum => least(sign("bvslt", "bvult"), x, true),
+        Op::Max | Op::Maximum => least(sign("bvslt", "bvult"), x, false),
+        Op::Lt | Op::Precedes => list(sign("bvslt", "bvult"), x),
         Op::Gt => list(sign("bvsgt", "bvugt"), x),
         Op::Lte => list(sign("bvsle", "bvule"), x),
         Op::Gte => list(sign("bvsge", "bvuge"), x),

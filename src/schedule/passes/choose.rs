@@ -254,7 +254,7 @@ impl Costs<'_> {
 fn calls(e: &Expr, arms: bool) -> bool {
     e.any(&mut |e| match e {
         Expr::Op(op, ..) if op.row().class == Kind::Transcendental => true,
-        Expr::Op(Op::Min | Op::Max, ty, _) => arms && ty.is_float(),
+        Expr::Op(Op::Min | Op::Max | Op::Minimum | Op::Maximum, ty, _) => arms && ty.is_float(),
         Expr::Cond(_) => arms,
         _ => false,
     })

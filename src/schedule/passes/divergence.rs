@@ -264,7 +264,8 @@ fn is_by_literal(args: &[Expr]) -> bool {
 /// Whether an operation is one instruction, or a sequence of them, on vectors.
 pub fn is_direct(op: Op, ty: Scalar, args: &[Expr]) -> bool {
     match op {
-        Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Min | Op::Max => true,
+        Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Min | Op::Max | Op::Minimum | Op::Maximum => true,
+        Op::Precedes => true,
         Op::Lt | Op::Gt | Op::Lte | Op::Gte | Op::Eq | Op::Ne | Op::And | Op::Or | Op::Not | Op::Select => true,
         Op::BitAnd | Op::BitOr | Op::BitXor | Op::BitNot | Op::Shl | Op::Shr => ty == Scalar::I64,
         Op::ToFloat | Op::BoolToFloat => true,
