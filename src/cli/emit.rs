@@ -44,7 +44,7 @@ pub struct Emit {
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum)]
 enum Target {
-    /// The language itself, in its plain spelling
+    /// The language itself, in its plain spelling; with `--float real` or a schedule as what changes bits leaves it
     #[default]
     Ks,
     /// What is computed: stages over their dimensions
@@ -70,6 +70,12 @@ impl Emit {
         let sizes = def.map(|def| self.sizes(&program, def)).transpose()?.flatten();
         let how = How { sizes: sizes.as_deref(), ..How::general(self.schedule.as_deref(), self.float) };
         let text = match (def, self.target) {
+            (Some(def), Target::Ks) if self.float == Float::Real || self.schedule.is_some() => {
+                print::program(&lowered::rewritten(&program, def, &how)?)
+            }
+            (None, Target::Ks) if self.float == Float::Real || self.schedule.is_some() => {
+                return Err(lowered::one_only("ks"));
+            }
             (Some(def), Target::Ks) => print::def(&program.terms, def),
             (None, Target::Ks) => print::program(&program),
             (Some(def), Target::Stages) => lowered::stages(&program, def, self.float)?,

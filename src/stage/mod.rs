@@ -24,6 +24,7 @@ mod graph;
 mod if_convert;
 mod join;
 mod print;
+mod program;
 mod quotient;
 mod reassociate;
 mod recur;
