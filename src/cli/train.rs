@@ -8,7 +8,8 @@ use crate::ir::Program;
 use crate::pipeline;
 use crate::report::{self, Series};
 use crate::rewrite::agent::Engine;
-use crate::rewrite::agent::value::train::{self, EpochReport, Settings, Task, Trainer};
+use crate::rewrite::agent::value::settings::{Settings, Task, searchable};
+use crate::rewrite::agent::value::train::{self, EpochReport, Trainer};
 use crate::rewrite::agent::value::{Network, Setting, weights};
 use crate::rules::{Level, Library};
 use crate::run;
@@ -203,7 +204,7 @@ fn read(files: &[PathBuf]) -> Result<Vec<Program>> {
 
 /// The definitions of a program that can be searched.
 fn all(program: &Program) -> impl Iterator<Item = Task<'_>> {
-    train::searchable(program).map(move |def| Task { program, def })
+    searchable(program).map(move |def| Task { program, def })
 }
 
 /// The file beside the weights from which a training goes on.

@@ -1,7 +1,8 @@
 //! One definition becomes a better one, by the engine that was asked for, and derived where that is.
 
 use super::only::names;
-use super::{Derived, Engine, Options};
+use super::options::{Engine, Options};
+use super::outcome::Derived;
 use crate::cost::Costing;
 use crate::derive::check::Rules;
 use crate::derive::{Derivation, Step};

@@ -10,6 +10,7 @@ pub mod costs;
 mod matching;
 pub mod oracle;
 pub mod optimize;
+pub mod params;
 mod placed;
 pub mod rewrites;
 pub mod space;

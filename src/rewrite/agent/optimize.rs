@@ -1,18 +1,19 @@
 //! One definition through a search over its terms: the best term that was met.
 
-use super::bindings::{self, Bindings};
+use super::bindings::{self, Bindings, Moves};
 use super::costs::{Known, TermCost};
 use super::oracle::Oracle;
-use super::rewrites::{Described, Moves, Rewrites};
+use super::params::Params;
+use super::rewrites::{Described, Rewrites};
 use super::space::TermSpace;
 use super::value::{Network, Valuing};
 use crate::cost::{Costing, Model};
-use crate::ir::{Def, Fun, Head, Id, Program, Signature, Terms, Ty};
+use crate::ir::{Def, Fun, Head, Id, Program, Terms, Ty};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::inline::{MAX_FLAT, flatten};
 use crate::rules::Level;
 use crate::search::{self, Astar, Cost, Found, Limits, Mb2fbs, Mcts, Space, Tally};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 
 /// A search.
@@ -112,72 +113,6 @@ pub struct Step {
     /// The term after it.
     pub to: Id,
     redex: (u32, Id),
-}
-
-/// Closed terms that stand for the parameters of a definition: calls of functions that nothing else
-/// names, so that equal subterms are one term at whatever depth they stand.
-pub struct Params {
-    funs: Vec<Fun>,
-}
-
-impl Params {
-    fn of(def: &Def) -> Params {
-        let fun = |(k, p): (usize, &crate::ir::Param)| {
-            Fun::new(Signature { name: format!("parameter {k}"), params: vec![], ret: p.ty })
-        };
-        Params { funs: def.params.iter().enumerate().map(fun).collect() }
-    }
-
-    /// Whether a function stands for a parameter.
-    pub fn is_param(&self, fun: Fun) -> bool {
-        self.funs.contains(&fun)
-    }
-
-    /// The number of the parameter that a function stands for.
-    pub fn number(&self, fun: Fun) -> Option<usize> {
-        self.funs.iter().position(|g| *g == fun)
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.funs.len()
-    }
-
-    /// The term with calls in place of the parameters.
-    fn closed(&self, terms: &mut Terms, id: Id) -> Id {
-        let n = self.funs.len();
-        terms.map_free(id, 0, &mut |t, i, _, _| t.put(Head::Call(self.funs[n - 1 - i as usize]), []))
-    }
-
-    /// The term over the parameters again.
-    pub fn restored(&self, terms: &mut Terms, id: Id) -> Id {
-        self.restored_at(terms, id, 0, &mut FxHashMap::default())
-    }
-
-    fn restored_at(&self, terms: &mut Terms, id: Id, depth: usize, memo: &mut FxHashMap<(Id, usize), Id>) -> Id {
-        if let Head::Call(f) = terms.head(id)
-            && let Some(k) = self.number(f)
-        {
-            return terms.var((depth + self.funs.len() - 1 - k) as u32, f.sig().ret);
-        }
-        if terms.kids(id).is_empty() {
-            return id;
-        }
-        if let Some(done) = memo.get(&(id, depth)) {
-            return *done;
-        }
-        let node = terms.node(id).clone();
-        let n = node.kids.len();
-        let mut kids = vec![];
-        for (k, kid) in node.kids.iter().enumerate() {
-            let under = depth + node.head.binds(k, n);
-            kids.push(crate::ir::deep(|| self.restored_at(terms, *kid, under, memo)));
-        }
-        let out = terms.put(node.head, kids);
-        terms.called_as(out, id);
-        memo.insert((id, depth), out);
-        out
-    }
 }
 
 /// Terms with more nodes without lets keep them: every place where a shared part stands has moves of its

@@ -6,7 +6,7 @@
 
 use super::encode::{Graph, graph};
 use super::network::Network;
-use super::train::{Settings, Task};
+use super::settings::{Settings, Task};
 use crate::cost::Costing;
 use crate::ir::Id;
 use crate::rewrite::agent::bindings;
