@@ -7,6 +7,7 @@ mod case;
 mod check;
 mod completions;
 mod emit;
+mod engine;
 mod eval;
 mod explain;
 mod grad;

@@ -7,12 +7,12 @@ use crate::diag::{Diagnostic, Result};
 use crate::ir::Program;
 use crate::pipeline;
 use crate::report::{self, Series};
-use crate::rewrite::agent::Engine;
 use crate::rewrite::agent::value::settings::{Settings, Task, searchable};
 use crate::rewrite::agent::value::train::{self, EpochReport, Trainer};
 use crate::rewrite::agent::value::{Network, Setting, weights};
 use crate::rules::{Level, Library};
 use crate::run;
+use crate::search::Algorithm;
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use std::path::{Path, PathBuf};
 
@@ -169,8 +169,8 @@ impl Value {
 
     fn settings(&self) -> Settings {
         let engine = match self.engine {
-            Searcher::Astar => Engine::Astar,
-            Searcher::Mcts => Engine::Mcts,
+            Searcher::Astar => Algorithm::Astar,
+            Searcher::Mcts => Algorithm::Mcts,
         };
         let (budget, depth) = (self.budget as usize, self.depth as usize);
         Settings {

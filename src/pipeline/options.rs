@@ -5,6 +5,7 @@ use crate::diag::Source;
 use crate::rewrite::agent::{self, Bind};
 use crate::rules::Level;
 use crate::rules::assume::Assume;
+use crate::search::Algorithm;
 use std::sync::Arc;
 
 /// How to optimize.
@@ -71,12 +72,24 @@ pub enum Engine {
     /// Equality saturation.
     Egraph,
     /// A search of terms, one rewrite after another.
-    Agent(agent::Engine),
+    Agent(Algorithm),
     /// Equality saturation; then A* goes on from its result and from the input.
     Auto,
 }
 
 impl Engine {
+    /// All of them, those first that are asked for most.
+    pub const ALL: [Engine; 8] = [
+        Engine::Egraph,
+        Engine::Auto,
+        Engine::Agent(Algorithm::Astar),
+        Engine::Agent(Algorithm::Mcts),
+        Engine::Agent(Algorithm::Beam),
+        Engine::Agent(Algorithm::Mb2fbs),
+        Engine::Agent(Algorithm::Greedy),
+        Engine::Agent(Algorithm::Random),
+    ];
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {

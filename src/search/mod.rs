@@ -4,6 +4,7 @@
 //! both. Nothing here knows terms, schedules or clocks. Searches are deterministic: ties go to the
 //! state that was made first, and chance comes from a seed.
 
+mod algorithm;
 mod astar;
 mod frontier;
 mod mb2fbs;
@@ -13,6 +14,7 @@ mod space;
 pub mod synthetic;
 mod walk;
 
+pub use algorithm::Algorithm;
 pub use astar::{Astar, astar};
 pub use mb2fbs::{Mb2fbs, Priority, mb2fbs};
 pub use mcts::{Mcts, mcts};

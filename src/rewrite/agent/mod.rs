@@ -16,4 +16,4 @@ pub mod rewrites;
 pub mod space;
 pub mod value;
 
-pub use optimize::{Agent, Bind, Engine};
+pub use optimize::{Agent, Bind};

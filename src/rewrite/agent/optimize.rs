@@ -12,35 +12,9 @@ use crate::ir::{Def, Fun, Head, Id, Program, Terms, Ty};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::inline::{MAX_FLAT, flatten};
 use crate::rules::Level;
-use crate::search::{self, Astar, Cost, Found, Limits, Mb2fbs, Mcts, Space, Tally};
+use crate::search::{self, Algorithm, Astar, Cost, Found, Limits, Mb2fbs, Mcts, Space, Tally};
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
-
-/// A search.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[expect(missing_docs, reason = "the searches are described where they are written")]
-pub enum Engine {
-    Greedy,
-    Random,
-    Beam,
-    Astar,
-    Mb2fbs,
-    Mcts,
-}
-
-impl Engine {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Engine::Greedy => "greedy",
-            Engine::Random => "random",
-            Engine::Beam => "beam",
-            Engine::Astar => "astar",
-            Engine::Mb2fbs => "mb2fbs",
-            Engine::Mcts => "mcts",
-        }
-    }
-}
 
 /// What becomes of bindings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +30,7 @@ pub enum Bind {
 #[derive(Clone, Copy)]
 pub struct Settings<'a> {
     /// The search.
-    pub engine: Engine,
+    pub engine: Algorithm,
     /// The rules.
     pub rules: &'a [Compiled<'a>],
     /// What becomes of bindings.
@@ -260,11 +234,11 @@ pub(super) fn searched<S: Space, C: Cost<S>>(space: &S, cost: &mut C, settings: 
     let alternate = settings.value.is_some();
     let batch = if alternate { BATCH } else { 1 };
     match settings.engine {
-        Engine::Greedy => search::greedy(space, cost, &limits),
-        Engine::Random => search::random(space, cost, &limits, depth, settings.seed),
-        Engine::Beam => search::mb2fbs(space, cost, &limits, &Mb2fbs::beam(BEAM)),
-        Engine::Astar => search::astar(space, cost, &limits, &Astar { depth, memory: MEMORY, batch, alternate }),
-        Engine::Mb2fbs => search::mb2fbs(space, cost, &limits, &Mb2fbs::uncontrolled(BEAM - 2, 2)),
-        Engine::Mcts => search::mcts(space, cost, &limits, &Mcts::published(depth, settings.seed)),
+        Algorithm::Greedy => search::greedy(space, cost, &limits),
+        Algorithm::Random => search::random(space, cost, &limits, depth, settings.seed),
+        Algorithm::Beam => search::mb2fbs(space, cost, &limits, &Mb2fbs::beam(BEAM)),
+        Algorithm::Astar => search::astar(space, cost, &limits, &Astar { depth, memory: MEMORY, batch, alternate }),
+        Algorithm::Mb2fbs => search::mb2fbs(space, cost, &limits, &Mb2fbs::uncontrolled(BEAM - 2, 2)),
+        Algorithm::Mcts => search::mcts(space, cost, &limits, &Mcts::published(depth, settings.seed)),
     }
 }

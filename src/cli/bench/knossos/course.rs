@@ -3,9 +3,10 @@
 use super::tasks::{Task, tasks, text};
 use crate::derive::record::hash;
 use crate::ir::Program;
+use crate::rewrite::agent::Bind;
 use crate::rewrite::agent::value::Setting;
 use crate::rewrite::agent::value::settings::Settings;
-use crate::rewrite::agent::{Bind, Engine};
+use crate::search::Algorithm;
 use serde::{Deserialize, Serialize};
 
 /// What a network learns, and how.
@@ -14,7 +15,7 @@ pub struct Course {
     /// From which definitions.
     pub subject: Subject,
     /// From which search.
-    pub by: Engine,
+    pub by: Algorithm,
 }
 
 /// Definitions to learn from.
@@ -69,7 +70,7 @@ pub const SETTLED: usize = 3;
 impl Course {
     /// The name of its files.
     pub fn name(self) -> String {
-        let by = if self.by == Engine::Astar { String::new() } else { format!("-{}", self.by.name()) };
+        let by = if self.by == Algorithm::Astar { String::new() } else { format!("-{}", self.by.name()) };
         format!("{}{by}", self.subject.name())
     }
 

@@ -2,7 +2,7 @@
 
 use super::runs::Way;
 use super::tasks::Task;
-use crate::rewrite::agent::Engine;
+use crate::search::Algorithm;
 use clap::ValueEnum;
 
 /// An experiment.
@@ -70,11 +70,11 @@ impl Experiment {
         let bound = Way::searches(&["astar", "greedy", "random", "mcts"], true);
         match self {
             Experiment::A | Experiment::B => {
-                [vec![egraph], placed, bound, vec![Way::trained(Engine::Astar, Engine::Astar, 5)]].concat()
+                [vec![egraph], placed, bound, vec![Way::trained(Algorithm::Astar, Algorithm::Astar, 5)]].concat()
             }
             Experiment::C => {
                 let others = Way::searches(&["astar"], true);
-                let trained = vec![Way::trained(Engine::Astar, Engine::Astar, PAIRED)];
+                let trained = vec![Way::trained(Algorithm::Astar, Algorithm::Astar, PAIRED)];
                 [vec![egraph, auto], Way::searches(&["astar", "mcts", "greedy"], false), others, trained].concat()
             }
             Experiment::D | Experiment::E => {
@@ -83,7 +83,7 @@ impl Experiment {
             }
             Experiment::F => {
                 let pair = ["astar", "mcts"];
-                let engines = [Engine::Astar, Engine::Mcts];
+                let engines = [Algorithm::Astar, Algorithm::Mcts];
                 let trained = engines.iter().flat_map(|by| engines.map(|engine| Way::trained(engine, *by, PAIRED)));
                 [Way::searches(&pair, false), Way::searches(&pair, true), trained.collect()].concat()
             }

@@ -9,11 +9,12 @@ use crate::diag::{Diagnostic, Result};
 use crate::pipeline::{self, Options, prepare};
 use crate::rewrite::agent::optimize::{Best, Settings};
 use crate::rewrite::agent::value::Network;
-use crate::rewrite::agent::{Agent, Bind, Engine, bindings};
+use crate::rewrite::agent::{Agent, Bind, bindings};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::inline::recursive;
 use crate::rules::{Level, Library};
 use crate::run;
+use crate::search::Algorithm;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ pub struct Way {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Guide {
     /// The search that it learned from.
-    pub by: Engine,
+    pub by: Algorithm,
     /// How many networks there are at most, one for each seed.
     pub networks: u64,
 }
@@ -64,14 +65,21 @@ impl Way {
 
     /// Searches of terms by name, with bindings searched or placed.
     pub fn searches(names: &[&str], searched: bool) -> Vec<Way> {
-        let all = [Engine::Astar, Engine::Mcts, Engine::Beam, Engine::Mb2fbs, Engine::Greedy, Engine::Random];
+        let all = [
+            Algorithm::Astar,
+            Algorithm::Mcts,
+            Algorithm::Beam,
+            Algorithm::Mb2fbs,
+            Algorithm::Greedy,
+            Algorithm::Random,
+        ];
         let bind = if searched { Bind::Searched } else { Bind::Placed };
         let named = names.iter().filter_map(|n| all.into_iter().find(|e| e.name() == *n));
         named.map(|e| Way { engine: pipeline::Engine::Agent(e), bind, ..Way::egraph() }).collect()
     }
 
     /// A search of terms with lets searched, guided by networks that learned from a search.
-    pub fn trained(engine: Engine, by: Engine, networks: u64) -> Way {
+    pub fn trained(engine: Algorithm, by: Algorithm, networks: u64) -> Way {
         let (engine, bind) = (pipeline::Engine::Agent(engine), Bind::Searched);
         Way { engine, bind, guide: Some(Guide { by, networks }), ..Way::egraph() }
     }
@@ -92,7 +100,7 @@ impl Way {
     /// Whether it goes by the chance of the search.
     fn chance(&self) -> bool {
         use pipeline::Engine::Agent;
-        matches!(self.engine, Agent(Engine::Random) | Agent(Engine::Mcts))
+        matches!(self.engine, Agent(Algorithm::Random) | Agent(Algorithm::Mcts))
     }
 
     /// How often it runs.

@@ -3,9 +3,10 @@
 use super::network::Setting;
 use crate::cost::Model;
 use crate::ir::{Def, Program};
-use crate::rewrite::agent::{Bind, Engine};
+use crate::rewrite::agent::Bind;
 use crate::rewrite::inline::recursive;
 use crate::rules::Level;
+use crate::search::Algorithm;
 
 /// A definition to learn from.
 #[derive(Clone, Copy)]
@@ -26,7 +27,7 @@ pub fn searchable(program: &Program) -> impl Iterator<Item = &Def> {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// The search that makes experience.
-    pub engine: Engine,
+    pub engine: Algorithm,
     /// States that a search evaluates at most.
     pub budget: usize,
     /// States that random walks from known ones evaluate at most, after each search.
@@ -68,7 +69,7 @@ impl Settings {
     /// The choices made where none are asked for. Batches are those of the paper (Table 2).
     pub fn standard() -> Settings {
         Settings {
-            engine: Engine::Astar,
+            engine: Algorithm::Astar,
             budget: 1000,
             walks: 200,
             binding: 0,
