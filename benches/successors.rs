@@ -15,11 +15,11 @@ use daedal::ir::{Def, Program};
 use daedal::pipeline::prepare;
 use daedal::rewrite::agent::costs::Known;
 use daedal::rewrite::agent::optimize::Settings;
-use daedal::rewrite::agent::{Agent, Bind, Engine};
+use daedal::rewrite::agent::{Agent, Bind};
 use daedal::rewrite::egraph::pattern::Compiled;
 use daedal::rewrite::inline::recursive;
 use daedal::rules::{Level, Library};
-use daedal::search::{Cost, Space};
+use daedal::search::{Algorithm, Cost, Space};
 use daedal::types;
 use std::collections::{HashSet, VecDeque};
 use std::process::ExitCode;
@@ -51,7 +51,7 @@ struct Walked {
 /// Goes breadth first until there are so many distinct states or successors.
 fn walk(program: &Program, def: &Def, rules: &[Compiled<'_>], bind: Bind, most: (usize, usize)) -> Option<Walked> {
     let settings = Settings {
-        engine: Engine::Astar,
+        engine: Algorithm::Astar,
         rules,
         bind,
         bindings: [true; 8],

@@ -9,8 +9,9 @@ use common::{arguments, corpus, root, sharing};
 use daedal::cost::Model;
 use daedal::ir::Program;
 use daedal::pipeline::{Engine, Options, optimize, optimize_with, prepare};
-use daedal::rewrite::agent::{Bind, Engine as Agent};
+use daedal::rewrite::agent::Bind;
 use daedal::rules::{Level, Library};
+use daedal::search::Algorithm as Agent;
 use rayon::prelude::*;
 
 const AGENTS: [Agent; 6] = [Agent::Random, Agent::Astar, Agent::Mcts, Agent::Beam, Agent::Greedy, Agent::Mb2fbs];

@@ -10,9 +10,9 @@ use daedal::derive::replay::replay;
 use daedal::diag::Source;
 use daedal::eval::Interpreter;
 use daedal::pipeline::{Engine, Options, Outcome, optimize};
-use daedal::rewrite::agent;
 use daedal::rules::assume::Assume;
 use daedal::rules::{Level, Library};
+use daedal::search::Algorithm;
 use rayon::prelude::*;
 use std::process::Command;
 
@@ -81,7 +81,7 @@ fn replays(text: &str, outcome: &Outcome, assume: &[Assume]) -> Result<usize, St
 /// of terms; the derivation replays with the assumption, and is refused without.
 #[test]
 fn divisors_are_taken_for_nonzero_where_that_is_asked_for() {
-    let search = Engine::Agent(agent::Engine::Astar);
+    let search = Engine::Agent(Algorithm::Astar);
     let cases: Vec<(usize, Engine)> = (0..FUNCTIONS.len()).flat_map(|k| [(k, Engine::Egraph), (k, search)]).collect();
     let wrong: Vec<String> = cases
         .into_par_iter()

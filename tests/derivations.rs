@@ -78,7 +78,7 @@ fn random(seeds: std::ops::Range<u64>, float: Level) -> (usize, usize) {
 
 /// How a search of terms differs from case to case.
 fn walking(k: u64, cost: Model, float: Level) -> Options<'static> {
-    use daedal::rewrite::agent::Engine::{Astar, Beam, Greedy, Mb2fbs, Mcts, Random};
+    use daedal::search::Algorithm::{Astar, Beam, Greedy, Mb2fbs, Mcts, Random};
     let engine = [Astar, Mcts, Random, Beam, Greedy, Mb2fbs][k as usize % 6];
     let bind = if k % 4 < 2 { Bind::Placed } else { Bind::Searched };
     let engine = if k.is_multiple_of(11) { Engine::Auto } else { Engine::Agent(engine) };
@@ -301,7 +301,7 @@ fn converted(rng: &mut StdRng, depth: usize) -> (String, Scalar) {
 /// makes of conversions is derived, and replays.
 #[test]
 fn derivations_of_conversions_replay() {
-    use daedal::rewrite::agent::Engine::{Astar, Greedy};
+    use daedal::search::Algorithm::{Astar, Greedy};
     let library = Library::shipped().unwrap();
     let (real, exact) = (prepare(&library, Level::Real).unwrap(), prepare(&library, Level::Exact).unwrap());
     let mut texts = vec![

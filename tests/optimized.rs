@@ -358,7 +358,7 @@ fn names_of_the_source_stay() {
 (def apart Float ((u : (Vec Float) k) (w : (Vec Float) k))
   (sqrt (sum (map (lam (d : Float) (mul d d)) (map2 (lam ((a : Float) (b : Float)) (sub a b)) u w)))))
 ";
-    for engine in [Engine::Egraph, Engine::Agent(daedal::rewrite::agent::Engine::Greedy)] {
+    for engine in [Engine::Egraph, Engine::Agent(daedal::search::Algorithm::Greedy)] {
         let printed = text(source, engine);
         for name in ["peak", "weights", "whole", "(lam (row : Integer)"] {
             let times = printed.matches(name).count();

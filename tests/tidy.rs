@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::imports::{circles, graph};
 use common::{files, root};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -115,4 +116,92 @@ fn every_file_is_reached() {
     let waiting: BTreeSet<String> = WAITING.iter().map(ToString::to_string).collect();
     let orphans: BTreeSet<String> = all.difference(&reached).cloned().collect();
     assert_eq!(orphans, waiting, "left: files without a `mod` line; right: those that are known to wait");
+}
+
+/// A circle file by file, back to where it begins.
+fn shown(circle: &[String]) -> String {
+    circle.iter().chain(circle.first()).map(String::as_str).collect::<Vec<_>>().join(" -> ")
+}
+
+/// Protects: no two files need each other, within a layer either, so each can be read knowing only those it imports.
+#[test]
+fn no_file_imports_in_a_circle() {
+    let all = sources().into_iter().filter(|(path, _)| path != "src/main.rs");
+    let all: Vec<_> = all.map(|(path, text)| (path["src/".len()..].to_string(), text)).collect();
+    let graph = graph(&all);
+    let imports: usize = graph.values().map(BTreeSet::len).sum();
+    assert!(imports > 4 * graph.len(), "the imports were not found: {imports} of {} files", graph.len());
+    let found: Vec<String> = circles(&graph).iter().map(|circle| shown(circle)).collect();
+    assert!(found.is_empty(), "files that import in a circle:\n{}", found.join("\n"));
+}
+
+/// Each line `FILE: TEXT` is a line of a file; the circles of these files.
+fn circles_of(tree: &str) -> Vec<String> {
+    let mut files: Vec<(String, String)> = vec![];
+    for line in tree.lines() {
+        let (path, text) = line.split_once(": ").unwrap();
+        match files.iter_mut().find(|(p, _)| p == path) {
+            Some((_, whole)) => *whole += &format!("{text}\n"),
+            None => files.push((path.to_string(), format!("{text}\n"))),
+        }
+    }
+    circles(&graph(&files)).iter().map(|circle| shown(circle)).collect()
+}
+
+/// Files whose `mod.rs` only passes on what they define; `a/one.rs` imports from `b`.
+const TREE: &str = "\
+lib.rs: pub mod a;
+lib.rs: pub mod b;
+a/mod.rs: mod one;
+a/mod.rs: mod two;
+a/mod.rs: pub use one::One;
+a/mod.rs: pub use two::{Two as Second, two};
+a/one.rs: use crate::b;
+a/one.rs: pub struct One(b::three::Three);
+a/two.rs: pub struct Two;
+a/two.rs: pub fn two() {}
+b/mod.rs: pub mod three;
+b/three.rs: pub struct Three;
+";
+
+/// Protects: circles are found through whatever passes an item on, and nothing else is one.
+#[test]
+fn planted_circles_are_found() {
+    let planted = |more: &str| circles_of(&format!("{TREE}{more}"));
+    assert_eq!(planted(""), Vec::<String>::new());
+    let circle = vec!["a/one.rs -> b/three.rs -> a/one.rs".to_string()];
+    for line in [
+        "use crate::a::One;",
+        "use crate::a::{\nb/three.rs: two,\nb/three.rs: One as First,\nb/three.rs: };",
+        "pub use crate::{a::{self}};\nb/three.rs: fn f(_: a::One) {}",
+        "use super::super::a;\nb/three.rs: fn f(_: Vec<a::One>) {}",
+        "fn f() -> usize { crate::a::one::One::count() }",
+        "fn f() {\nb/three.rs:     use crate::a::One;\nb/three.rs: }",
+        "use crate::a::one::*;",
+        "mod inner {\nb/three.rs:     use super::*;\nb/three.rs: }\nb/three.rs: use crate::a::One;",
+    ] {
+        assert_eq!(planted(&format!("b/three.rs: {line}\n")), circle, "{line}");
+    }
+    for line in [
+        "use crate::a::Second;",
+        "use crate::a::two;",
+        "// crate::a::One",
+        "pub use crate::a::One;",
+        "use crate::a;",
+        "use std::one::One;",
+        "#[cfg(test)]\nb/three.rs: mod tests {\nb/three.rs:     use crate::a::One;\nb/three.rs: }",
+    ] {
+        assert_eq!(planted(&format!("b/three.rs: {line}\n")), Vec::<String>::new(), "{line}");
+    }
+}
+
+/// Protects: circles of more than two files are told whole, and a `mod.rs` with code of its own is a file.
+#[test]
+fn circles_are_told_file_by_file() {
+    let through = "a/two.rs: use crate::a::One;\nb/three.rs: fn f() { crate::a::two() }\n";
+    assert_eq!(circles_of(&format!("{TREE}{through}")), ["a/one.rs -> b/three.rs -> a/two.rs -> a/one.rs"]);
+    let above = "a/mod.rs: pub const MOST: usize = 1;\na/two.rs: use super::MOST;\n";
+    assert_eq!(circles_of(&format!("{TREE}{above}")), Vec::<String>::new());
+    let both = format!("{TREE}{above}a/mod.rs: pub fn most() {{ two() }}\n");
+    assert_eq!(circles_of(&both), ["a/mod.rs -> a/two.rs -> a/mod.rs"]);
 }

@@ -6,8 +6,8 @@
 //! would be ragged, the piece becomes a tensor inside the loop, and the loop a sum of tensors.
 
 use super::emit::Val;
-use super::gather::Like;
-use super::keep::Kept;
+use super::kept::Kept;
+use super::like::Like;
 use super::piece::{Item, Piece};
 use super::walk::Walk;
 use crate::diag::Result;

@@ -3,8 +3,7 @@
 //!
 //! What has no floats carries none: a size, or a number made of an integer.
 
-use super::walk::has_floats;
-use crate::ir::{Fun, Head, Id, Terms, deep};
+use crate::ir::{Fun, Head, Id, Terms, Ty, TyKind, deep};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Whether derivatives flow through a term, by the set of its variables that carry one.
@@ -171,5 +170,15 @@ pub fn closed(terms: &Terms, fun: Fun, body: Id, wrt: &[bool]) -> Vec<bool> {
             return all;
         }
         all = found;
+    }
+}
+
+/// Whether values of a type can change by degrees.
+pub fn has_floats(ty: Ty) -> bool {
+    match ty.kind() {
+        TyKind::Scalar(s) => s.is_float(),
+        TyKind::Tuple(parts) => parts.iter().any(|p| has_floats(*p)),
+        TyKind::Tensor(_, e) => has_floats(*e),
+        TyKind::String | TyKind::Var(..) => false,
     }
 }

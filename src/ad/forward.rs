@@ -3,7 +3,8 @@
 //! A tangent that is zero is not made, until a place needs one in its shape.
 
 use super::emit::Val;
-use super::walk::{Active, Entry, Walk, has_floats};
+use super::flow::has_floats;
+use super::walk::{Active, Entry, Walk};
 use super::{Mode, Request};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Fun, Head, Id, Monoid, Op, Scalar, Ty, deep};

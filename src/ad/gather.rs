@@ -6,6 +6,7 @@
 //! it cannot, as at `(index (index i p) v)`, one scatter adds all values at their indices.
 
 use super::emit::{Emit, Val};
+use super::like::Like;
 use super::piece::{Item, Piece, Step};
 use super::scatter;
 use super::solve::{Plan, solve};
@@ -13,29 +14,6 @@ use super::walk::Walk;
 use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Op, Scalar, Ty, TyKind};
 use crate::types::shape::lowered;
-
-/// What an adjoint has the shape of.
-#[derive(Clone)]
-pub struct Like {
-    /// A value of the same shape.
-    pub val: Val,
-    /// The sizes of its axes, where it is a tensor; they need not be known.
-    pub sizes: Vec<Val>,
-}
-
-impl Like {
-    /// A part of a tuple.
-    pub fn part(&self, e: &mut Emit<'_>, k: usize, n: usize) -> Like {
-        let of = e.now(self.val);
-        let id = e.get(k as u32, n as u32, of);
-        Like { val: e.val(id), sizes: vec![] }
-    }
-
-    /// Sizes where the work stands.
-    pub fn sizes_now(&self, e: &mut Emit<'_>) -> Vec<Id> {
-        self.sizes.iter().map(|s| e.now(*s)).collect()
-    }
-}
 
 impl Walk<'_, '_> {
     /// The sum of pieces as a term of the tangent type of `ty`, where the work stands.

@@ -7,28 +7,30 @@
 
 use super::adjoint::Reverse;
 use super::emit::Val;
+use super::flow::has_floats;
+use super::kept::{Kept, Target};
+use super::like::Like;
 use super::piece::Piece;
-use super::sequence::Steps;
 use super::split::takes_work;
-use super::walk::{Active, has_floats};
+use super::walk::Active;
 use crate::diag::Result;
 use crate::ir::{Head, Id, Terms, Ty, deep};
 use rustc_hash::FxHashMap;
 
-/// Something that every step makes.
-#[derive(Clone, PartialEq, Debug)]
-struct Target {
-    /// Its place in the body; before that the places of the folds and scans around it, outermost first.
-    route: Vec<usize>,
-    /// Whether it is all states of the fold there.
-    states: bool,
-}
-
-/// A table of something that every step makes.
-#[derive(Clone)]
-pub struct Kept {
-    target: Target,
-    table: Val,
+/// The steps of a fold or scan, and what is known of them.
+pub(super) struct Steps {
+    /// How many there are.
+    pub n: Val,
+    /// The state before the first.
+    pub init: Val,
+    /// The state after a step, by the one before and the element or index.
+    pub body: Id,
+    /// The elements of a fold.
+    pub elements: Option<Like>,
+    /// The states after all steps.
+    pub states: Val,
+    /// What a state has the shape of.
+    pub like: Like,
 }
 
 /// What is kept of one step, by place.
@@ -36,13 +38,6 @@ pub struct Kept {
 struct Step {
     values: FxHashMap<usize, Val>,
     inner: FxHashMap<usize, Vec<Kept>>,
-}
-
-impl Kept {
-    /// The table, where it is that of all states of the fold itself.
-    pub fn states(&self) -> Option<Val> {
-        (self.target.states && self.target.route.is_empty()).then_some(self.table)
-    }
 }
 
 /// What stands at a place that is not further in than the last let: its value or, behind the lets, the result.

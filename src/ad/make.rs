@@ -3,12 +3,13 @@
 use super::adjoint::Reverse;
 use super::checkpoint::checkpoint;
 use super::emit::{Emit, Val};
-use super::gather::Like;
+use super::flow::has_floats;
+use super::like::Like;
 use super::normal::normal;
 use super::requests::{Key, Mode, Request, Requests, packed};
 use super::scalar::Partials;
 use super::split::split;
-use super::walk::{Active, Entry, Walk, has_floats};
+use super::walk::{Active, Entry, Walk};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty};
 use crate::types::{sizes, verify};

@@ -19,6 +19,8 @@ mod flow;
 mod forward;
 mod gather;
 mod keep;
+mod kept;
+mod like;
 mod make;
 mod normal;
 mod parts;
@@ -34,7 +36,7 @@ mod solve;
 mod split;
 mod walk;
 
+pub use flow::has_floats;
 pub use make::{Wanted, complete, derive};
 pub use requests::Mode;
 use requests::{Request, Requests};
-pub use walk::has_floats;

@@ -5,7 +5,7 @@
 
 use super::adjoint::{Frame, Reverse, contains_tuple_of_tensors};
 use super::emit::Val;
-use super::gather::Like;
+use super::like::Like;
 use super::piece::{Item, Piece, Step};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Op};

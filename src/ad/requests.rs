@@ -1,7 +1,7 @@
 //! Which derivatives are needed: a call in a body that is differentiated asks for one, and gets its
 //! name at once. Bodies are made later.
 
-use super::flow::closed;
+use super::flow::{closed, has_floats};
 use crate::diag::{Diagnostic, Result, Span};
 use crate::ir::{Body, Def, Fun, Head, Id, Program, Signature, Terms, Ty};
 use indexmap::IndexMap;
@@ -172,7 +172,7 @@ impl Requests {
         // Structured names and operators become plain ones.
         let plain: String = sig.name.chars().map(|c| if "[] ".contains(c) { '$' } else { c }).collect();
         let mut name = format!("{}${plain}", key.mode.word());
-        let floats = sig.params.iter().map(|t| super::walk::has_floats(*t));
+        let floats = sig.params.iter().map(|t| has_floats(*t));
         if !floats.eq(key.wrt.iter().copied()) {
             name += "$";
             name.extend(key.wrt.iter().map(|w| if *w { '1' } else { '0' }));

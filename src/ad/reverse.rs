@@ -6,9 +6,11 @@
 
 use super::adjoint::{Leaving, Reverse};
 use super::emit::Val;
-use super::gather::{Like, part_of};
+use super::flow::has_floats;
+use super::gather::part_of;
+use super::like::Like;
 use super::piece::{Item, Piece, Step};
-use super::walk::{Active, has_floats};
+use super::walk::Active;
 use super::{Mode, Request};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Fun, Head, Id, Monoid, Op, Ty, deep};

@@ -6,7 +6,7 @@
 //! nothing. It must not know where the pieces come from.
 
 use super::emit::{Emit, Val};
-use super::gather::Like;
+use super::like::Like;
 use super::piece::{Item, Piece, Step, mentioned, simple};
 use super::solve::{free_to_move, moved, put_out};
 use super::walk::Walk;

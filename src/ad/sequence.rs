@@ -7,28 +7,14 @@
 
 use super::adjoint::{Leaving, Reverse};
 use super::emit::Val;
-use super::gather::Like;
-use super::keep::Kept;
+use super::flow::has_floats;
+use super::keep::Steps;
+use super::kept::Kept;
+use super::like::Like;
 use super::piece::{Piece, Step};
-use super::walk::{Active, Entry, has_floats};
+use super::walk::{Active, Entry};
 use crate::diag::Result;
 use crate::ir::{Head, Id, Monoid, Op, Scalar, Ty};
-
-/// The steps of a fold or scan, and what is known of them.
-pub(super) struct Steps {
-    /// How many there are.
-    pub n: Val,
-    /// The state before the first.
-    pub init: Val,
-    /// The state after a step, by the one before and the element or index.
-    pub body: Id,
-    /// The elements of a fold.
-    pub elements: Option<Like>,
-    /// The states after all steps.
-    pub states: Val,
-    /// What a state has the shape of.
-    pub like: Like,
-}
 
 /// A fold or scan, and what is known of its result.
 struct Sequence {

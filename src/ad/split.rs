@@ -5,8 +5,8 @@
 //! to be known from the parameters. The values stay the same. It must not know what a derivative is.
 
 use super::emit::{Emit, Val};
+use super::flow::has_floats;
 use super::piece::shift_above;
-use super::walk::has_floats;
 use crate::ir::op::Class;
 use crate::ir::{Fun, Head, Id, Monoid, Terms, Ty, deep};
 use crate::types::shape::{lowered, shape};

@@ -52,16 +52,6 @@ pub struct Walk<'a, 't> {
     flowing: RefCell<Known>,
 }
 
-/// Whether values of a type can change by degrees.
-pub fn has_floats(ty: Ty) -> bool {
-    match ty.kind() {
-        TyKind::Scalar(s) => s.is_float(),
-        TyKind::Tuple(parts) => parts.iter().any(|p| has_floats(*p)),
-        TyKind::Tensor(_, e) => has_floats(*e),
-        TyKind::String | TyKind::Var(..) => false,
-    }
-}
-
 impl<'a, 't> Walk<'a, 't> {
     /// Nothing in scope.
     pub fn new(terms: &'t mut Terms, requests: &'a mut Requests, partials: &'a mut Partials) -> Walk<'a, 't> {

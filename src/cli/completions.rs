@@ -1,8 +1,8 @@
 //! `daedal completions`: the command line becomes a script that completes it in a shell.
 
-use super::{Cli, World};
+use super::World;
 use crate::diag::Result;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
 /// Print a script that completes command lines of daedal in a shell
@@ -16,10 +16,10 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Carries it out.
-    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
+    /// Carries it out, of all commands together.
+    pub fn run(&self, mut all: Command, world: &mut World<'_>) -> Result<()> {
         let mut text = vec![];
-        generate(self.shell, &mut Cli::command(), "daedal", &mut text);
+        generate(self.shell, &mut all, "daedal", &mut text);
         world.say(String::from_utf8_lossy(&text).trim_end())
     }
 }

@@ -1,8 +1,8 @@
 //! `daedal emit`: a program at one of its levels becomes text.
 
 use super::case;
+use super::how::How;
 use super::optimize::{self, Cost, Float};
-use super::schedule::How;
 use super::{World, input, lowered};
 use crate::diag::Result;
 use crate::ir::{Def, Program, print};

@@ -1,7 +1,7 @@
 //! The levels of `daedal emit` below the language: a definition becomes loops or C++ text.
 
+use super::how::{How, named, staged};
 use super::optimize::Float;
-use super::schedule::How;
 use crate::codegen::Unit;
 use crate::cost::Model;
 use crate::data;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 /// The stages of a definition.
 pub fn stages(program: &Program, def: &Def, float: Float) -> Result<String> {
-    Ok(super::schedule::staged(program, def, float)?.to_string())
+    Ok(staged(program, def, float)?.to_string())
 }
 
 /// A definition as what changes bits leaves it: its products contracted, where `how` says so, and its sums taken in the order
@@ -32,7 +32,7 @@ pub fn rewritten(program: &Program, def: &Def, how: &How<'_>) -> Result<Program>
 
 /// The loop nest of a definition.
 pub fn nest(program: &Program, def: &Def, how: &How<'_>) -> Result<Nest> {
-    match super::schedule::named(program, def, how)? {
+    match named(program, def, how)? {
         Some(schedule) => native::scheduled_nest(def, &schedule, &Machine::host()),
         None => native::nest(program, def, &Machine::host()),
     }

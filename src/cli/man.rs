@@ -1,8 +1,8 @@
 //! `daedal man`: the command line becomes a page of the manual.
 
-use super::{Cli, World};
+use super::World;
 use crate::diag::{Diagnostic, Result, nearest};
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 
 /// Print the page of the manual for daedal, or for one of its commands
 ///
@@ -14,9 +14,8 @@ pub struct Man {
 }
 
 impl Man {
-    /// Carries it out.
-    pub fn run(&self, world: &mut World<'_>) -> Result<()> {
-        let mut all = Cli::command();
+    /// Carries it out, of all commands together.
+    pub fn run(&self, mut all: Command, world: &mut World<'_>) -> Result<()> {
         all.build();
         let mut command = &all;
         for word in &self.command {

@@ -2,9 +2,9 @@
 //! `daedal run --time`.
 
 use super::case::Case;
+use super::how::{self, How, machine_of};
 use super::optimize::Float;
-use super::schedule::{How, machine_of};
-use super::{World, input, schedule};
+use super::{World, input};
 use crate::diag::Result;
 use crate::eval::Value;
 use crate::ir::Lit;
@@ -54,7 +54,7 @@ impl Measure {
             machine: machine_of(self.threads),
             ..How::general(Some(&self.schedule), self.float)
         };
-        let native = match schedule::named(&program, def, &how)? {
+        let native = match how::named(&program, def, &how)? {
             Some(made) => native::compile_alone(&program, def, &made, &tools)?,
             None => native::compile(&program, def, &tools)?,
         };

@@ -7,9 +7,11 @@ mod case;
 mod check;
 mod completions;
 mod emit;
+mod engine;
 mod eval;
 mod explain;
 mod grad;
+mod how;
 mod input;
 mod look;
 mod lowered;
@@ -24,14 +26,14 @@ mod schedule;
 mod search;
 mod story;
 mod train;
+mod world;
 
-use crate::diag::{Diagnostic, Result};
-use crate::run::{Interrupt, Progress};
-use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use look::{Colour, Look};
+pub use world::World;
+
+use crate::diag::Result;
+use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 an error of the input, 2 a limit or an interrupt, 70 a bug of daedal.
@@ -71,24 +73,6 @@ enum Command {
     Bench(bench::Bench),
     Completions(completions::Completions),
     Man(man::Man),
-}
-
-/// What a command may know of the world around it.
-pub struct World<'a> {
-    /// Where results go.
-    pub out: &'a mut dyn Write,
-    /// The C++ compiler that the environment asks for.
-    pub cxx: Option<String>,
-    /// The directory for what may be kept between runs.
-    pub cache: Option<PathBuf>,
-    /// How many megabytes of compiled code may be kept there.
-    pub cache_size: Option<String>,
-    /// This program itself, to be started again where work needs a process of its own.
-    pub program: Option<PathBuf>,
-    /// What is shown, and how.
-    pub look: Look,
-    /// The user's interrupt.
-    pub interrupt: &'a Interrupt,
 }
 
 /// The command that words mean, the first of which is the name of the program.
@@ -137,8 +121,8 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
         Command::Rules(c) => c.run(world),
         Command::Train(c) => c.run(world),
         Command::Bench(c) => c.run(world),
-        Command::Completions(c) => c.run(world),
-        Command::Man(c) => c.run(world),
+        Command::Completions(c) => c.run(Cli::command(), world),
+        Command::Man(c) => c.run(Cli::command(), world),
     }
 }
 
@@ -152,31 +136,6 @@ impl Cli {
             message_colour: self.color.shown(messages, plain),
             progress: messages && !self.quiet,
             quiet: self.quiet,
-        }
-    }
-}
-
-impl World<'_> {
-    /// Writes what a program printed, before its result or its failure.
-    fn printed(&mut self, text: &str) -> Result<()> {
-        text.strip_suffix('\n').map_or(Ok(()), |lines| self.say(lines))
-    }
-
-    /// How far the work is, where somebody watches; nobody does who asked for JSON.
-    fn progress(&self, json: bool) -> Progress {
-        Progress::new(self.look.progress && !json)
-    }
-
-    /// Writes a line of results. A reader that has gone away is no error.
-    fn say(&mut self, line: &str) -> Result<()> {
-        if self.look.quiet {
-            return Ok(());
-        }
-        match writeln!(self.out, "{line}").and_then(|()| self.out.flush()) {
-            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Diagnostic::user(format!("the standard output cannot be written: {e}")))
-            }
-            Ok(()) | Err(_) => Ok(()),
         }
     }
 }

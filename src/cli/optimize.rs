@@ -6,7 +6,7 @@ use crate::cost;
 use crate::data::{self, Output};
 use crate::diag::{Diagnostic, Result, nearest};
 use crate::ir::{Program, Ty, print};
-use crate::pipeline::{self, Outcome, Row, Told};
+use crate::pipeline::{self, Engine, Outcome, Row, Told};
 use crate::report;
 use crate::rewrite::agent;
 use crate::rewrite::agent::value::{Network, weights};
@@ -99,42 +99,6 @@ pub struct Optimize {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Engine {
-    /// Equality saturation
-    Egraph,
-    /// Equality saturation, then A* from its result and from the input
-    Auto,
-    /// The term first from which least is expected
-    Astar,
-    /// Monte Carlo tree search
-    Mcts,
-    /// The best 32 terms of each number of rewrites
-    Beam,
-    /// Memory-bounded best-first beam search
-    Mb2fbs,
-    /// The best rewrite each time
-    Greedy,
-    /// Any rewrite each time
-    Random,
-}
-
-impl Engine {
-    fn engine(self) -> pipeline::Engine {
-        use agent::Engine as Agent;
-        match self {
-            Engine::Egraph => pipeline::Engine::Egraph,
-            Engine::Auto => pipeline::Engine::Auto,
-            Engine::Astar => pipeline::Engine::Agent(Agent::Astar),
-            Engine::Mcts => pipeline::Engine::Agent(Agent::Mcts),
-            Engine::Beam => pipeline::Engine::Agent(Agent::Beam),
-            Engine::Mb2fbs => pipeline::Engine::Agent(Agent::Mb2fbs),
-            Engine::Greedy => pipeline::Engine::Agent(Agent::Greedy),
-            Engine::Random => pipeline::Engine::Agent(Agent::Random),
-        }
-    }
 }
 
 /// What becomes of bindings, by name.
@@ -246,7 +210,7 @@ impl Optimize {
             assume: self.assumed(),
             sizes: self.sizes.clone(),
             rules: self.rules.iter().map(|f| data::source(f)).collect::<Result<_>>()?,
-            engine: self.engine.engine(),
+            engine: self.engine,
             max_nodes: self.max_nodes,
             budget: self.budget as usize,
             depth: self.depth as usize,

@@ -1,9 +1,9 @@
 //! `daedal run`: a definition and arguments become a value, in native code.
 
 use super::eval::Call;
+use super::how::{self, How, machine_of};
 use super::optimize::Float;
-use super::schedule::{How, machine_of};
-use super::{World, input, schedule};
+use super::{World, input};
 use crate::diag::{Diagnostic, Result};
 use crate::pipeline::native;
 use crate::run::{Timing, Toolchain};
@@ -57,11 +57,11 @@ impl Run {
         let machine = machine_of(self.threads);
         let how = How { schedule: self.schedule.as_deref(), float: self.float, sizes, machine };
         let made = match self.schedule {
-            Some(_) => schedule::named(&program, def, &how)?,
-            None => schedule::unasked(&program, def, &how),
+            Some(_) => how::named(&program, def, &how)?,
+            None => how::unasked(&program, def, &how),
         };
         let told = match &made {
-            Some(made) if self.verbose => schedule::rewrites(&program, def, made)?,
+            Some(made) if self.verbose => how::rewrites(&program, def, made)?,
             _ => vec![],
         };
         let by = made.as_ref().map(|_| self.schedule.as_deref().unwrap_or("default"));

@@ -2,9 +2,9 @@
 
 use super::World;
 use super::case::Case;
+use super::how::{machine_of, staged};
 use super::optimize::Float;
 use super::picture::Picture;
-use super::schedule::{machine_of, staged};
 use crate::data::{self, Output};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Program};

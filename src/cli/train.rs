@@ -7,11 +7,12 @@ use crate::diag::{Diagnostic, Result};
 use crate::ir::Program;
 use crate::pipeline;
 use crate::report::{self, Series};
-use crate::rewrite::agent::Engine;
-use crate::rewrite::agent::value::train::{self, EpochReport, Settings, Task, Trainer};
+use crate::rewrite::agent::value::settings::{Settings, Task, searchable};
+use crate::rewrite::agent::value::train::{self, EpochReport, Trainer};
 use crate::rewrite::agent::value::{Network, Setting, weights};
 use crate::rules::{Level, Library};
 use crate::run;
+use crate::search::Algorithm;
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use std::path::{Path, PathBuf};
 
@@ -168,8 +169,8 @@ impl Value {
 
     fn settings(&self) -> Settings {
         let engine = match self.engine {
-            Searcher::Astar => Engine::Astar,
-            Searcher::Mcts => Engine::Mcts,
+            Searcher::Astar => Algorithm::Astar,
+            Searcher::Mcts => Algorithm::Mcts,
         };
         let (budget, depth) = (self.budget as usize, self.depth as usize);
         Settings {
@@ -203,7 +204,7 @@ fn read(files: &[PathBuf]) -> Result<Vec<Program>> {
 
 /// The definitions of a program that can be searched.
 fn all(program: &Program) -> impl Iterator<Item = Task<'_>> {
-    train::searchable(program).map(move |def| Task { program, def })
+    searchable(program).map(move |def| Task { program, def })
 }
 
 /// The file beside the weights from which a training goes on.

@@ -5,27 +5,12 @@
 //! toolchain.
 
 use super::names::{Names, identifier};
-use super::vector::lanes_ty;
+use super::types::{cpp_ty, lanes_ty};
 use super::work::work;
 use crate::ir::{Lit, Op, Scalar};
 use crate::nest::{Arg, Buf, Expr, Func, Loop, LoopKind, Nest, Slot, Stmt, Var, walk};
 use rustc_hash::FxHashSet;
 use std::fmt::Write;
-
-pub(super) fn cpp_ty(s: Scalar) -> &'static str {
-    match s {
-        Scalar::F64 => "double",
-        Scalar::F32 => "float",
-        Scalar::I64 => "int64_t",
-        Scalar::I32 => "int32_t",
-        Scalar::I16 => "int16_t",
-        Scalar::I8 => "int8_t",
-        Scalar::U32 => "uint32_t",
-        Scalar::U16 => "uint16_t",
-        Scalar::U8 => "uint8_t",
-        Scalar::Bool => "bool",
-    }
-}
 
 /// How deep the statements of a function stand, whose buffers may be its results.
 const FUNCTION: usize = 1;

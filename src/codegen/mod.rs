@@ -4,6 +4,7 @@
 
 mod cpp;
 mod names;
+mod types;
 mod unit;
 mod vector;
 mod work;

@@ -3,18 +3,10 @@
 //! The forms of access are told apart here: next to each other, with a stride, or anywhere; in all lanes, in the
 //! first ones, or where a mask says.
 
-use super::cpp::{Writer, cpp_ty};
+use super::cpp::Writer;
+use super::types::{cpp_ty, lanes_ty};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Buf, Expr, Var};
-
-/// The type of a variable, or of an element of a buffer in registers.
-pub(super) fn lanes_ty(ty: Scalar, lanes: u32) -> String {
-    match (ty, lanes) {
-        (_, 1) => cpp_ty(ty).to_string(),
-        (Scalar::Bool, n) => format!("ks::Mask<{n}>"),
-        (_, n) => format!("ks::Vec<{}, {n}>", cpp_ty(ty)),
-    }
-}
 
 /// What masks an access.
 enum Where<'e> {

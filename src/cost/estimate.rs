@@ -1,6 +1,6 @@
 //! Estimated sizes: an abstract run of a term in which integers are guesses.
 
-use super::{ASSUMED, Model};
+use super::model::{ASSUMED, Model, assumed_trips};
 use crate::ir::{Head, Lit, Op, Ty, TyKind};
 
 /// A guess of a value.
@@ -154,6 +154,6 @@ pub fn trips(model: Model, head: Head, kids: &[Est]) -> f64 {
     match (model, head) {
         (Model::Analytic, _) => estimated,
         (Model::Knossos, Head::Sum) => ASSUMED.powi(kids[0].dims().len() as i32),
-        (Model::Knossos, _) => super::assumed_trips(head),
+        (Model::Knossos, _) => assumed_trips(head),
     }
 }

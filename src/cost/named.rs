@@ -1,7 +1,7 @@
 //! What named sizes cost: a name of a parameter's size is a value that the definition has once, wherever
 //! it is used, as if a let bound it in front.
 
-use super::{Model, Shape};
+use super::model::{Model, Shape};
 use crate::ir::program::Axis;
 use crate::ir::{Def, Head, Ty};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! Integers are samples as they stand, and must have room for all that the image may hold. Floats are fractions of the
 //! greatest sample; what is written of them has 8 bits a sample.
 
-use super::MAX_BYTES;
+use super::files::MAX_BYTES;
 use super::flat::{element, fits, nest, numbers, sizes};
 use crate::diag::{Diagnostic, Result};
 use crate::eval::Value;

@@ -1,6 +1,7 @@
 //! A section of a page becomes what was measured last; the rest of the page stays.
 
-use super::{Output, source};
+use super::files::source;
+use super::output::Output;
 use crate::diag::{Diagnostic, Result};
 use std::path::Path;
 

@@ -16,15 +16,12 @@ use super::matching::{instance, matched};
 use super::prove::{Asked, Local, MAX_INNER, Prover};
 use super::text::Naming;
 use super::unfold::{Binding, Unfolded, unfold};
-use super::{Place, Step};
+use super::{Place, Refused, Step};
 use crate::ir::{Def, Fun, Head, Id, Lit, Program, Terms, Ty, deep};
 use crate::rules::{Condition, Level, Meta, Rule};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-
-/// Why something was refused: what was expected, and what was found.
-pub type Refused = String;
 
 /// Rules by name.
 pub type Rules<'a> = BTreeMap<&'a str, &'a Rule>;

@@ -59,3 +59,6 @@ pub struct Derivation {
     /// The cost of the result.
     pub cost_after: f64,
 }
+
+/// Why something was refused: what was expected, and what was found.
+pub type Refused = String;

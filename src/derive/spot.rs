@@ -1,6 +1,6 @@
 //! Two programs are run on random inputs: a spot check beside the proof, by the interpreter alone.
 
-use super::check::Refused;
+use super::Refused;
 use crate::diag::Kind;
 use crate::eval::{Event, Interpreter, Value, What};
 use crate::ir::{Def, Lit, Op, Program, Scalar, Ty, TyKind};

@@ -1,6 +1,6 @@
 //! Flat terms become text and come back, wherever they stand: loop variables have numbers for names.
 
-use super::check::Refused;
+use super::Refused;
 use super::flat::{as_parameter, replaced_leaves};
 use super::unfold::unfold;
 use crate::diag::Source;

@@ -1,7 +1,7 @@
 //! Scalar operations that work by element on tensors and by component on tuples.
 
-use super::value::{Mode, Shape, Val, product};
-use super::{Expr, Failing, Lower, compare};
+use super::value::{Mode, Shape, Val, compare, product};
+use super::{Expr, Failing, Lower};
 use crate::diag::Result;
 use crate::ir::{Id, Op};
 use crate::nest::Stmt;

@@ -7,6 +7,8 @@
 //! It must not know of rewriting (fusion is not done here) or of C++.
 
 mod call;
+mod calls;
+mod copy;
 mod lift;
 mod make;
 mod mask;
@@ -23,7 +25,7 @@ use crate::nest::{Buf, Expr, Failing, Func, Info, Loop, Nest, Site, SiteId, Stmt
 use crate::types;
 use indexmap::IndexSet;
 use rustc_hash::{FxHashMap, FxHashSet};
-use value::Val;
+use value::{Val, compare};
 
 /// Blocks may nest so deep: compilers walk them recursively.
 const MAX_BLOCKS: usize = 200;
@@ -119,7 +121,7 @@ struct Lower<'a> {
 
 impl<'a> Lower<'a> {
     fn new(program: &'a Program, terms: &'a Terms, empty: &'a FxHashMap<Id, Vec<Id>>) -> Lower<'a> {
-        let recursive = call::recursive(program);
+        let recursive = calls::recursive(program);
         Lower {
             program,
             terms,
@@ -143,7 +145,7 @@ impl<'a> Lower<'a> {
 
     fn run(mut self, def: &'a Def) -> Result<Nest> {
         let sig = def.fun.sig();
-        if call::inlined_size(self.program, &self.recursive, def) > MAX_NODES {
+        if calls::inlined_size(self.program, &self.recursive, def) > MAX_NODES {
             let message = format!("the function has more than {MAX_NODES} nodes when its calls are inlined");
             return Err(Diagnostic::limit(message).at(def.span, "this function"));
         }
@@ -356,12 +358,4 @@ fn stays(e: &Expr) -> bool {
 
 fn weight(e: &Expr) -> usize {
     1 + e.kids().iter().map(weight).sum::<usize>()
-}
-
-fn int_op(op: Op, a: Expr, b: Expr) -> Expr {
-    Expr::folded(op, Scalar::I64, vec![a, b])
-}
-
-fn compare(op: Op, a: Expr, b: Expr) -> Expr {
-    Expr::folded(op, Scalar::Bool, vec![a, b])
 }

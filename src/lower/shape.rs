@@ -4,9 +4,8 @@
 //! at only as far as the shape needs it, and tuples of tensors have shapes, too. Sizes are not checked,
 //! and what fails on the way to them is left to making the value, which knows what fails first.
 
-use super::sum::Sum;
-use super::value::{Shape, Val, product, stored};
-use super::{Block, Expr, Lower, Slot, compare, mask};
+use super::value::{Shape, Val, compare, product, stored};
+use super::{Block, Expr, Lower, Slot, mask};
 use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Op, Scalar, deep};
 use crate::nest::Stmt;
@@ -27,6 +26,17 @@ impl Arm {
     pub(super) fn is_free(&self) -> bool {
         self.block.stmts.iter().all(|s| matches!(s, Stmt::Let(..)))
     }
+}
+
+/// For what the shape of a sum is wanted.
+#[derive(Clone, Copy)]
+pub(super) enum Sum<'v> {
+    /// For a promise: making the value checks the sizes.
+    Promised,
+    /// For the value of a reduction.
+    Reduced,
+    /// For the value of a sum over the elements of a tensor.
+    Of(&'v Val),
 }
 
 impl Lower<'_> {

@@ -4,23 +4,12 @@
 //! the same ones as in the interpreter, and they fail as those do.
 
 use super::make::Dest;
-use super::shape::Arm;
-use super::value::{Mode, Shape, Val, product};
-use super::{Expr, Failing, Lower, compare, mask};
+use super::shape::{Arm, Sum};
+use super::value::{Mode, Shape, Val, compare, product};
+use super::{Expr, Failing, Lower, mask};
 use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Op, Ty, TyKind};
 use crate::nest::Stmt;
-
-/// For what the shape of a sum is wanted.
-#[derive(Clone, Copy)]
-pub(super) enum Sum<'v> {
-    /// For a promise: making the value checks the sizes.
-    Promised,
-    /// For the value of a reduction.
-    Reduced,
-    /// For the value of a sum over the elements of a tensor.
-    Of(&'v Val),
-}
 
 impl Lower<'_> {
     /// A sum of tensors or tuples.

@@ -1,7 +1,7 @@
 //! Terms become values, scalars, or statements that fill a destination.
 
-use super::value::{Mode, Shape, Val, stored};
-use super::{Expr, Failing, Lower, Slot, compare, weight};
+use super::value::{Mode, Shape, Val, compare, stored};
+use super::{Expr, Failing, Lower, Slot, weight};
 use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Op, Scalar, deep};
 use crate::nest::Stmt;

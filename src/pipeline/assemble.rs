@@ -1,8 +1,10 @@
 //! What searches found becomes a program again: better bodies replace the old ones, and the text is read
 //! back and checked.
 
+use super::only::chosen;
+use super::options::Options;
+use super::outcome::{Derived, Outcome, Row};
 use super::search::{Better, Tried};
-use super::{Derived, Options, Outcome, Row, chosen};
 use crate::cost::Costing;
 use crate::derive::Derivation;
 use crate::diag::{Diagnostic, Result, Source};

@@ -1,7 +1,8 @@
-//! The rules and moves that were asked for by name.
+//! The definitions, rules and moves that were asked for by name.
 
-use super::Options;
+use super::options::Options;
 use crate::diag::{Diagnostic, Result, nearest};
+use crate::ir::{Def, Program};
 use crate::rewrite::agent;
 use crate::rules::{Library, Rule};
 
@@ -46,4 +47,19 @@ impl<'a> Chosen<'a> {
 fn group(rule: &Rule) -> &str {
     let name = rule.source.name.rsplit(['/', '\\']).next().unwrap_or_default();
     name.split('.').next().unwrap_or_default()
+}
+
+/// The definitions that were asked for by name; all that have a body where none is named.
+///
+/// # Errors
+/// A name that no definition has.
+pub fn chosen<'a>(program: &'a Program, names: &[String]) -> Result<Vec<&'a Def>> {
+    for name in names {
+        if program.named(name).is_empty() {
+            let hint = nearest(name, program.defs.values().map(Def::name));
+            return Err(Diagnostic::user(format!("there is no definition `{name}`")).hint(hint));
+        }
+    }
+    let wanted = |d: &&Def| d.term().is_some() && (names.is_empty() || names.iter().any(|n| n == d.name()));
+    Ok(program.defs.values().filter(wanted).collect())
 }

@@ -1,7 +1,8 @@
 //! One definition becomes a better one, by the engine that was asked for, and derived where that is.
 
 use super::only::names;
-use super::{Derived, Engine, Options};
+use super::options::{Engine, Options};
+use super::outcome::Derived;
 use crate::cost::Costing;
 use crate::derive::check::Rules;
 use crate::derive::{Derivation, Step};
@@ -13,6 +14,7 @@ use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::egraph::saturate::{Limits, Report};
 use crate::rewrite::explain::{self, Task, Unproved};
 use crate::rewrite::inline::{MAX_FLAT, flatten};
+use crate::search::Algorithm;
 use rustc_hash::FxHashSet;
 
 /// Terms with more nodes than this share of the node limit are left as they are.
@@ -98,9 +100,9 @@ impl Search<'_> {
                 let half = (budget / 2).max(1);
                 let on = first.better.as_ref().map_or_else(Tried::default, |s| {
                     let before = s.derived.as_ref().map_or(&[][..], |d| &d.derivation.steps);
-                    self.walked((&s.found.terms, s.found.id), before, agent::Engine::Astar, half)
+                    self.walked((&s.found.terms, s.found.id), before, Algorithm::Astar, half)
                 });
-                first.or(on).or(self.walked(input, &[], agent::Engine::Astar, half))
+                first.or(on).or(self.walked(input, &[], Algorithm::Astar, half))
             }
         }
     }
@@ -200,7 +202,7 @@ impl Search<'_> {
     }
 
     /// Searches from a term to which the steps `before` lead.
-    fn walked(&self, from: (&Terms, Id), before: &[Step], engine: agent::Engine, budget: usize) -> Tried {
+    fn walked(&self, from: (&Terms, Id), before: &[Step], engine: Algorithm, budget: usize) -> Tried {
         let Search { program, def, kept, rules, options } = *self;
         let Options { float: level, cost: model, depth, seed, bind, phased, value, .. } = *options;
         let bindings = std::array::from_fn(|k| names(&options.only, agent::bindings::NAMES[k], agent::bindings::GROUP));

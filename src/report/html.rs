@@ -2,8 +2,8 @@
 
 use super::marks::{Kind, marks};
 use super::plot::{Series, lines};
+use super::story::{About, Story};
 use super::text::escape;
-use super::{About, Story};
 use crate::diag::Result;
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! Numbers become a line plot as SVG text.
 
-use super::INK;
+use super::ink::INK;
 use crate::diag::{Diagnostic, Result};
 use plotters::coord::Shift;
 use plotters::prelude::*;

@@ -3,9 +3,10 @@
 //!
 //! It must not know what kernels there are, nor how loops become text.
 
-use super::default::{name, take, unit};
+use super::access::unit;
+use super::attempt::{name, split, take};
 use super::plan::{Kind, Schedule};
-use super::steps::Step;
+use super::step::Step;
 use super::tiling::{lanes, pack};
 use crate::machine::Machine;
 use crate::stage::{Body, DimId, Graph, Node, Source, Stage, StageId};
@@ -43,8 +44,8 @@ pub(super) fn along(s: &mut Schedule, stage: StageId, machine: &Machine) -> bool
 fn apply(s: &mut Schedule, stage: StageId, d: DimId, lanes: i64, packs: &[Packed], machine: &Machine) -> Option<()> {
     let plan = s.plan(stage).clone();
     let own = plan.dims.iter().find(|(_, e)| *e == d).map(|(n, _)| n.clone())?;
-    let (block, inner) = super::default::split(s, stage, &own, VECTORS * lanes)?;
-    let (row, lane) = super::default::split(s, stage, &inner, lanes)?;
+    let (block, inner) = split(s, stage, &own, VECTORS * lanes)?;
+    let (row, lane) = split(s, stage, &inner, lanes)?;
     let others = plan.dims.iter().map(|(n, _)| n.clone()).filter(|n| *n != own);
     let order: Vec<String> = std::iter::once(block.clone()).chain(others).chain([row.clone(), lane.clone()]).collect();
     let of = name(s, stage);

@@ -3,9 +3,10 @@
 //!
 //! A stage does where all that it reads along places it reads at its own channel, and so do those that read it.
 
-use super::default::{name, take, unit};
+use super::access::unit;
+use super::attempt::{name, take};
 use super::plan::{Schedule, Site};
-use super::steps::Step;
+use super::step::Step;
 use super::tiling::lanes;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Node, Source, StageId};

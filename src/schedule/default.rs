@@ -6,9 +6,12 @@
 //! blocks. Other stages run their last dimension in vectors. Outer loops run on several threads. Each step is tried; one that
 //! is refused is left out.
 
+use super::access::{packable, strides, unit};
+use super::attempt::{name, split, take};
 use super::footprint::points as terms;
 use super::plan::{Kind, Schedule, Site};
-use super::steps::Step;
+use super::product::is_product;
+use super::step::Step;
 use super::tiling::{FEW, Tiling, lanes};
 use super::{along, channels, group, orders, points, threads};
 use crate::ir::op::Class;
@@ -19,9 +22,6 @@ use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId}
 const CHEAP: usize = 12;
 /// Bodies of more nodes are computed by themselves, though each element is read once.
 const ONCE: usize = 64;
-
-/// Terms of sums for which operands that others read again are worth packing.
-const CONTRACTED: i64 = 8;
 
 /// A block of what is only moved: its rows are lines of the cache, in bytes, each written at once; and there are so many of
 /// them that what is read are runs of lines, which the processor asks for ahead.
@@ -84,15 +84,6 @@ fn at_once(s: &Schedule, stage: StageId) -> Step {
         Some((leader, at)) => Step::ComputeAt { stage: name(s, stage), reader: name(s, leader), at },
         None => Step::ComputeRoot { stage: name(s, stage) },
     }
-}
-
-pub(super) fn name(s: &Schedule, stage: StageId) -> String {
-    s.graph.stage(stage).name.clone()
-}
-
-/// Takes a step where it is legal.
-pub(super) fn take(s: &mut Schedule, step: Step) -> bool {
-    step.apply(s).is_ok()
 }
 
 /// Whether elements are as cheap to compute again as to read, or are read once.
@@ -176,28 +167,6 @@ fn is_read_once(s: &Schedule, stage: StageId, reader: StageId) -> bool {
     of.dims[..of.looped()].iter().chain(of.over()).all(own) && (near(known) || !near(of))
 }
 
-/// Whether a stage reduces many elements, which lie in memory next to each other for some dimension, as they are or packed.
-pub(super) fn is_product(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
-    let known = s.graph.stage(stage);
-    let near = || known.dims.last().is_some_and(|d| strides(&s.graph, known, *d));
-    let many =
-        !known.over().is_empty() && terms(s, stage).is_none_or(|n| n > FEW || n >= CONTRACTED && contracts(s, known));
-    many && !orders::is_strided(&s.graph, known) && (near() || along::candidate(s, stage, machine).is_some())
-}
-
-/// Whether rows and columns of a reduction read operands of their own, each of which is read again by all of the others.
-fn contracts(s: &Schedule, known: &Stage) -> bool {
-    let bodies = &s.graph.bodies;
-    let [.., row, last] = known.dims.as_slice() else { return false };
-    let mut read = [false; 2];
-    bodies.reachable(known.bodies()).into_iter().all(|b| {
-        let Node::Load(_, _, at) = bodies.node(b) else { return true };
-        let of = [row, last].map(|d| at.iter().any(|i| bodies.dims(*i).contains(d)));
-        read = [read[0] || of[0], read[1] || of[1]];
-        of != [true, true]
-    }) && read == [true, true]
-}
-
 /// Says how the loops of a stage run.
 fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
     let known = s.graph.stage(stage).clone();
@@ -256,21 +225,6 @@ fn parts_inside(s: &Schedule, stage: StageId, d: DimId) -> bool {
     })
 }
 
-/// Whether all loads either do not depend on a dimension, or step by one element with it, as they are or packed.
-pub(super) fn strides(graph: &Graph, stage: &Stage, d: DimId) -> bool {
-    let all = graph.bodies.reachable(stage.bodies());
-    all.iter().all(|b| match graph.bodies.node(*b) {
-        Node::Load(_, _, at) => {
-            let axes = packs(graph, stage, at, d).unwrap_or_default();
-            let at: Vec<Body> = if axes.is_empty() { at.to_vec() } else { axes.iter().map(|k| at[*k]).collect() };
-            let depends = |i: &Body| graph.bodies.dims(*i).contains(&d);
-            let Some((last, outer)) = at.split_last() else { return true };
-            !outer.iter().any(depends) && (!depends(last) || unit(graph, *last, d))
-        }
-        _ => true,
-    })
-}
-
 /// Whether a stage only moves elements, along other dimensions than those in which they lie in memory.
 fn across(graph: &Graph, stage: &Stage, each: &[Body]) -> bool {
     let moved = |b: &Body| match graph.bodies.node(*b) {
@@ -297,19 +251,6 @@ fn blocks(s: &mut Schedule, stage: StageId) {
     take(s, step);
 }
 
-/// Whether an index steps by one with a dimension.
-pub(super) fn unit(graph: &Graph, index: Body, d: DimId) -> bool {
-    coefficient(graph, index, d) == Some(1)
-}
-
-/// By how much an index steps with a dimension, where that is one number.
-pub(super) fn coefficient(graph: &Graph, index: Body, d: DimId) -> Option<i64> {
-    let is_own = |a: Body| matches!(graph.bodies.node(a), Node::Index(e) if *e == d);
-    let form = graph.bodies.linear(index)?;
-    let own = form.terms().find(|(a, _)| is_own(*a)).map(|(_, c)| c);
-    own.filter(|_| form.terms().all(|(a, _)| is_own(a) || !graph.bodies.dims(a).contains(&d)))
-}
-
 /// Runs a loop in vectors; gives the names of the loops over them and inside.
 fn vector(s: &mut Schedule, stage: StageId, of: &str, lanes: i64) -> Option<(String, String)> {
     let before = s.before();
@@ -320,14 +261,6 @@ fn vector(s: &mut Schedule, stage: StageId, of: &str, lanes: i64) -> Option<(Str
         return None;
     }
     Some((outer, inner))
-}
-
-pub(super) fn split(s: &mut Schedule, stage: StageId, of: &str, factor: i64) -> Option<(String, String)> {
-    let step = Step::Split { stage: name(s, stage), of: of.to_string(), factor };
-    if !take(s, step) {
-        return None;
-    }
-    s.plan(stage).splits.last().map(|p| (p.outer.clone(), p.inner.clone()))
 }
 
 /// A reduction with a tile of accumulators: rows of the dimension before the last, vectors of the last one. Operands that
@@ -346,40 +279,4 @@ fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) -> bool 
         s.back(before);
     }
     false
-}
-
-/// What is read at the last dimension and at what is reduced, and so again for every row; and the order of axes in which
-/// the last dimension is the last, where it is not so already.
-pub(super) fn packable(s: &Schedule, stage: StageId, last: DimId) -> Vec<(String, Vec<usize>)> {
-    let known = s.graph.stage(stage);
-    let mut out: Vec<(Source, Vec<usize>)> = vec![];
-    let all = s.graph.bodies.reachable(known.bodies());
-    for b in all {
-        if let Node::Load(from, _, at) = s.graph.bodies.node(b)
-            && let Some(axes) = packs(&s.graph, known, at, last)
-        {
-            out.push((*from, axes));
-        }
-    }
-    out.sort();
-    out.dedup();
-    let once = |from: &Source| out.iter().filter(|(f, _)| f == from).count() == 1;
-    let named = |(from, axes): &(Source, Vec<usize>)| (s.graph.source_name(*from).to_string(), axes.clone());
-    out.iter().filter(|(from, _)| once(from)).map(named).collect()
-}
-
-/// Whether a load is worth packing: it is the same for all rows; and the order of its axes, empty where it is as it is.
-fn packs(graph: &Graph, stage: &Stage, at: &[Body], last: DimId) -> Option<Vec<usize>> {
-    let rows: Vec<DimId> = stage.dims.iter().copied().filter(|d| *d != last).collect();
-    let of: Vec<Vec<DimId>> = at.iter().map(|i| graph.bodies.dims(*i)).collect();
-    let (over, row) = (stage.over(), rows.last()?);
-    let again = of.iter().flatten().any(|d| over.contains(d)) && !of.iter().flatten().any(|d| d == row);
-    let mut named = of.iter().enumerate().filter(|(_, dims)| dims.contains(&last)).map(|(k, _)| k);
-    let (Some(axis), None) = (named.next(), named.next()) else { return None };
-    if !again {
-        return None;
-    }
-    let mut order: Vec<usize> = (0..at.len()).filter(|k| *k != axis).collect();
-    order.push(axis);
-    Some(if axis + 1 == at.len() { vec![] } else { order })
 }

@@ -5,11 +5,13 @@
 //! writing all elements to memory and reading them back. What is read only where it is computed is kept in registers, a few
 //! vectors at a time. It must not know what kernels there are, nor how loops become text.
 
-use super::default::{coefficient, is_product, name, strides, take};
+use super::access::{coefficient, strides};
+use super::attempt::{name, take};
 use super::footprint::{ASSUMED, Axis, Footprints, points};
 use super::orders;
 use super::plan::{Kind, Schedule, Site};
-use super::steps::Step;
+use super::product::is_product;
+use super::step::Step;
 use super::tiling::{FEW, Tiling, lanes};
 use crate::ir::Scalar;
 use crate::ir::op::Class;

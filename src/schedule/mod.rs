@@ -3,7 +3,9 @@
 //! A schedule is a list of steps over a graph ([`steps`]), whose fold is a plan for each stage ([`plan`]); [`lower()`] makes
 //! a nest of both. No step changes a bit of what is computed.
 
+mod access;
 mod along;
+mod attempt;
 mod beside;
 mod channels;
 mod default;
@@ -16,7 +18,9 @@ pub mod outline;
 pub mod passes;
 pub mod plan;
 mod points;
+mod product;
 mod readings;
+mod step;
 pub mod steps;
 pub mod text;
 mod threads;
@@ -27,4 +31,4 @@ pub use default::{default, worth_inlining};
 pub use lower::lower;
 pub use outline::Outline;
 pub use plan::Schedule;
-pub use steps::Step;
+pub use step::Step;

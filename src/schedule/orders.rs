@@ -4,9 +4,10 @@
 //! What is exact in any order always may be; sums of floats where only values over the reals have to stay. How many lanes
 //! and how long blocks are depends on types and sizes alone, so that all machines and numbers of threads round the same way.
 
-use super::default::{coefficient, name, take};
+use super::access::coefficient;
+use super::attempt::{name, take};
 use super::plan::Schedule;
-use super::steps::Step;
+use super::step::Step;
 use crate::stage::{Body, DimId, Graph, Node, Order, Stage, StageId};
 
 /// Bytes of all lanes: four vectors of 64 bytes, so that an addition need not wait for the one before.

@@ -4,10 +4,12 @@
 //! a part of one that was split. The order of the parts of what is reduced never changes, so no schedule changes a bit.
 
 use super::readings::{Readings, Steps};
-use super::steps::Step;
+use super::step::Step;
 use crate::stage::{Definition, DimId, Graph, Order, Source, Stage, StageId};
 use std::fmt;
 use std::sync::Arc;
+
+pub use super::step::Kind;
 
 /// Why a step is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,19 +41,6 @@ pub enum Site {
     Inline,
     /// In a loop of a stage that reads it: what one iteration needs.
     At(StageId, String),
-}
-
-/// How a loop runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// One iteration after another.
-    Serial,
-    /// On several threads.
-    Parallel,
-    /// As the lanes of one vector.
-    Vector,
-    /// Each iteration as text of its own.
-    Unrolled,
 }
 
 /// A loop of a stage.

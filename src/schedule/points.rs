@@ -4,9 +4,9 @@
 //! Where their last dimensions are short, vectors along these would be nearly empty. One stage has the loop over points; what
 //! is read in it alone is computed there, and what others read beside it. It must not know what kernels there are.
 
-use super::default::{name, take};
+use super::attempt::{name, split, take};
 use super::plan::{Kind, Schedule, Site};
-use super::steps::Step;
+use super::step::Step;
 use super::tiling::lanes;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, Node, Stage, StageId};
@@ -148,7 +148,7 @@ fn asks(s: &Schedule, stage: StageId) -> bool {
 fn in_lanes(s: &mut Schedule, stage: StageId, wide: u32) -> Option<String> {
     let plan = s.plan(stage).clone();
     let points = plan.dims[0].0.clone();
-    let (outer, lane) = super::default::split(s, stage, &points, i64::from(wide))?;
+    let (outer, lane) = split(s, stage, &points, i64::from(wide))?;
     let inner: Vec<String> = plan.dims[1..].iter().map(|(n, _)| n.clone()).collect();
     let order: Vec<String> =
         std::iter::once(outer.clone()).chain(inner.iter().cloned()).chain([lane.clone()]).collect();

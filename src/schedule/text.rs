@@ -11,7 +11,7 @@
 //! inverse.
 
 use super::plan::{Kind, Schedule};
-use super::steps::Step;
+use super::step::Step;
 use crate::diag::{Diagnostic, Result, Source, Span, nearest};
 use crate::stage::Order;
 use std::fmt;

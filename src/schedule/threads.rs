@@ -4,10 +4,11 @@
 //! where they may be: at the outermost loop over elements, and, around a tile of accumulators, at those inside it as well,
 //! of which the program takes one with enough iterations. It must not know how loops become text.
 
-use super::default::{name, split, take};
+use super::attempt::{name, split, take};
 use super::footprint::points;
 use super::plan::{Kind, Plan, STRIP, Schedule, Site};
-use super::steps::{Step, most};
+use super::step::Step;
+use super::steps::most;
 use super::tiling;
 use crate::stage::{Definition, DimId, StageId};
 

@@ -2,9 +2,9 @@
 //!
 //! They become steps, each of which may be refused; whoever asks for a tiling learns of it.
 
-use super::default::{packable, strides};
+use super::access::{packable, strides};
 use super::plan::{self, Kind, Refusal, Schedule, Site};
-use super::steps::Step;
+use super::step::Step;
 use crate::ir::Scalar;
 use crate::machine::Machine;
 use crate::stage::StageId;

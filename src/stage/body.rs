@@ -3,7 +3,6 @@
 //! A body is a directed acyclic graph over indices of dimensions, symbols and loads. `If` is lazy: what its other arm
 //! would load or divide is not evaluated. All else is strict. A body says nothing of where it is computed.
 
-use super::graph::StageId;
 use crate::affine::Linear;
 use crate::ir::{Lit, Op, Scalar};
 use indexmap::IndexSet;
@@ -17,6 +16,10 @@ pub struct DimId(pub u32);
 /// A scalar or a size that comes in: an index into the symbols of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct SymbolId(pub u32);
+
+/// A stage of a graph. Stages read each other without a circle ([`super::Graph::order`]).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct StageId(pub u32);
 
 /// A body in its arena.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -5,33 +5,14 @@
 
 use super::body::{Body, DimId, Node, Source};
 use super::bounds::at_most;
-use super::extract::{Extract, Staged};
+use super::extract::{Extract, SMALL, Staged};
+use super::guards::{Guards, Pending};
 use super::value::Val;
 use crate::ir::{Id, Lit, Op, Scalar};
 use rustc_hash::FxHashSet;
 
-/// Integers from this on are not taken for sizes, so that arithmetic of indices cannot wrap.
-pub(super) const SMALL: i64 = 1 << 40;
 /// Tensors have fewer elements than this: as many as the interpreter can hold.
 const MAX_ELEMENTS: i64 = crate::eval::MAX_ELEMENTS as i64 + 1;
-
-/// What may be evaluated only where a check holds.
-#[derive(Clone, Debug)]
-pub(super) enum Guards {
-    /// What reads one of these.
-    Reads(Vec<Source>),
-    /// What is made of this body.
-    Body(Body),
-    /// All that comes after it.
-    All,
-}
-
-/// A check that no stage has yet.
-#[derive(Clone)]
-pub(super) struct Pending {
-    pub(super) check: Body,
-    guards: Guards,
-}
 
 impl Extract<'_> {
     /// A condition of the start: an integer is not negative and below a bound.

@@ -1,9 +1,9 @@
 //! What loops collect: sums, folds, least and greatest, scatters. Each is a stage over the loops around it.
 
 use super::body::{Body, DimId, Node};
-use super::checks::Guards;
 use super::extract::{Extract, READS_STATE, Staged};
 use super::graph::Definition;
+use super::guards::Guards;
 use super::term::parts;
 use super::value::Val;
 use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar};

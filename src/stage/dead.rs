@@ -1,7 +1,7 @@
 //! Dead stages: what no result, size or check needs is not computed. Derivatives and inlined functions leave much of it.
 
-use super::body::{Body, DimId, Source};
-use super::graph::{Definition, Graph, Output, StageId};
+use super::body::{Body, DimId, Source, StageId};
+use super::graph::{Definition, Graph, Output};
 use crate::ir::Scalar;
 
 impl Graph {

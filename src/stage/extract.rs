@@ -5,10 +5,10 @@
 //! are inlined. What can fail leaves a check; one that is proved for all indices goes, and one that sizes decide is
 //! made once, at the start.
 
-use super::body::{Body, DimId, Node, Source};
+use super::body::{Body, DimId, Node, Source, StageId};
 use super::bounds::Ranges;
-use super::checks::{Guards, Pending, SMALL};
-use super::graph::{Definition, Graph, Output, Stage, StageId};
+use super::graph::{Definition, Graph, Output, Stage};
+use super::guards::{Guards, Pending};
 use super::same::Same;
 use super::value::{Val, incoming};
 use crate::diag::Diagnostic;
@@ -17,6 +17,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A graph has at most so many stages.
 const MAX_STAGES: usize = 20_000;
+
+/// Integers from this on are not taken for sizes, so that arithmetic of indices cannot wrap.
+pub(super) const SMALL: i64 = 1 << 40;
 
 /// Why a definition is no graph, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,15 +1,11 @@
 //! What a graph is: symbols, inputs, dimensions, stages and results.
 
-use super::body::{Bodies, Body, DimId, Node, Source, SymbolId};
+use super::body::{Bodies, Body, DimId, Node, Source, StageId, SymbolId};
 use crate::ir::Scalar;
 use rustc_hash::FxHashMap;
 
 /// What stands for a load of a source of a type at indices; nothing where the load stays.
 pub type Reading<'a> = dyn FnMut(&mut Graph, Source, Scalar, &[Body]) -> Option<Body> + 'a;
-
-/// A stage of a graph. Stages read each other without a circle ([`Graph::order`]).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct StageId(pub u32);
 
 /// A number that comes in: a scalar parameter, or the size of an axis of a tensor.
 #[derive(Clone, PartialEq, Debug)]

@@ -2,9 +2,9 @@
 //!
 //! A value is the same; an arm that is evaluated although it is not taken must have a value, at all indices of its stage.
 
-use super::body::{Bodies, Body, Node};
+use super::body::{Bodies, Body, Node, StageId};
 use super::bounds::Ranges;
-use super::graph::{Graph, StageId};
+use super::graph::Graph;
 use crate::ir::{Op, Scalar};
 use rustc_hash::FxHashMap;
 

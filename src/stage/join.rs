@@ -3,8 +3,8 @@
 //! A stage over places and their few channels becomes one over both at once, and an input is read so, too, where the stage reads
 //! it at its own channels. Where elements lie does not change, nor what they are.
 
-use super::body::{Body, Node, Source};
-use super::graph::{Definition, Graph, StageId};
+use super::body::{Body, Node, Source, StageId};
+use super::graph::{Definition, Graph};
 use crate::ir::Op;
 use rustc_hash::FxHashMap;
 

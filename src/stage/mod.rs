@@ -21,6 +21,7 @@ mod dead;
 mod digits;
 mod extract;
 mod graph;
+mod guards;
 mod if_convert;
 mod join;
 mod print;
@@ -33,8 +34,8 @@ mod special;
 mod term;
 mod value;
 
-pub use body::{Bodies, Body, DimId, Node, Source, SymbolId};
+pub use body::{Bodies, Body, DimId, Node, Source, StageId, SymbolId};
 pub use bounds::{Interval, Ranges, at_most, greatest, least};
 pub use extract::{Unstaged, extract};
-pub use graph::{Definition, Dim, Graph, Input, Output, Slot, Stage, StageId, Symbol};
+pub use graph::{Definition, Dim, Graph, Input, Output, Slot, Stage, Symbol};
 pub use reassociate::Order;

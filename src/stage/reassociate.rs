@@ -4,8 +4,8 @@
 //! Sums of floats round otherwise then, so it is a rewrite of the graph and no schedule; it is equal over the reals. What is
 //! associative to the bit, integers, minima and maxima, keeps its bits. It must not know what order pays where.
 
-use super::body::{Body, DimId, Node, Source};
-use super::graph::{Definition, Graph, Stage, StageId};
+use super::body::{Body, DimId, Node, Source, StageId};
+use super::graph::{Definition, Graph, Stage};
 use crate::ir::{Monoid, Op, Scalar};
 use rustc_hash::FxHashMap;
 use std::fmt;

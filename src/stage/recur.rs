@@ -3,9 +3,9 @@
 //! A state becomes stages over the steps, one for the numbers of the state and one for each of its tensors: at 0 the first
 //! values, and after each step the next ones. What a step computes for itself is stages over the steps as well.
 
-use super::body::{Body, DimId, Node, Source};
+use super::body::{Body, DimId, Node, Source, StageId};
 use super::extract::{ACC_BASE, Extract, READS_STATE, Staged};
-use super::graph::{Definition, Stage, StageId};
+use super::graph::{Definition, Stage};
 use super::value::Val;
 use crate::ir::{Id, Op};
 use rustc_hash::FxHashMap;

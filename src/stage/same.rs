@@ -2,8 +2,8 @@
 //!
 //! Derivatives name values of their primal again, in other loops, and so do programs whose functions are inlined.
 
-use super::body::{Body, DimId};
-use super::graph::{Graph, Stage, StageId};
+use super::body::{Body, DimId, StageId};
+use super::graph::{Graph, Stage};
 use rustc_hash::FxHashMap;
 
 /// A stage without a name, with dimensions that stand for its own by their places, and the extents of these.

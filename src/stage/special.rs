@@ -1,9 +1,9 @@
 //! A graph for all sizes becomes one for stated sizes: whole numbers that come in are known, and those that floats become, and
 //! with them extents, and what they make arithmetic of indices.
 
-use super::body::{Bodies, Body, DimId, Node, Source, SymbolId};
+use super::body::{Bodies, Body, DimId, Node, Source, StageId, SymbolId};
 use super::bounds::Ranges;
-use super::graph::{Definition, Graph, Output, Slot, StageId};
+use super::graph::{Definition, Graph, Output, Slot};
 use crate::ir::{Lit, Op, Scalar};
 use rustc_hash::FxHashMap;
 

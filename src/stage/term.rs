@@ -1,9 +1,9 @@
 //! Terms become values over bodies: one function for each kind of term.
 
 use super::body::{Body, DimId};
-use super::checks::Guards;
 use super::extract::{Extract, Staged};
 use super::graph::Definition;
+use super::guards::Guards;
 use super::value::Val;
 use crate::ir::{Fun, Head, Id, Lit, Monoid, Op, Scalar, deep};
 use rustc_hash::FxHashMap;

@@ -7,8 +7,8 @@
 
 use super::model::Model;
 use super::tree::{Choice, Judge, Judged, Place, Tree};
+use crate::schedule::Step;
 use crate::schedule::plan::{Kind, Schedule, Site};
-use crate::schedule::steps::Step;
 use crate::schedule::tiling::{Tiling, blocks};
 use crate::stage::StageId;
 use rand::rngs::StdRng;

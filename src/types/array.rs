@@ -212,7 +212,7 @@ impl Elab<'_> {
                         return Err(self.error(args[0], "the function takes another type", &label));
                     }
                     self.open(id, Some(lam.params[k].0.clone()));
-                    self.define(&lam.params[k].0, super::scope::Meaning::Level(self.depth() - 1));
+                    self.define(&lam.params[k].0, super::meaning::Meaning::Level(self.depth() - 1));
                 }
                 let body = self.expr(lam.body)?;
                 self.forget(&before);

@@ -1,8 +1,8 @@
 //! Top-level declarations.
 
+use super::meaning::Meaning;
 use super::named::{Named, packed};
 use super::outside::Declared;
-use super::scope::Meaning;
 use super::{Elab, RuleSides, sizes};
 use crate::diag::{Diagnostic, Result, nearest};
 use crate::ir::read::Form;

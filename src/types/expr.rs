@@ -1,6 +1,6 @@
 //! Expressions: atoms, the core forms, and the table of all other forms.
 
-use super::scope::Meaning;
+use super::meaning::Meaning;
 use super::{Elab, MAX_NESTING};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::read::{Atom, Form};

@@ -2,8 +2,9 @@
 //! or calls at once.
 
 use super::Elab;
+use super::meaning::Meaning;
 use super::named::Named;
-use super::scope::{Meaning, Val};
+use super::scope::Val;
 use crate::diag::Result;
 use crate::ir::read::Form;
 use crate::ir::{Head, Id, Ty};

@@ -12,6 +12,7 @@ mod foreign;
 mod hints;
 mod lambda;
 mod linear;
+mod meaning;
 mod named;
 mod outside;
 pub mod scope;
@@ -29,8 +30,8 @@ use crate::ir::names::Numbers;
 use crate::ir::read::Tree;
 use crate::ir::{Def, Fun, Id, Param, Program, Terms, Ty, read};
 use indexmap::IndexMap;
+use meaning::{Meaning, Pending};
 use rustc_hash::{FxHashMap, FxHashSet};
-use scope::{Meaning, Pending};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -57,9 +58,9 @@ pub struct Elab<'a> {
     /// Whether type variables are allowed: in rules.
     generic: bool,
     /// Types of functions and linear maps: where they may stand, and whether one did.
-    foreign: outside::Foreign,
+    foreign: Foreign,
     /// Functions from outside that take functions, by where those stand among the arguments.
-    higher: FxHashMap<Fun, outside::Functions>,
+    higher: FxHashMap<Fun, Functions>,
     /// Where the parameters of all definitions of a name stand; found when a declaration first asks.
     written: Option<FxHashMap<String, Vec<usize>>>,
     /// Names of functions that are never called, and what they are about: linear maps, functions as values.
@@ -73,6 +74,18 @@ pub struct Elab<'a> {
     /// Unknown names of this definition that have been reported.
     missed: FxHashSet<String>,
 }
+
+/// Whether types of functions may stand in what is being read, and whether one did.
+#[derive(Default)]
+struct Foreign {
+    allowed: bool,
+    /// What the type is about.
+    met: Option<&'static str>,
+}
+
+/// What a function from outside takes, in order: the types of a function argument, or nothing where a
+/// value stands.
+type Functions = Vec<Option<(Ty, Ty)>>;
 
 /// Reads and checks a program.
 ///
@@ -136,7 +149,7 @@ impl<'a> Elab<'a> {
             nested: 0,
             pending: vec![],
             generic: false,
-            foreign: outside::Foreign::default(),
+            foreign: Foreign::default(),
             higher: FxHashMap::default(),
             written: None,
             linear: FxHashMap::default(),

@@ -5,23 +5,11 @@
 //! fails before it would be used. Linear maps have no values at all; a program may declare functions
 //! of them, but not call any.
 
-use super::Elab;
 use super::named::{Named, packed};
+use super::{Elab, Foreign, Functions};
 use crate::diag::Result;
 use crate::ir::{Body, Def, Fun, Head, Id, Ty};
 use rustc_hash::FxHashMap;
-
-/// Whether types of functions may stand in what is being read, and whether one did.
-#[derive(Default)]
-pub(super) struct Foreign {
-    pub allowed: bool,
-    /// What the type is about.
-    pub met: Option<&'static str>,
-}
-
-/// What a function from outside takes, in order: the types of a function argument, or nothing where a
-/// value stands.
-pub(super) type Functions = Vec<Option<(Ty, Ty)>>;
 
 /// The types of an `edef` without those of functions.
 pub(super) struct Declared {

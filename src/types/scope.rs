@@ -5,23 +5,11 @@
 //! [`Elab::attempt`].
 
 use super::Elab;
+use super::meaning::{Meaning, Pending};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::names::Numbers;
 use crate::ir::{Head, Id, Lit, Op, Ty, names};
 use smallvec::smallvec;
-
-/// What a name stands for.
-#[derive(Clone, Debug)]
-pub enum Meaning {
-    /// The variable bound at a level, counted from the outermost.
-    Level(usize),
-    /// The size of an axis of the parameter at a level.
-    Size(usize, usize),
-    /// A tuple whose parts are the variables at these levels.
-    Parts(Vec<usize>),
-    /// Nothing: its value has an error.
-    Unknown,
-}
 
 /// How much there is in scope.
 pub struct Mark {
@@ -38,13 +26,6 @@ pub struct Val {
     pub id: Id,
     /// The number of variables in scope then.
     pub depth: usize,
-}
-
-/// A let that waits for its body.
-pub struct Pending {
-    value: Id,
-    /// Its name in the source, and whether that was chosen (see [`Elab::chosen`]).
-    name: Option<(String, bool)>,
 }
 
 impl Elab<'_> {

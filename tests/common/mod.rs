@@ -5,6 +5,7 @@
 
 pub mod egraphs;
 pub mod generate;
+pub mod imports;
 pub mod knossos;
 pub mod native;
 pub mod random;

@@ -9,9 +9,9 @@ use daedal::diag::Source;
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Def, Program, print};
 use daedal::pipeline::{Engine, Options, Outcome, optimize_with, replay};
-use daedal::rewrite::agent::Engine as Agent;
 use daedal::rewrite::egraph::pattern::Compiled;
 use daedal::rules::{Level, Library};
+use daedal::search::Algorithm as Agent;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// All engines.

@@ -1,6 +1,6 @@
 //! Suite `costs`: linear algebra under the published cost model, beside the best published costs.
 
-use super::{Table, Watching};
+use super::suite::{Table, Watching};
 use crate::cli::optimize::tell;
 use crate::cost::Model;
 use crate::diag::{Diagnostic, Result, Source};

@@ -5,31 +5,17 @@
 
 mod costs;
 mod knossos;
+mod suite;
 mod trees;
 
 use super::World;
 use crate::data;
 use crate::diag::{Diagnostic, Result};
-use crate::run::{self, Interrupt, Progress};
+use crate::run;
 use clap::{Args, ValueEnum, value_parser};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use std::path::PathBuf;
-
-/// What a suite found.
-pub struct Table {
-    /// As Markdown.
-    lines: Vec<String>,
-    /// As objects.
-    rows: Vec<Json>,
-}
-
-/// Who watches a suite: how far it is, and whether it is to end with what is finished.
-pub struct Watching<'a> {
-    /// How far it is.
-    line: Progress,
-    /// Whether it is to end.
-    interrupt: &'a Interrupt,
-}
+use suite::{Table, Watching};
 
 /// Rerun a published comparison; prints its table
 #[derive(Args, Debug)]

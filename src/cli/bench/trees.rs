@@ -1,7 +1,7 @@
 //! Suite `mb2fbs`: random trees searched with mixtures of pushing forward and onward, beside what a
 //! replication of the published study measured.
 
-use super::{Table, Watching};
+use super::suite::{Table, Watching};
 use crate::diag::Result;
 use crate::search::synthetic::{PathCost, Tree};
 use crate::search::{Limits, Mb2fbs, mb2fbs};

@@ -1,6 +1,7 @@
 //! `daedal rules check`: each rule becomes a verdict, and what is wrong a program that shows it.
 
-use super::{Chosen, mutated, proved, together};
+use super::chosen::Chosen;
+use super::{mutated, proved, together};
 use crate::cli::World;
 use crate::cli::look::Ink;
 use crate::data::Output;

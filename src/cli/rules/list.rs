@@ -1,6 +1,6 @@
 //! `daedal rules list`: the rules become lines.
 
-use super::library;
+use super::chosen::library;
 use crate::cli::World;
 use crate::diag::Result;
 use crate::rules::Rule;

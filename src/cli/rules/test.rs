@@ -1,6 +1,6 @@
 //! `daedal rules test`: programs become the list of rules that fire in them.
 
-use super::library;
+use super::chosen::library;
 use crate::cli::World;
 use crate::data;
 use crate::diag::{Diagnostic, Result, Source};

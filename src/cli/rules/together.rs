@@ -1,6 +1,6 @@
 //! `daedal rules check --set`: the rules together become a verdict.
 
-use super::Chosen;
+use super::chosen::Chosen;
 use crate::cli::World;
 use crate::diag::{Diagnostic, Result};
 use crate::rewrite::audit::{Audited, Disagreement, audit};

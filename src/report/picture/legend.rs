@@ -1,11 +1,13 @@
 //! What colours and signs mean, and the paper under all of it.
 
-use super::LEAST;
 use crate::report::svg::{Drawing, Shape, Text};
 use crate::report::text::width;
 
 /// How high the legend is.
 pub const HEIGHT: f64 = 40.0;
+
+/// No drawing is narrower: the legend has its place.
+pub const LEAST: f64 = 620.0;
 
 const FONT: f64 = 10.5;
 const ROW: f64 = 20.0;

@@ -10,6 +10,7 @@ mod wires;
 use super::svg::{Drawing, Text};
 use super::text::{fit, width};
 use crate::schedule::Outline;
+use legend::LEAST;
 use nest::Placed;
 use wires::Wires;
 
@@ -17,8 +18,6 @@ use wires::Wires;
 const MARGIN: f64 = 20.0;
 /// Between stages that are computed whole.
 const GAP: f64 = 10.0;
-/// No drawing is narrower: the legend has its place.
-const LEAST: f64 = 620.0;
 /// The size of the font of the title, and of what stands below it.
 const TITLE: f64 = 18.0;
 const BELOW: f64 = 11.0;

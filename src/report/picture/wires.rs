@@ -2,8 +2,8 @@
 //! reader one line across, with a dot where it reads.
 
 use super::nest::Placed;
+use crate::report::ink::{INK, colour};
 use crate::report::svg::Drawing;
-use crate::report::{INK, colour};
 use rustc_hash::FxHashMap;
 
 /// From the rectangles to the first line, and between lines.

@@ -3,8 +3,9 @@
 
 use super::matching::lowered;
 use super::oracle::{Oracle, Scope};
-use super::rewrites::Moves;
-use crate::ir::{Def, Head, Id, Program, Terms};
+use crate::ir::{Def, Fun, Head, Id, Program, Terms};
+use crate::rewrite::egraph::pattern::Compiled;
+use rustc_hash::FxHashSet;
 
 /// Names of the moves, in the order of their numbers.
 pub const NAMES: [&str; 8] =
@@ -29,6 +30,18 @@ const LIFT: usize = 4;
 const SWAP: usize = 5;
 const MERGE: usize = 6;
 const CALL: usize = 7;
+
+/// The rules and moves of a search.
+pub struct Moves<'a> {
+    /// The program whose functions calls may be replaced by.
+    pub program: &'a Program,
+    /// Functions whose calls stay.
+    pub kept: FxHashSet<Fun>,
+    /// The rules.
+    pub rules: &'a [Compiled<'a>],
+    /// The moves that bind and unbind, by number.
+    pub bindings: Bindings,
+}
 
 /// All moves at the root of a term in a scope, each with what it makes.
 pub fn moves(terms: &mut Terms, by: &Moves<'_>, oracle: &mut Oracle, id: Id, scope: &Scope) -> Vec<(usize, Id)> {

@@ -2,7 +2,7 @@
 //! published model, whose costs do not depend on where a term stands, each subterm's is found once; under
 //! another model whole terms are costed.
 
-use super::optimize::Params;
+use super::params::Params;
 use super::placed::placed;
 use super::space::{State, TermSpace};
 use super::value::Valuing;

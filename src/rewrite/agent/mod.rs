@@ -10,9 +10,10 @@ pub mod costs;
 mod matching;
 pub mod oracle;
 pub mod optimize;
+pub mod params;
 mod placed;
 pub mod rewrites;
 pub mod space;
 pub mod value;
 
-pub use optimize::{Agent, Bind, Engine};
+pub use optimize::{Agent, Bind};

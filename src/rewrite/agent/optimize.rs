@@ -1,45 +1,20 @@
 //! One definition through a search over its terms: the best term that was met.
 
-use super::bindings::{self, Bindings};
+use super::bindings::{self, Bindings, Moves};
 use super::costs::{Known, TermCost};
 use super::oracle::Oracle;
-use super::rewrites::{Described, Moves, Rewrites};
+use super::params::Params;
+use super::rewrites::{Described, Rewrites};
 use super::space::TermSpace;
 use super::value::{Network, Valuing};
 use crate::cost::{Costing, Model};
-use crate::ir::{Def, Fun, Head, Id, Program, Signature, Terms, Ty};
+use crate::ir::{Def, Fun, Head, Id, Program, Terms, Ty};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::inline::{MAX_FLAT, flatten};
 use crate::rules::Level;
-use crate::search::{self, Astar, Cost, Found, Limits, Mb2fbs, Mcts, Space, Tally};
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::search::{self, Algorithm, Astar, Cost, Found, Limits, Mb2fbs, Mcts, Space, Tally};
+use rustc_hash::FxHashSet;
 use std::cell::RefCell;
-
-/// A search.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[expect(missing_docs, reason = "the searches are described where they are written")]
-pub enum Engine {
-    Greedy,
-    Random,
-    Beam,
-    Astar,
-    Mb2fbs,
-    Mcts,
-}
-
-impl Engine {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Engine::Greedy => "greedy",
-            Engine::Random => "random",
-            Engine::Beam => "beam",
-            Engine::Astar => "astar",
-            Engine::Mb2fbs => "mb2fbs",
-            Engine::Mcts => "mcts",
-        }
-    }
-}
 
 /// What becomes of bindings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +30,7 @@ pub enum Bind {
 #[derive(Clone, Copy)]
 pub struct Settings<'a> {
     /// The search.
-    pub engine: Engine,
+    pub engine: Algorithm,
     /// The rules.
     pub rules: &'a [Compiled<'a>],
     /// What becomes of bindings.
@@ -112,72 +87,6 @@ pub struct Step {
     /// The term after it.
     pub to: Id,
     redex: (u32, Id),
-}
-
-/// Closed terms that stand for the parameters of a definition: calls of functions that nothing else
-/// names, so that equal subterms are one term at whatever depth they stand.
-pub struct Params {
-    funs: Vec<Fun>,
-}
-
-impl Params {
-    fn of(def: &Def) -> Params {
-        let fun = |(k, p): (usize, &crate::ir::Param)| {
-            Fun::new(Signature { name: format!("parameter {k}"), params: vec![], ret: p.ty })
-        };
-        Params { funs: def.params.iter().enumerate().map(fun).collect() }
-    }
-
-    /// Whether a function stands for a parameter.
-    pub fn is_param(&self, fun: Fun) -> bool {
-        self.funs.contains(&fun)
-    }
-
-    /// The number of the parameter that a function stands for.
-    pub fn number(&self, fun: Fun) -> Option<usize> {
-        self.funs.iter().position(|g| *g == fun)
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.funs.len()
-    }
-
-    /// The term with calls in place of the parameters.
-    fn closed(&self, terms: &mut Terms, id: Id) -> Id {
-        let n = self.funs.len();
-        terms.map_free(id, 0, &mut |t, i, _, _| t.put(Head::Call(self.funs[n - 1 - i as usize]), []))
-    }
-
-    /// The term over the parameters again.
-    pub fn restored(&self, terms: &mut Terms, id: Id) -> Id {
-        self.restored_at(terms, id, 0, &mut FxHashMap::default())
-    }
-
-    fn restored_at(&self, terms: &mut Terms, id: Id, depth: usize, memo: &mut FxHashMap<(Id, usize), Id>) -> Id {
-        if let Head::Call(f) = terms.head(id)
-            && let Some(k) = self.number(f)
-        {
-            return terms.var((depth + self.funs.len() - 1 - k) as u32, f.sig().ret);
-        }
-        if terms.kids(id).is_empty() {
-            return id;
-        }
-        if let Some(done) = memo.get(&(id, depth)) {
-            return *done;
-        }
-        let node = terms.node(id).clone();
-        let n = node.kids.len();
-        let mut kids = vec![];
-        for (k, kid) in node.kids.iter().enumerate() {
-            let under = depth + node.head.binds(k, n);
-            kids.push(crate::ir::deep(|| self.restored_at(terms, *kid, under, memo)));
-        }
-        let out = terms.put(node.head, kids);
-        terms.called_as(out, id);
-        memo.insert((id, depth), out);
-        out
-    }
 }
 
 /// Terms with more nodes without lets keep them: every place where a shared part stands has moves of its
@@ -325,11 +234,11 @@ pub(super) fn searched<S: Space, C: Cost<S>>(space: &S, cost: &mut C, settings: 
     let alternate = settings.value.is_some();
     let batch = if alternate { BATCH } else { 1 };
     match settings.engine {
-        Engine::Greedy => search::greedy(space, cost, &limits),
-        Engine::Random => search::random(space, cost, &limits, depth, settings.seed),
-        Engine::Beam => search::mb2fbs(space, cost, &limits, &Mb2fbs::beam(BEAM)),
-        Engine::Astar => search::astar(space, cost, &limits, &Astar { depth, memory: MEMORY, batch, alternate }),
-        Engine::Mb2fbs => search::mb2fbs(space, cost, &limits, &Mb2fbs::uncontrolled(BEAM - 2, 2)),
-        Engine::Mcts => search::mcts(space, cost, &limits, &Mcts::published(depth, settings.seed)),
+        Algorithm::Greedy => search::greedy(space, cost, &limits),
+        Algorithm::Random => search::random(space, cost, &limits, depth, settings.seed),
+        Algorithm::Beam => search::mb2fbs(space, cost, &limits, &Mb2fbs::beam(BEAM)),
+        Algorithm::Astar => search::astar(space, cost, &limits, &Astar { depth, memory: MEMORY, batch, alternate }),
+        Algorithm::Mb2fbs => search::mb2fbs(space, cost, &limits, &Mb2fbs::uncontrolled(BEAM - 2, 2)),
+        Algorithm::Mcts => search::mcts(space, cost, &limits, &Mcts::published(depth, settings.seed)),
     }
 }

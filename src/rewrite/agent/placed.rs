@@ -1,8 +1,8 @@
 //! States without lets: what is shared or independent of a loop is bound where that costs least, and
 //! the term with those lets is what a state costs, and what is returned.
 
-use super::optimize::Params;
 use super::oracle::{Scope, used};
+use super::params::Params;
 use super::rewrites::Rewrites;
 use crate::cost::Model;
 use crate::ir::{Def, Head, Id, Node, Terms, deep};

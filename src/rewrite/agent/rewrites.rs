@@ -1,11 +1,10 @@
 //! All terms that one move makes of a term. What moves make of a subterm is found once, and all terms
 //! that hold it share it.
 
-use super::bindings::{self, Bindings};
+use super::bindings::{self, Moves};
 use super::matching::Match;
 use super::oracle::{Oracle, Scope, used};
-use crate::ir::{Fun, Head, Id, Program, Signature, Terms, deep};
-use crate::rewrite::egraph::pattern::Compiled;
+use crate::ir::{Fun, Head, Id, Signature, Terms, deep};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -40,18 +39,6 @@ pub struct Described {
     pub redex: (u32, Id),
     /// The term with a hole in place of that part.
     pub around: Id,
-}
-
-/// The rules and moves of a search.
-pub struct Moves<'a> {
-    /// The program whose functions calls may be replaced by.
-    pub program: &'a Program,
-    /// Functions whose calls stay.
-    pub kept: FxHashSet<Fun>,
-    /// The rules.
-    pub rules: &'a [Compiled<'a>],
-    /// The moves that bind and unbind, by number.
-    pub bindings: Bindings,
 }
 
 /// Terms and what was found of them.

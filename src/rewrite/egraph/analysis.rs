@@ -1,134 +1,15 @@
 //! What is known of each e-class: type, free variables, a small member, value, bounds, totality, sizes.
 
-use super::Graph;
+use super::called::Called;
 use super::facts::{node_defined, node_dims, node_divides, node_range, node_total};
+use super::graph::{Fact, Facts, Graph, Step, Traced};
 use super::language::{ENode, Label};
-use super::names::{Called, Names};
-use super::trace::{Tid, Trace, Traced};
+use super::range::Range;
+use super::trace::Tid;
 use crate::cost::ASSUMED;
 use crate::derive::axioms::Axiom;
 use crate::ir::{Free, Head, Lit, Op, Scalar, Ty};
 use egg::{Analysis, DidMerge, Id};
-
-/// Bounds of a number.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Range {
-    /// At least this.
-    pub lo: f64,
-    /// At most this.
-    pub hi: f64,
-    /// Known not to be 0.
-    pub nonzero: bool,
-}
-
-impl Range {
-    /// Nothing is known.
-    pub const ALL: Range = Range { lo: f64::NEG_INFINITY, hi: f64::INFINITY, nonzero: false };
-    /// No tensor has a larger size: memory ends far below.
-    pub const SIZE: f64 = (1u64 << 40) as f64;
-    /// Integers below this are exact as floats.
-    pub const EXACT: f64 = (1u64 << 53) as f64;
-
-    /// From bounds.
-    pub fn new(lo: f64, hi: f64) -> Range {
-        Range { lo, hi, nonzero: false }.tidy()
-    }
-
-    /// One value.
-    pub fn point(v: f64) -> Range {
-        if v.is_nan() { Range::ALL } else { Range::new(v, v) }
-    }
-
-    /// With what the bounds say about 0.
-    pub fn tidy(self) -> Range {
-        if self.lo.is_nan() || self.hi.is_nan() {
-            return Range::ALL;
-        }
-        Range { nonzero: self.nonzero || self.lo > 0.0 || self.hi < 0.0, ..self }
-    }
-
-    /// Either.
-    pub fn hull(self, o: Range) -> Range {
-        Range { lo: self.lo.min(o.lo), hi: self.hi.max(o.hi), nonzero: self.nonzero && o.nonzero }
-    }
-
-    /// Both.
-    pub fn meet(self, o: Range) -> Range {
-        Range { lo: self.lo.max(o.lo), hi: self.hi.min(o.hi), nonzero: self.nonzero || o.nonzero }
-    }
-
-    /// Of the negated value.
-    pub fn negated(self) -> Range {
-        Range { lo: -self.hi, hi: -self.lo, nonzero: self.nonzero }
-    }
-
-    /// Of a sum.
-    pub fn plus(self, o: Range) -> Range {
-        let (lo, hi) = (self.lo + o.lo, self.hi + o.hi);
-        // The sum of two nonnegative numbers is 0 only where both are.
-        let both = self.lo >= 0.0 && o.lo >= 0.0 || self.hi <= 0.0 && o.hi <= 0.0;
-        Range { lo, hi, nonzero: both && (self.nonzero || o.nonzero) }.tidy()
-    }
-
-    /// Of a product.
-    pub fn times(self, o: Range) -> Range {
-        let corner = |a: f64, b: f64| if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
-        let corners = [corner(self.lo, o.lo), corner(self.lo, o.hi), corner(self.hi, o.lo), corner(self.hi, o.hi)];
-        let lo = corners.iter().copied().fold(f64::INFINITY, f64::min);
-        let hi = corners.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Range { lo, hi, nonzero: self.nonzero && o.nonzero }
-    }
-}
-
-/// The facts of one e-class.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Fact {
-    /// The type of all members.
-    pub ty: Ty,
-    /// The free index variables of the representative.
-    pub free: Free,
-    /// The size of the representative as a tree.
-    pub size: u64,
-    /// The root of the representative: fewest free variables first, then smallest.
-    pub best: ENode,
-    /// The value, where it is a known scalar.
-    pub konst: Option<Lit>,
-    /// Bounds of a number; of a tensor's elements where the class is one.
-    pub range: Range,
-    /// How often the bounds were changed: a class that is part of itself could go on for ever.
-    pub tightened: u8,
-    /// Some member cannot fail, or evaluation is certain anyway.
-    pub total: bool,
-    /// If this fails, everything fails: the input evaluates it for all it depends on.
-    pub strict: bool,
-    /// Some member cannot fail and has a value over the reals.
-    pub defined: bool,
-    /// The same where no divisor is 0.
-    pub valued: bool,
-    /// Sizes of a tensor by axis.
-    pub dims: Vec<Option<Id>>,
-    /// An estimate of an integer, for costs.
-    pub estimate: f64,
-    /// The concrete term of the representative, where a trace is kept.
-    pub origin: Tid,
-    /// The round in which its members or facts changed last.
-    pub changed: u32,
-    /// What the source calls it. Nothing but the printed text depends on it.
-    pub called: Called,
-}
-
-/// One rewrite. Whether it removed a failure is judged at the end, when most is known.
-#[derive(Clone, Debug)]
-pub struct Step {
-    /// The root of what was matched.
-    pub root: ENode,
-    /// All nodes that were matched.
-    pub left: Vec<ENode>,
-    /// All nodes that were made.
-    pub right: Vec<ENode>,
-    /// Classes that what was made does not always evaluate.
-    pub lost: Vec<Id>,
-}
 
 impl Step {
     /// Whether what was matched may fail where what was made has a value.
@@ -139,25 +20,6 @@ impl Step {
         let partial = |nodes: &[ENode]| nodes.iter().filter(|n| !node_total(g, n)).count();
         self.lost.iter().any(|id| !g[*id].data.total) || partial(&self.left) > partial(&self.right)
     }
-}
-
-/// The analysis of an e-graph.
-#[derive(Clone, Default)]
-pub struct Facts {
-    /// The rewrites that were done: what was matched may fail where what was made does not.
-    pub steps: Vec<Step>,
-    /// Whether rules keep the bits, so that operations on literals may round as they do at run time.
-    /// Where rules hold over the reals, a rounded literal would equal another one that it is not, and
-    /// soon everything would equal everything.
-    pub rounds: bool,
-    /// Set where classes of different types or values were united: what follows is worth nothing.
-    pub contradiction: Option<String>,
-    /// What was done, where a derivation is asked for.
-    pub trace: Option<Trace>,
-    /// The round, counted from 1.
-    pub now: u32,
-    /// The names that classes are called by.
-    pub names: Names,
 }
 
 /// Bounds are changed so often; then they stay, unless they would be wrong.

@@ -3,9 +3,10 @@
 //! Capture is impossible: everything that moves under or out of a binder goes through here.
 
 use super::Graph;
+use super::graph::Traced;
 use super::language::{ENode, Label};
 use super::names::called_as;
-use super::trace::{Reason, Theta, Tid, Traced};
+use super::trace::{Reason, Theta, Tid};
 use crate::ir::{Free, Head, deep};
 use egg::Id;
 use rustc_hash::FxHashMap;

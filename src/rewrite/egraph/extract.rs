@@ -6,8 +6,8 @@
 
 use super::Graph;
 use super::elaborate::is_named;
+use super::graph::Traced;
 use super::language::{ENode, Label};
-use super::trace::Traced;
 use crate::cost::{self, Model, Shape};
 use crate::ir::{Head, Ty, deep};
 use egg::{Id, Language};

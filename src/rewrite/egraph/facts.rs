@@ -1,8 +1,8 @@
 //! What is known of one e-node from what is known of its children: pure functions of facts.
 
 use super::Graph;
-use super::analysis::Range;
 use super::language::{ENode, Label};
+use super::range::Range;
 use crate::ir::{Head, Lit, Monoid, Op, Ty};
 use egg::Id;
 

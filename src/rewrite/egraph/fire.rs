@@ -1,14 +1,14 @@
 //! One match of a rule becomes nodes: the right side is made where the left one was found.
 
 use super::Graph;
-use super::analysis::Step;
 use super::apply::{Made, Move, moved, shifted};
 use super::facts::{in_range, same_dims};
+use super::graph::{Step, Traced};
 use super::language::{ENode, Label};
 use super::parts::size;
 use super::pattern::{Compiled, Template};
 use super::sizes::size_of;
-use super::trace::{Tid, Traced};
+use super::trace::Tid;
 use super::types::{bind, instance};
 use crate::ir::{Head, Lit, Op, Ty};
 use crate::rules::{Condition, Level, Meta};

@@ -4,10 +4,13 @@
 //! a value. A member that may fail where another does not is marked and never extracted.
 
 pub mod language;
-pub mod names;
+pub mod called;
+pub mod range;
 pub mod trace;
-pub mod analysis;
+pub mod graph;
+pub mod names;
 pub mod facts;
+pub mod analysis;
 pub mod types;
 pub mod params;
 pub mod pattern;
@@ -27,5 +30,4 @@ pub mod elaborate;
 pub mod trial;
 pub mod optimize;
 
-/// An e-graph of terms.
-pub type Graph = egg::EGraph<language::ENode, analysis::Facts>;
+pub use graph::Graph;

@@ -4,48 +4,10 @@
 //! It must not matter to any search: only printing asks.
 
 use super::Graph;
+use super::called::Called;
 use super::language::ENode;
 use crate::ir::{Id as TermId, Terms};
 use egg::Id;
-
-/// What a class is called, by numbers of [`Names`]: the smaller, the earlier in the source.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Called {
-    /// The value.
-    value: Option<u32>,
-    /// The variables that its members bind.
-    bound: Option<u32>,
-    /// The variables of the loop that it is the body of.
-    around: Option<u32>,
-}
-
-/// The names of one e-graph.
-#[derive(Clone, Default, Debug)]
-pub struct Names(Vec<Vec<String>>);
-
-impl Called {
-    /// Either; the earlier name where both have one.
-    pub fn or(self, other: Called) -> Called {
-        let first = |a: Option<u32>, b: Option<u32>| a.into_iter().chain(b).min();
-        Called {
-            value: first(self.value, other.value),
-            bound: first(self.bound, other.bound),
-            around: first(self.around, other.around),
-        }
-    }
-
-    /// Whether there are no names.
-    fn is_nothing(self) -> bool {
-        self == Called::default()
-    }
-}
-
-impl Names {
-    fn number(&mut self, each: &[String]) -> u32 {
-        self.0.push(each.to_vec());
-        self.0.len() as u32 - 1
-    }
-}
 
 /// Lets a class be called what a term is called that it was made of; `body` is the class of its last child.
 pub fn called_like(g: &mut Graph, class: Id, body: Option<Id>, terms: &Terms, id: TermId) {

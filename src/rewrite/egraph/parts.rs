@@ -2,10 +2,10 @@
 //! added and summed by part, and sizes that are known.
 
 use super::Graph;
-use super::analysis::Step;
+use super::graph::{Step, Traced};
 use super::language::{ENode, Label};
 use super::sizes::size_of;
-use super::trace::{Tid, Traced};
+use super::trace::Tid;
 use crate::derive::axioms::Axiom;
 use crate::ir::Head;
 use egg::Id;

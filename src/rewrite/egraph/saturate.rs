@@ -4,9 +4,9 @@
 //! most.
 
 use super::Graph;
-use super::analysis::Facts;
 use super::fire::fire;
 use super::fresh::{Fresh, Region};
+use super::graph::Facts;
 use super::language::Label;
 use super::parts::simplify;
 use super::pattern::Compiled;

@@ -1,8 +1,9 @@
 //! Why a tensor has the size that is known of its class, for the trace.
 
 use super::Graph;
+use super::graph::Traced;
 use super::language::{ENode, Label};
-use super::trace::{Tid, Traced};
+use super::trace::Tid;
 use crate::derive::axioms::Axiom;
 use crate::ir::Head;
 use egg::Id;

@@ -6,8 +6,7 @@
 //! every e-node of a class, the node over its children's origins equals the class's origin by the
 //! recorded equations and congruence.
 
-use super::Graph;
-use super::language::{ENode, Label};
+use super::language::Label;
 use crate::ir::{Free, Head, Ty, deep};
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
@@ -166,27 +165,5 @@ impl Trace {
         };
         memo.insert((id, under), out);
         out
-    }
-}
-
-/// Concrete terms of nodes and classes; all of them are 0 where no trace is kept.
-pub trait Traced {
-    /// A node over the origins of its children.
-    fn concrete(&mut self, node: &ENode) -> Tid;
-    /// A node over concrete children.
-    fn concrete_of(&mut self, label: Label, kids: &[Tid]) -> Tid;
-}
-
-impl Traced for Graph {
-    fn concrete(&mut self, node: &ENode) -> Tid {
-        if self.analysis.trace.is_none() {
-            return 0;
-        }
-        let kids: SmallVec<[Tid; 3]> = node.kids.iter().map(|k| self[*k].data.origin).collect();
-        self.concrete_of(node.label, &kids)
-    }
-
-    fn concrete_of(&mut self, label: Label, kids: &[Tid]) -> Tid {
-        self.analysis.trace.as_mut().map_or(0, |t| t.put(label, kids.iter().copied()))
     }
 }

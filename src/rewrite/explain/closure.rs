@@ -4,18 +4,9 @@
 //! Each edge is an equation, or says that two nodes have equal labels and equal children. The weight of an edge is
 //! more than the length of any proof that it rests on, so a proof never rests on itself.
 
-use super::shortest::{Edge, Weights};
+use super::shortest::{Edge, Weights, Why};
 use crate::rewrite::egraph::trace::{Equation, Node, Reason, Tid, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// Why two neighbours are equal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
-    /// An equation, by its number.
-    Equation(usize),
-    /// Equal labels over equal children.
-    Congruence,
-}
 
 /// What is equal, and why.
 pub struct Closure {

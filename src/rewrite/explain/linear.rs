@@ -3,7 +3,8 @@
 //! Places are kept as a term with a hole. Equal obligations under one node are done at once, so that
 //! what is shared is not proved again and again.
 
-use super::closure::{Closure, Why};
+use super::closure::Closure;
+use super::shortest::Why;
 use super::terms::Stripped;
 use crate::derive::check::Checker;
 use crate::derive::flat::parameter;
@@ -13,6 +14,9 @@ use crate::rewrite::egraph::language::Label;
 use crate::rewrite::egraph::trace::{Equation, Reason, Theta, Tid, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+
+/// Why there is no proof where there might be one.
+pub const LATE: &str = "the time is up";
 
 /// Why there are no steps.
 pub enum Failed {
@@ -93,7 +97,7 @@ impl<'a, 'b> Linear<'a, 'b> {
             return Err(Failed::Hopeless("the proof is too long".into()));
         }
         if (self.stop)() {
-            return Err(Failed::Hopeless(super::LATE.into()));
+            return Err(Failed::Hopeless(LATE.into()));
         }
         let Some(path) = self.closure.path(self.trace, x, y) else {
             return Err(Failed::Hopeless("no chain of equations leads there".into()));

@@ -19,7 +19,7 @@ use crate::rewrite::egraph::journal::{Candidate, Journal};
 use crate::rewrite::egraph::trace::{Equation, Tid, Trace};
 use crate::rules::Level;
 use closure::Closure;
-use linear::{Failed, Linear};
+use linear::{Failed, LATE, Linear};
 use rustc_hash::FxHashSet;
 
 /// What is derived from what, and how that is checked.
@@ -72,8 +72,6 @@ pub struct Unproved {
 
 /// Equations that the checker refuses are left out, so often at most.
 const MAX_TRIES: usize = 30;
-/// Why there is no proof where there might be one.
-const LATE: &str = "the time is up";
 /// In all tries for one definition so many steps are taken at most.
 const MAX_TAKEN: usize = 6000;
 /// So many of the best results are tried, and then the first, which is the input.

@@ -3,7 +3,6 @@
 //! Invariant: the weight of an edge is more than the length of each proof that it rests on: that its children are
 //! equal, or the terms that it moves. Lengths never grow, so the invariant stays while weights are made smaller.
 
-use super::closure::Why;
 use crate::rewrite::egraph::trace::{Equation, Reason, Tid, Trace};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -18,6 +17,15 @@ const LATE: u64 = 1 << 16;
 const MAX: u64 = 1 << 60;
 /// So often all weights are made smaller.
 const ROUNDS: usize = 2;
+
+/// Why two neighbours are equal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// An equation, by its number.
+    Equation(usize),
+    /// Equal labels over equal children.
+    Congruence,
+}
 
 /// Why two terms are equal.
 #[derive(Clone, Copy, Debug)]

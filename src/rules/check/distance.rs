@@ -4,7 +4,7 @@
 //! numbers compared are apart; those of `and` and `or` are made of their parts. It must not know what
 //! is looked for.
 
-use super::real::Real;
+use super::value::Real;
 use crate::ir::{Id, Lit, Op};
 use rustc_hash::FxHashMap;
 

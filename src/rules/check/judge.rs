@@ -5,8 +5,9 @@
 
 use super::instance::{Instance, Place, Slot, position};
 use super::number::Arithmetic;
-use super::real::{Agreement, Prepared, Real, Reals, Stop, compare, has_value, literal};
+use super::real::{Prepared, Reals, Stop};
 use super::seek::Seeker;
+use super::value::{Agreement, Real, compare, has_value, real};
 use crate::diag::Kind;
 use crate::eval::{Interpreter, Value};
 use crate::ir::{Head, Id, Lit};
@@ -74,15 +75,6 @@ pub struct Trial<'a> {
     interpreter: Interpreter<'a>,
     prepared: Prepared,
     judge: &'a Judge,
-}
-
-/// A value as the reals see it.
-pub fn real(v: &Value) -> Real {
-    match v {
-        Value::Scalar(l) => literal(*l),
-        Value::Tuple(parts) => Real::Tuple(parts.iter().map(real).collect()),
-        Value::Tensor(t) => Real::Tensor(t.dims.clone(), t.data.iter().map(real).collect()),
-    }
 }
 
 /// Whether two values have the same bits; NaNs are not told apart.
@@ -286,7 +278,7 @@ impl<'a> Trial<'a> {
                 (_, None) => true,
                 _ => false,
             },
-            Condition::SameSize => value(&metas[1])?.is_none_or(|other| super::real::same_shape(&first, &other)),
+            Condition::SameSize => value(&metas[1])?.is_none_or(|other| super::value::same_shape(&first, &other)),
             Condition::Total | Condition::Defined | Condition::Valued => true,
         })
     }

@@ -16,6 +16,7 @@ pub mod real;
 pub mod seek;
 pub mod shrink;
 pub mod smt;
+pub mod value;
 
 use super::{Level, Rule};
 use crate::eval::Value;

@@ -6,29 +6,13 @@
 
 use super::distance::Distances;
 use super::number::{Arithmetic, Number, Undecided};
+use super::value::{Real, literal, same_shape};
 use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar, Terms, Ty, TyKind, deep};
 use crate::types::shape;
 use num_traits::ToPrimitive;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
-
-/// What a term means over the reals.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Real {
-    /// A float.
-    Number(Number),
-    /// The identity of `min` (true) or `max`, which only those two take.
-    Infinite(bool),
-    /// An integer or a truth value.
-    Lit(Lit),
-    /// Components.
-    Tuple(Vec<Real>),
-    /// Sizes and elements.
-    Tensor(Vec<usize>, Vec<Real>),
-    /// No value over the reals.
-    Nothing,
-}
 
 /// Why evaluation stops.
 #[derive(Clone, PartialEq, Debug)]
@@ -422,14 +406,6 @@ fn int(v: &Real) -> Option<i64> {
     if let Real::Lit(l) = v { l.as_int() } else { None }
 }
 
-/// A literal as a real value; floats that are no numbers have none.
-pub fn literal(l: Lit) -> Real {
-    match l.as_f64() {
-        Some(v) => Number::float(v).map_or(Real::Nothing, Real::Number),
-        None => Real::Lit(l),
-    }
-}
-
 fn cast(v: &Real, to: Scalar) -> Answer {
     Ok(match v {
         Real::Number(n) if to.is_float() => Real::Number(n.clone()),
@@ -492,17 +468,6 @@ fn size(v: &Real, axis: usize) -> usize {
     }
 }
 
-/// Whether two values have equal sizes throughout.
-pub fn same_shape(a: &Real, b: &Real) -> bool {
-    match (a, b) {
-        (Real::Tuple(a), Real::Tuple(b)) => a.iter().zip(b).all(|(x, y)| same_shape(x, y)),
-        (Real::Tensor(m, a), Real::Tensor(n, b)) => {
-            m == n && a.first().zip(b.first()).is_none_or(|(x, y)| same_shape(x, y))
-        }
-        _ => true,
-    }
-}
-
 fn rectangle(dims: Vec<usize>, data: Vec<Real>) -> Answer {
     if data.windows(2).any(|w| !same_shape(&w[0], &w[1])) {
         return fails("elements differ in shape");
@@ -516,51 +481,4 @@ fn offset(index: &[i64], dims: &[usize]) -> Option<usize> {
         at = at * n + i.to_usize().filter(|i| i < n)?;
     }
     Some(at)
-}
-
-/// How two values compare.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Agreement {
-    /// Equal to as many digits as are asked for.
-    Same,
-    /// The intervals overlap, but are too wide.
-    Undecided,
-    /// The second has a value where the first has none.
-    Invented,
-    /// The first has a value where the second has none.
-    Lost,
-    /// They differ.
-    Differ,
-}
-
-/// Compares two values of one type: the worst that holds of any part.
-pub fn compare(a: &Real, b: &Real) -> Agreement {
-    match (a, b) {
-        (Real::Number(x), Real::Number(y)) => match x.agrees(y) {
-            Some(true) => Agreement::Same,
-            Some(false) => Agreement::Differ,
-            None => Agreement::Undecided,
-        },
-        (Real::Nothing, Real::Nothing) => Agreement::Same,
-        (Real::Nothing, v) if has_value(v) => Agreement::Invented,
-        (v, Real::Nothing) if has_value(v) => Agreement::Lost,
-        (Real::Nothing, _) | (_, Real::Nothing) => Agreement::Same,
-        (Real::Tuple(a), Real::Tuple(b)) => all(a, b),
-        (Real::Tensor(m, a), Real::Tensor(n, b)) if m == n => all(a, b),
-        _ if a == b => Agreement::Same,
-        _ => Agreement::Differ,
-    }
-}
-
-fn all(a: &[Real], b: &[Real]) -> Agreement {
-    a.iter().zip(b).map(|(x, y)| compare(x, y)).max().unwrap_or(Agreement::Same)
-}
-
-/// Whether every part of a value has one, and none is infinite.
-pub fn has_value(v: &Real) -> bool {
-    match v {
-        Real::Nothing | Real::Infinite(_) => false,
-        Real::Number(_) | Real::Lit(_) => true,
-        Real::Tuple(each) | Real::Tensor(_, each) => each.iter().all(has_value),
-    }
 }

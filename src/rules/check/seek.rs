@@ -8,9 +8,9 @@ use super::distance::Distances;
 use super::instance::{Ask, Instance, Role, Slot};
 use super::number::Arithmetic;
 use super::real::{Prepared, Reals};
+use super::value::real;
 use crate::eval::Value;
 use crate::ir::Lit;
-use crate::rules::check::judge::real;
 use std::cell::RefCell;
 
 /// Evaluations for one outcome of one comparison.

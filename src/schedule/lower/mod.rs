@@ -9,6 +9,7 @@
 
 mod elements;
 mod loops;
+mod note;
 mod recur;
 mod region;
 mod seen;

@@ -4,7 +4,6 @@
 //! be lowered to several texts (whole parts, a last one that is shorter), and has an entry for each that differs. It must not
 //! change what is lowered.
 
-use super::Lower;
 use crate::stage::{Body, Graph, StageId};
 use rustc_hash::FxHashMap;
 
@@ -50,34 +49,4 @@ pub struct Seen {
     pub tiles: FxHashMap<StageId, Vec<Vec<Body>>>,
     /// How often each loop of a stage runs.
     pub trips: FxHashMap<(StageId, String), Vec<Trips>>,
-}
-
-fn note<T: PartialEq>(to: &mut Vec<T>, new: T) {
-    if !to.contains(&new) {
-        to.push(new);
-    }
-}
-
-impl Lower<'_> {
-    pub(super) fn see_memory(&mut self, of: StageId, new: Memory) {
-        if let Some(seen) = &mut self.seen {
-            note(seen.memory.entry(of).or_default(), new);
-        }
-    }
-
-    pub(super) fn see_tile(&mut self, of: StageId, room: &[Body]) {
-        if let Some(seen) = &mut self.seen {
-            note(seen.tiles.entry(of).or_default(), room.to_vec());
-        }
-    }
-
-    pub(super) fn see_trips(&mut self, stage: StageId, name: &str, of: Body, parts: Option<Parts>) {
-        if self.seen.is_none() {
-            return;
-        }
-        let most = self.room(of);
-        if let Some(seen) = &mut self.seen {
-            note(seen.trips.entry((stage, name.to_string())).or_default(), Trips { of, most, parts });
-        }
-    }
 }

@@ -5,33 +5,10 @@
 //! is one number for all lanes only where some lane asks for it. Loops, checks, stores and divisions by what may be 0 are not
 //! for masks; lanes run these one after another.
 
-use super::divergence::{Class, Divergence, is_direct, is_direct_cast, is_safe};
+use super::divergence::is_safe;
 use super::vectorize::{Maker, not};
 use crate::ir::{Lit, Op, Scalar};
-use crate::nest::{Expr, Func, Info, Stmt, Var};
-
-/// Whether statements can run in all lanes, with the changes kept in some.
-pub fn are_masked(func: &Func, known: &Divergence, stmts: &[Stmt]) -> bool {
-    stmts.iter().all(|s| match s {
-        Stmt::Let(_, e) | Stmt::Mut(_, e) | Stmt::Set(_, e) => is_masked(func, known, e),
-        Stmt::If(c, a, b) => is_masked(func, known, c) && are_masked(func, known, a) && are_masked(func, known, b),
-        _ => false,
-    })
-}
-
-/// Whether an expression can be evaluated in all lanes, where memory is read in some.
-pub fn is_masked(func: &Func, known: &Divergence, e: &Expr) -> bool {
-    let direct = match e {
-        Expr::Load(b, _) => !known.is_private(*b),
-        // What is one number is computed once, and by what computes numbers.
-        Expr::Op(op, ty, args) if known.class(e) == Class::Divergent => is_direct(*op, *ty, args),
-        Expr::Cast(to, a) if known.class(e) == Class::Divergent => is_direct_cast(func.ty(a), *to),
-        Expr::Op(op, ty, args) => !op.divides() || !ty.is_int() || is_direct(*op, *ty, args),
-        Expr::Lit(_) | Expr::Var(_) | Expr::Cast(..) | Expr::Cond(_) => true,
-        _ => false,
-    };
-    direct && e.kids().iter().all(|k| is_masked(func, known, k))
-}
+use crate::nest::{Expr, Info, Stmt, Var};
 
 impl Maker<'_> {
     /// Each arm sets variables in the lanes that take it.

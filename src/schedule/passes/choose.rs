@@ -1,7 +1,6 @@
 //! Chooses the loops that run as vectors, by coarse costs: ratios of operations, and the width of vectors.
 
-use super::arms::{are_masked, is_masked};
-use super::divergence::{Class, Divergence, analyse, is_direct, is_direct_cast, is_safe};
+use super::divergence::{Class, Divergence, analyse, are_masked, is_direct, is_direct_cast, is_masked, is_safe};
 use crate::ir::op::Class as Kind;
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Func, Loop, LoopKind, Stmt, Var, walk};

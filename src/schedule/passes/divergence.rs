@@ -284,3 +284,26 @@ pub fn is_direct(op: Op, ty: Scalar, args: &[Expr]) -> bool {
 pub fn is_direct_cast(from: Scalar, to: Scalar) -> bool {
     to != Scalar::Bool && (to.is_float() || !from.is_float() || to.bits() <= 16)
 }
+
+/// Whether statements can run in all lanes, with the changes kept in some.
+pub fn are_masked(func: &Func, known: &Divergence, stmts: &[Stmt]) -> bool {
+    stmts.iter().all(|s| match s {
+        Stmt::Let(_, e) | Stmt::Mut(_, e) | Stmt::Set(_, e) => is_masked(func, known, e),
+        Stmt::If(c, a, b) => is_masked(func, known, c) && are_masked(func, known, a) && are_masked(func, known, b),
+        _ => false,
+    })
+}
+
+/// Whether an expression can be evaluated in all lanes, where memory is read in some.
+pub fn is_masked(func: &Func, known: &Divergence, e: &Expr) -> bool {
+    let direct = match e {
+        Expr::Load(b, _) => !known.is_private(*b),
+        // What is one number is computed once, and by what computes numbers.
+        Expr::Op(op, ty, args) if known.class(e) == Class::Divergent => is_direct(*op, *ty, args),
+        Expr::Cast(to, a) if known.class(e) == Class::Divergent => is_direct_cast(func.ty(a), *to),
+        Expr::Op(op, ty, args) => !op.divides() || !ty.is_int() || is_direct(*op, *ty, args),
+        Expr::Lit(_) | Expr::Var(_) | Expr::Cast(..) | Expr::Cond(_) => true,
+        _ => false,
+    };
+    direct && e.kids().iter().all(|k| is_masked(func, known, k))
+}

@@ -7,8 +7,7 @@
 //! lanes, and more than one, are the first lanes of one block. Where iterations may be done twice, the last block
 //! overlaps the one before.
 
-use super::arms::{are_masked, is_masked};
-use super::divergence::{Class, Divergence, analyse, is_direct, is_direct_cast, is_safe};
+use super::divergence::{Class, Divergence, analyse, are_masked, is_direct, is_direct_cast, is_masked, is_safe};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Buf, Expr, Func, Info, Loop, LoopKind, Stmt, Var, walk};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,11 +1,12 @@
 //! `fuse`: two loops over neighbouring dimensions become one, which runs through what lies next to each other in memory.
 //! Where the inner one is short, such as over the channels of a picture, vectors are full.
 
+use super::scatter::no_scatter;
 use crate::schedule::plan::{Kind, Loop, Refusal, Schedule, Site, refuse};
 
 pub(super) fn fuse(s: &mut Schedule, stage: &str, outer: &str, inner: &str) -> Result<(), Refusal> {
     let id = s.stage(stage)?;
-    super::no_scatter(s, id)?;
+    no_scatter(s, id)?;
     let plan = s.plan(id);
     let at = [plan.find(outer)?, plan.find(inner)?];
     let own = plan.dims.len() - plan.over;

@@ -1,6 +1,7 @@
 //! `serial`, `parallel`, `vectorize`, `unroll`: how the iterations of a loop run. All but `serial` and `unroll` need
 //! iterations that are independent: those over the elements of a stage, not those over what it reduces.
 
+use super::scatter::no_scatter;
 use crate::schedule::plan::{Kind, Plan, Refusal, Schedule, refuse};
 use crate::stage::Graph;
 
@@ -17,7 +18,7 @@ pub(super) fn run(s: &mut Schedule, stage: &str, of: &str, kind: Kind) -> Result
         return refuse(format!("`{of}` runs over what is reduced, so each iteration needs the one before"));
     }
     if matches!(kind, Kind::Unrolled | Kind::Vector) {
-        super::no_scatter(s, id)?;
+        no_scatter(s, id)?;
     }
     let most = most(&s.graph, plan, of);
     match (kind, most) {

@@ -3,8 +3,8 @@
 //! Sums of floats then round otherwise: this is a rewrite of the graph that stands before all steps, and is refused where bits
 //! have to stay. What is exact in any order may be reassociated always.
 
-use super::Step;
 use crate::schedule::plan::{Refusal, Schedule, refuse};
+use crate::schedule::step::Step;
 use crate::stage::Order;
 
 pub(super) fn reassociate(s: &mut Schedule, stage: &str, order: Order) -> Result<(), Refusal> {

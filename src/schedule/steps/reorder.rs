@@ -1,11 +1,12 @@
 //! `reorder`: loops change places. Those over what is reduced keep the order among them in which the source adds.
 
+use super::scatter::no_scatter;
 use crate::schedule::plan::{Kind, Loop, Plan, Refusal, Schedule, refuse};
 use crate::stage::Node;
 
 pub(super) fn reorder(s: &mut Schedule, stage: &str, order: &[String]) -> Result<(), Refusal> {
     let id = s.stage(stage)?;
-    super::no_scatter(s, id)?;
+    no_scatter(s, id)?;
     let plan = s.plan(id);
     let places = order.iter().map(|n| plan.find(n)).collect::<Result<Vec<_>, _>>()?;
     if let Some(twice) = order.iter().enumerate().find(|(k, n)| order[..*k].contains(n)) {

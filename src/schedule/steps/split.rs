@@ -1,11 +1,12 @@
 //! `split`: a loop becomes two, parts and the iterations of a part. The last part may be shorter.
 
+use super::scatter::no_scatter;
 use crate::schedule::plan::{Kind, Loop, Refusal, Schedule, Site, Split, refuse};
 use std::sync::Arc;
 
 pub(super) fn split(s: &mut Schedule, stage: &str, of: &str, factor: i64) -> Result<(), Refusal> {
     let id = s.stage(stage)?;
-    super::no_scatter(s, id)?;
+    no_scatter(s, id)?;
     let plan = s.plan_mut(id);
     let at = plan.find(of)?;
     if plan.steps.is_some() && plan.root(of) == plan.steps {

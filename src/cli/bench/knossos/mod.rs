@@ -3,41 +3,26 @@
 //!
 //! Every finished run is a line of a file, so that a bench that was interrupted goes on where it was.
 
+mod course;
+mod experiment;
 mod pages;
 mod runs;
+mod tasks;
 mod training;
 
-use super::{Table, Watching};
+pub use experiment::Experiment;
+
+use super::suite::{Table, Watching};
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::Program;
-use crate::rewrite::agent::Engine;
-use clap::ValueEnum;
+use course::Course;
 use rayon::prelude::*;
-use runs::{Limits, Networks, Runs, Task, Way};
+use runs::{Limits, Networks, Runs, Way};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
-use training::Course;
-
-/// An experiment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Experiment {
-    /// Eight arithmetic expressions with a known least cost
-    A,
-    /// Twelve expressions that were not trained on
-    B,
-    /// Linear algebra beside the best published costs
-    C,
-    /// The mixture model and its gradient, in one phase and in two
-    D,
-    /// Convolution and its reverse
-    E,
-    /// A* against Monte Carlo tree search at equal evaluations
-    F,
-    /// Everything against equality saturation and `auto`
-    G,
-}
+use tasks::Task;
 
 /// What of it to run, and how.
 pub struct Asked {
@@ -49,77 +34,6 @@ pub struct Asked {
     pub budget: Option<usize>,
 }
 
-/// Networks of each kind where four kinds are compared.
-const PAIRED: u64 = 2;
-
-impl Experiment {
-    /// Its letter.
-    fn letter(self) -> char {
-        match self {
-            Experiment::A => 'a',
-            Experiment::B => 'b',
-            Experiment::C => 'c',
-            Experiment::D => 'd',
-            Experiment::E => 'e',
-            Experiment::F => 'f',
-            Experiment::G => 'g',
-        }
-    }
-
-    /// The programs whose definitions it optimizes.
-    fn files(self) -> &'static [&'static str] {
-        match self {
-            Experiment::A => &["arithmetic"],
-            Experiment::B => &["sharing"],
-            Experiment::C => &["blas"],
-            Experiment::D => &["gmm", "gmm_gradient"],
-            Experiment::E => &["conv1d", "conv1d_gradient"],
-            Experiment::F => &["sharing", "blas"],
-            Experiment::G => &["arithmetic", "sharing", "blas", "gmm", "conv1d"],
-        }
-    }
-
-    /// States evaluated at most, as published, and rewrites in a row.
-    fn limits(self) -> (usize, usize) {
-        match self {
-            Experiment::A | Experiment::B => (5_000, 10),
-            Experiment::C | Experiment::F | Experiment::G => (5_000, 30),
-            Experiment::D | Experiment::E => (5_000, 30),
-        }
-    }
-
-    /// How it searches: the columns of its table.
-    fn ways(self) -> Vec<Way> {
-        let (egraph, auto) = (Way::egraph(), Way::auto());
-        let placed = Way::searches(&["astar"], false);
-        let bound = Way::searches(&["astar", "greedy", "random", "mcts"], true);
-        match self {
-            Experiment::A | Experiment::B => {
-                [vec![egraph], placed, bound, vec![Way::trained(Engine::Astar, Engine::Astar, 5)]].concat()
-            }
-            Experiment::C => {
-                let others = Way::searches(&["astar"], true);
-                let trained = vec![Way::trained(Engine::Astar, Engine::Astar, PAIRED)];
-                [vec![egraph, auto], Way::searches(&["astar", "mcts", "greedy"], false), others, trained].concat()
-            }
-            Experiment::D | Experiment::E => {
-                let two = Way { phased: true, ..placed[0].clone() };
-                [vec![egraph], placed, vec![two], Way::searches(&["mcts"], false)].concat()
-            }
-            Experiment::F => {
-                let pair = ["astar", "mcts"];
-                let engines = [Engine::Astar, Engine::Mcts];
-                let trained = engines.iter().flat_map(|by| engines.map(|engine| Way::trained(engine, *by, PAIRED)));
-                [Way::searches(&pair, false), Way::searches(&pair, true), trained.collect()].concat()
-            }
-            Experiment::G => {
-                let all = ["astar", "mcts", "beam", "mb2fbs", "greedy", "random"];
-                [vec![egraph, auto], Way::searches(&all, false)].concat()
-            }
-        }
-    }
-}
-
 /// Runs what is asked for and not done yet, and writes a page with tables and plots into a folder; the lines of
 /// the tables.
 ///
@@ -128,7 +42,7 @@ impl Experiment {
 pub fn table(asked: &Asked, folder: &Path, watching: &Watching<'_>) -> Result<Table> {
     std::fs::create_dir_all(folder)
         .map_err(|e| Diagnostic::user(format!("the folder `{}` cannot be made: {e}", folder.display())))?;
-    let programs = runs::programs()?;
+    let programs = tasks::programs()?;
     let mut runs = Runs::open(&folder.join("knossos.jsonl"))?;
     let all = [Experiment::A, Experiment::B, Experiment::C, Experiment::D, Experiment::E, Experiment::F, Experiment::G];
     let chosen = if asked.experiments.is_empty() { all.to_vec() } else { asked.experiments.clone() };
@@ -136,10 +50,10 @@ pub fn table(asked: &Asked, folder: &Path, watching: &Watching<'_>) -> Result<Ta
     for experiment in chosen {
         let (published, depth) = experiment.limits();
         let budget = asked.budget.unwrap_or(published);
-        let tasks: Vec<Task<'_>> = experiment.files().iter().flat_map(|f| runs::tasks(&programs, f)).collect();
+        let tasks: Vec<Task<'_>> = experiment.files().iter().flat_map(|f| tasks::tasks(&programs, f)).collect();
         let mut names = BTreeSet::new();
         // The file of a gradient repeats what it is the gradient of.
-        let first = |t: &Task<'_>| wanted(experiment, t) && names.insert(t.def.name());
+        let first = |t: &Task<'_>| experiment.wants(t) && names.insert(t.def.name());
         let tasks: Vec<Task<'_>> = tasks.into_iter().filter(first).collect();
         let limits = (budget, depth, asked.seeds);
         let (networks, ways, left_out) = possible(experiment.ways(), &programs, &tasks, &mut runs, limits, watching)?;
@@ -210,13 +124,4 @@ fn possible(
         }
     }
     Ok((networks, out, left_out))
-}
-
-/// Whether an experiment is about a task.
-fn wanted(experiment: Experiment, task: &Task<'_>) -> bool {
-    match experiment {
-        Experiment::B | Experiment::F | Experiment::G if task.file == "sharing" => task.def.name().starts_with("test"),
-        Experiment::C | Experiment::F => task.file != "blas" || task.known.is_some(),
-        _ => true,
-    }
 }

@@ -1,8 +1,9 @@
 //! Runs become tables and plots.
 
-use super::Experiment;
-use super::runs::{Limits, Run, Runs, Task, Way};
-use super::training::{self, Course, Training};
+use super::course::{Course, Training, about};
+use super::experiment::Experiment;
+use super::runs::{Limits, Run, Runs, Way};
+use super::tasks::{SAME, Task};
 use crate::diag::Result;
 use crate::report::{self, Series};
 use serde_json::{Value as Json, json};
@@ -32,8 +33,6 @@ pub struct Page<'a> {
     pub left_out: Vec<String>,
 }
 
-/// Costs nearer than this are equal.
-pub const SAME: f64 = 1e-6;
 /// Points of a plot.
 const POINTS: usize = 100;
 
@@ -118,7 +117,7 @@ impl Page<'_> {
         };
         let courses: BTreeSet<Course> = self.ways.iter().flat_map(pairs).collect();
         for course in courses {
-            out.extend([training::about(course), String::new()]);
+            out.extend([about(course), String::new()]);
             out.push(format!(
                 "| search | seed | epochs | evaluated in training | minutes of training | met in training | at the {} | \
                  evaluations until then, mean | most |",

@@ -1,22 +1,20 @@
 //! One search of one definition becomes a line of a file; what stands there is not run again.
 
-use super::pages::SAME;
-use super::training::{Course, Subject, Training};
-use crate::ad;
-use crate::cli::bench::Watching;
+use super::course::{Course, Subject, Training};
+use super::tasks::{SAME, Task};
+use crate::cli::bench::suite::Watching;
 use crate::cost::{Costing, Model};
 use crate::derive::record::hash;
-use crate::diag::{Diagnostic, Result, Source};
-use crate::ir::{Def, Program};
+use crate::diag::{Diagnostic, Result};
 use crate::pipeline::{self, Options, prepare};
 use crate::rewrite::agent::optimize::{Best, Settings};
-use crate::rewrite::agent::value::{Network, train};
-use crate::rewrite::agent::{Agent, Bind, Engine, bindings};
+use crate::rewrite::agent::value::Network;
+use crate::rewrite::agent::{Agent, Bind, bindings};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::inline::recursive;
 use crate::rules::{Level, Library};
 use crate::run;
-use crate::types;
+use crate::search::Algorithm;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -24,35 +22,6 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-
-/// The programs, by the names that experiments use.
-const PROGRAMS: [(&str, &str); 7] = [
-    ("arithmetic", include_str!("../../../../programs/agent/arithmetic.ks")),
-    ("sharing", include_str!("../../../../programs/agent/sharing.ks")),
-    ("blas", include_str!("../../../../programs/agent/blas.ks")),
-    ("gmm", include_str!("../../../../programs/apps/gmm.ks")),
-    ("gmm_gradient", include_str!("../../../../programs/grad/gmm.ks")),
-    ("conv1d", include_str!("../../../../programs/apps/conv1d.ks")),
-    ("conv1d_gradient", include_str!("../../../../programs/grad/conv1d.ks")),
-];
-
-/// A definition to optimize.
-pub struct Task<'a> {
-    /// The name of its program.
-    pub file: &'static str,
-    program: &'a Program,
-    /// The definition.
-    pub def: &'a Def,
-    /// The least cost that is known.
-    pub known: Option<f64>,
-}
-
-impl<'a> Task<'a> {
-    /// What a network learns of it.
-    pub fn learned(&self) -> train::Task<'a> {
-        train::Task { program: self.program, def: self.def }
-    }
-}
 
 /// A way to search.
 #[derive(Clone, PartialEq, Debug)]
@@ -71,7 +40,7 @@ pub struct Way {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Guide {
     /// The search that it learned from.
-    pub by: Engine,
+    pub by: Algorithm,
     /// How many networks there are at most, one for each seed.
     pub networks: u64,
 }
@@ -96,14 +65,21 @@ impl Way {
 
     /// Searches of terms by name, with bindings searched or placed.
     pub fn searches(names: &[&str], searched: bool) -> Vec<Way> {
-        let all = [Engine::Astar, Engine::Mcts, Engine::Beam, Engine::Mb2fbs, Engine::Greedy, Engine::Random];
+        let all = [
+            Algorithm::Astar,
+            Algorithm::Mcts,
+            Algorithm::Beam,
+            Algorithm::Mb2fbs,
+            Algorithm::Greedy,
+            Algorithm::Random,
+        ];
         let bind = if searched { Bind::Searched } else { Bind::Placed };
         let named = names.iter().filter_map(|n| all.into_iter().find(|e| e.name() == *n));
         named.map(|e| Way { engine: pipeline::Engine::Agent(e), bind, ..Way::egraph() }).collect()
     }
 
     /// A search of terms with lets searched, guided by networks that learned from a search.
-    pub fn trained(engine: Engine, by: Engine, networks: u64) -> Way {
+    pub fn trained(engine: Algorithm, by: Algorithm, networks: u64) -> Way {
         let (engine, bind) = (pipeline::Engine::Agent(engine), Bind::Searched);
         Way { engine, bind, guide: Some(Guide { by, networks }), ..Way::egraph() }
     }
@@ -124,7 +100,7 @@ impl Way {
     /// Whether it goes by the chance of the search.
     fn chance(&self) -> bool {
         use pipeline::Engine::Agent;
-        matches!(self.engine, Agent(Engine::Random) | Agent(Engine::Mcts))
+        matches!(self.engine, Agent(Algorithm::Random) | Agent(Algorithm::Mcts))
     }
 
     /// How often it runs.
@@ -150,38 +126,6 @@ pub struct Run {
     pub seconds: f64,
     /// Evaluations made and best cost then, each time that it fell.
     pub curve: Vec<(usize, f64)>,
-}
-
-/// Reads the programs and makes their derivatives.
-///
-/// # Errors
-/// A bug, where a shipped program is wrong.
-pub fn programs() -> Result<Vec<(&'static str, Program)>> {
-    let read = |(name, text): (&'static str, &'static str)| {
-        Ok((name, ad::complete(&types::program(&Source::new(name, text))?)?))
-    };
-    PROGRAMS.into_iter().map(read).collect()
-}
-
-/// The text of a program.
-pub fn text(file: &str) -> &'static str {
-    PROGRAMS.iter().find(|(name, _)| *name == file).map_or("", |(_, text)| text)
-}
-
-/// The definitions of a program, with what its `;; cost` lines say of them.
-pub fn tasks<'a>(programs: &'a [(&'static str, Program)], file: &str) -> Vec<Task<'a>> {
-    let mut out = vec![];
-    for (name, program) in programs.iter().filter(|(name, _)| *name == file) {
-        let known = |def: &Def| {
-            let start = format!(";; cost knossos {} <= ", def.name());
-            text(name).lines().find_map(|l| l.strip_prefix(&start)?.trim().parse::<f64>().ok())
-        };
-        // Constants, and what is only there to be run, are nothing to optimize.
-        let defs = program.defs.values().filter(|d| d.term().is_some() && !d.params.is_empty());
-        let defs = defs.filter(|d| !d.name().starts_with("random_"));
-        out.extend(defs.map(|def| Task { file: name, program, def, known: known(def) }));
-    }
-    out
 }
 
 /// The runs of a file.

@@ -3,8 +3,9 @@
 //! States are not written but how to make them: which moves led to each. Searches made them in this order, so
 //! the same moves make the same terms again.
 
+use super::fit::{Fit, TABLES};
 use super::network::{Network, Setting};
-use super::train::{EpochReport, Fit, TABLES, Trainer};
+use super::train::{EpochReport, Trainer};
 use super::vocabulary::{KINDS, VERSION};
 use super::weights::{Part, counts, floats, pack, unpack};
 use crate::diag::{Diagnostic, Result};

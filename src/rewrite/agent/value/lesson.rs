@@ -6,17 +6,17 @@
 
 use super::encode::{Graph, graph};
 use super::network::Network;
-use super::train::{Settings, Task};
+use super::settings::{Settings, Task};
 use crate::cost::Costing;
 use crate::ir::Id;
 use crate::rewrite::agent::bindings;
 use crate::rewrite::agent::costs::{Known, TermCost};
 use crate::rewrite::agent::optimize::{self, searched};
 use crate::rewrite::agent::space::{State, TermSpace};
-use crate::rewrite::agent::{Agent, Bind, Engine};
+use crate::rewrite::agent::{Agent, Bind};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::inline::recursive;
-use crate::search::{Cost, Space};
+use crate::search::{Algorithm, Cost, Space};
 use indexmap::IndexSet;
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -103,7 +103,7 @@ impl<'a> Lesson<'a> {
             return 0;
         }
         self.rules_apply = false;
-        let found = self.searched(Engine::Astar, (binding, depth), None, 0);
+        let found = self.searched(Algorithm::Astar, (binding, depth), None, 0);
         self.rules_apply = true;
         found.evaluations
     }
@@ -124,7 +124,7 @@ impl<'a> Lesson<'a> {
                 _ => None,
             };
             self.agent.space_mut().root = from.unwrap_or(root);
-            evaluations += self.searched(Engine::Random, (WALK + 1, WALK), None, rng.random()).evaluations;
+            evaluations += self.searched(Algorithm::Random, (WALK + 1, WALK), None, rng.random()).evaluations;
         }
         self.agent.space_mut().root = root;
         evaluations
@@ -132,7 +132,7 @@ impl<'a> Lesson<'a> {
 
     fn searched(
         &mut self,
-        engine: Engine,
+        engine: Algorithm,
         (budget, depth): (usize, usize),
         network: Option<&Network>,
         seed: u64,

@@ -9,8 +9,10 @@
 pub mod batch;
 mod checkpoint;
 pub mod encode;
+pub mod fit;
 mod lesson;
 pub mod network;
+pub mod settings;
 #[cfg(feature = "torch")]
 pub mod torch;
 pub mod train;

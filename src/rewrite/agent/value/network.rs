@@ -12,7 +12,6 @@
 
 use super::batch::Batch;
 use super::vocabulary::{EDGES, ELEMENTS, FEATURES, KINDS};
-use crate::diag::Result;
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, s};
 use rand::rngs::StdRng;
@@ -106,14 +105,6 @@ impl Network {
         };
         let tensors = setting.tensors().into_iter().enumerate().map(one).collect();
         Network { setting, tensors }
-    }
-
-    /// The network that comes with Daedal.
-    ///
-    /// # Errors
-    /// It is not one of this version.
-    pub fn shipped() -> Result<Network> {
-        super::weights::parse("the shipped network", include_bytes!("shipped.safetensors"))
     }
 
     /// The rates of each graph, one for each number of moves left, from 1. An empty graph has rates of 0.

@@ -4,9 +4,9 @@
 //! and with it the result, then depends on nothing else.
 
 use super::batch::Batch;
+use super::fit::Fit;
 use super::network::number::{EDGE, ELEMENT, FEATURE, GATE, HIDDEN, KIND, MESSAGE, RATE, READ, STATE};
 use super::network::{Network, Setting, TENSORS};
-use super::train::Fit;
 use super::vocabulary::{EDGES, FEATURES};
 use ndarray::Array2;
 use tch::{Device, Kind, Reduction, Tensor};

@@ -8,15 +8,15 @@
 
 use super::batch::Batch;
 use super::encode::Graph;
+use super::fit::Fit;
 use super::lesson::{Lesson, of};
-use super::network::{Network, Setting};
-use crate::cost::{Costing, Model};
+use super::network::Network;
+use super::settings::{Settings, Task};
+use crate::cost::Costing;
 use crate::diag::{Diagnostic, Result};
-use crate::ir::{Def, Program};
-use crate::rewrite::agent::{Agent, Bind, Engine};
+use crate::rewrite::agent::Agent;
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::inline::recursive;
-use crate::rules::Level;
 use ndarray::Array2;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -24,40 +24,6 @@ use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-
-/// Changes weights so that predictions get better.
-pub trait Fit {
-    /// One step on a batch and the rates to predict, one row a graph; the loss before it.
-    fn step(&mut self, batch: &Batch, rates: &Array2<f32>) -> f32;
-    /// The network that was learned so far.
-    fn network(&self) -> Network;
-    /// All that the next step depends on, beside that network: the number of steps made, and [`TABLES`] tables for
-    /// each of its tensors, of the same size.
-    fn state(&self) -> (u32, Vec<Array2<f32>>);
-    /// Goes on from a state with the network that it was with.
-    fn restore(&mut self, network: &Network, state: (u32, Vec<Array2<f32>>));
-}
-
-/// Tables that a state has for each tensor of the network.
-pub const TABLES: usize = 3;
-
-impl Fit for Box<dyn Fit> {
-    fn step(&mut self, batch: &Batch, rates: &Array2<f32>) -> f32 {
-        self.as_mut().step(batch, rates)
-    }
-
-    fn network(&self) -> Network {
-        self.as_ref().network()
-    }
-
-    fn state(&self) -> (u32, Vec<Array2<f32>>) {
-        self.as_ref().state()
-    }
-
-    fn restore(&mut self, network: &Network, state: (u32, Vec<Array2<f32>>)) {
-        self.as_mut().restore(network, state);
-    }
-}
 
 /// What makes gradients, beginning with a network; `rate` is how far a step goes at most.
 ///
@@ -81,87 +47,6 @@ pub fn fit(_: &Network, _: f64) -> Result<Box<dyn Fit>> {
 /// How far a step goes where nobody says it: the wider a network, the less.
 pub fn rate(width: usize) -> f64 {
     0.064 / width as f64
-}
-
-/// A definition to learn from.
-#[derive(Clone, Copy)]
-pub struct Task<'a> {
-    /// Its program.
-    pub program: &'a Program,
-    /// The definition.
-    pub def: &'a Def,
-}
-
-/// The definitions of a program that a search can begin with: those with a body, which do not call themselves.
-pub fn searchable(program: &Program) -> impl Iterator<Item = &Def> {
-    let recursive = recursive(program);
-    program.defs.values().filter(move |def| def.term().is_some() && !recursive.contains(&def.fun))
-}
-
-/// How to train.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Settings {
-    /// The search that makes experience.
-    pub engine: Engine,
-    /// States that a search evaluates at most.
-    pub budget: usize,
-    /// States that random walks from known ones evaluate at most, after each search.
-    pub walks: usize,
-    /// States that the first search of a program evaluates at most by moves of bindings alone, before any other;
-    /// none where this is 0, or bindings are placed. To name what stands twice takes five moves and more, of which
-    /// each makes the term dearer: a walk at random hardly ever makes them, and what never was met is not learned.
-    pub binding: usize,
-    /// Moves that a search makes at most.
-    pub depth: usize,
-    /// Moves that the network tells apart: those of its setting.
-    pub steps: usize,
-    /// What becomes of bindings.
-    pub bind: Bind,
-    /// What rules keep.
-    pub level: Level,
-    /// The cost model.
-    pub model: Model,
-    /// Where chance begins.
-    pub seed: u64,
-    /// Programs that an epoch searches at most.
-    pub programs: usize,
-    /// States that an epoch learns from at most.
-    pub states: usize,
-    /// How often an epoch goes through them.
-    pub passes: usize,
-    /// States in a batch.
-    pub batch: usize,
-    /// Whether as many states are learned from at each distance from the best one of their program; else all states
-    /// are alike, and those on the way to the best one, which are few, are hardly ever seen.
-    pub even: bool,
-    /// Whether what is learned is the fall of what a state costs over the best one of its program, rather than that
-    /// of its cost: then it is great wherever the best state is in reach, though it be little cheaper. Costs near 10
-    /// that fall by 1 are else lost in the errors of costs that fall to 0.
-    pub above: bool,
-}
-
-impl Settings {
-    /// The choices made where none are asked for. Batches are those of the paper (Table 2).
-    pub fn standard() -> Settings {
-        Settings {
-            engine: Engine::Astar,
-            budget: 1000,
-            walks: 200,
-            binding: 0,
-            depth: 30,
-            steps: Setting::small().steps,
-            bind: Bind::Placed,
-            level: Level::Real,
-            model: Model::Knossos,
-            seed: 0,
-            programs: 40,
-            states: 1500,
-            passes: 2,
-            batch: 16,
-            even: false,
-            above: false,
-        }
-    }
 }
 
 /// How an epoch went.

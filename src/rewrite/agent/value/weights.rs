@@ -196,3 +196,13 @@ fn part<'a>(file: &str, all: &SafeTensors<'a>, name: &str) -> Result<TensorView<
 fn words(bytes: &[u8]) -> impl Iterator<Item = [u8; 4]> {
     bytes.chunks_exact(4).map(|word| [word[0], word[1], word[2], word[3]])
 }
+
+impl Network {
+    /// The network that comes with Daedal.
+    ///
+    /// # Errors
+    /// It is not one of this version.
+    pub fn shipped() -> Result<Network> {
+        parse("the shipped network", include_bytes!("shipped.safetensors"))
+    }
+}

@@ -1,0 +1,28 @@
+//! Tables of what the steps of a fold or scan make.
+
+use super::emit::Val;
+
+/// Something that every step makes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Target {
+    /// Its place in the body; before that the places of the folds and scans around it, outermost first.
+    pub route: Vec<usize>,
+    /// Whether it is all states of the fold there.
+    pub states: bool,
+}
+
+/// A table of something that every step makes.
+#[derive(Clone)]
+pub struct Kept {
+    /// Of what.
+    pub target: Target,
+    /// The table.
+    pub table: Val,
+}
+
+impl Kept {
+    /// The table, where it is that of all states of the fold itself.
+    pub fn states(&self) -> Option<Val> {
+        (self.target.states && self.target.route.is_empty()).then_some(self.table)
+    }
+}

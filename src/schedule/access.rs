@@ -1,0 +1,68 @@
+//! How loads step with a dimension: not at all, by one element, or so once their operand is packed.
+
+use super::plan::Schedule;
+use crate::stage::{Body, DimId, Graph, Node, Source, Stage, StageId};
+
+/// Whether all loads either do not depend on a dimension, or step by one element with it, as they are or packed.
+pub(super) fn strides(graph: &Graph, stage: &Stage, d: DimId) -> bool {
+    let all = graph.bodies.reachable(stage.bodies());
+    all.iter().all(|b| match graph.bodies.node(*b) {
+        Node::Load(_, _, at) => {
+            let axes = packs(graph, stage, at, d).unwrap_or_default();
+            let at: Vec<Body> = if axes.is_empty() { at.to_vec() } else { axes.iter().map(|k| at[*k]).collect() };
+            let depends = |i: &Body| graph.bodies.dims(*i).contains(&d);
+            let Some((last, outer)) = at.split_last() else { return true };
+            !outer.iter().any(depends) && (!depends(last) || unit(graph, *last, d))
+        }
+        _ => true,
+    })
+}
+
+/// Whether an index steps by one with a dimension.
+pub(super) fn unit(graph: &Graph, index: Body, d: DimId) -> bool {
+    coefficient(graph, index, d) == Some(1)
+}
+
+/// By how much an index steps with a dimension, where that is one number.
+pub(super) fn coefficient(graph: &Graph, index: Body, d: DimId) -> Option<i64> {
+    let is_own = |a: Body| matches!(graph.bodies.node(a), Node::Index(e) if *e == d);
+    let form = graph.bodies.linear(index)?;
+    let own = form.terms().find(|(a, _)| is_own(*a)).map(|(_, c)| c);
+    own.filter(|_| form.terms().all(|(a, _)| is_own(a) || !graph.bodies.dims(a).contains(&d)))
+}
+
+/// What is read at the last dimension and at what is reduced, and so again for every row; and the order of axes in which
+/// the last dimension is the last, where it is not so already.
+pub(super) fn packable(s: &Schedule, stage: StageId, last: DimId) -> Vec<(String, Vec<usize>)> {
+    let known = s.graph.stage(stage);
+    let mut out: Vec<(Source, Vec<usize>)> = vec![];
+    let all = s.graph.bodies.reachable(known.bodies());
+    for b in all {
+        if let Node::Load(from, _, at) = s.graph.bodies.node(b)
+            && let Some(axes) = packs(&s.graph, known, at, last)
+        {
+            out.push((*from, axes));
+        }
+    }
+    out.sort();
+    out.dedup();
+    let once = |from: &Source| out.iter().filter(|(f, _)| f == from).count() == 1;
+    let named = |(from, axes): &(Source, Vec<usize>)| (s.graph.source_name(*from).to_string(), axes.clone());
+    out.iter().filter(|(from, _)| once(from)).map(named).collect()
+}
+
+/// Whether a load is worth packing: it is the same for all rows; and the order of its axes, empty where it is as it is.
+fn packs(graph: &Graph, stage: &Stage, at: &[Body], last: DimId) -> Option<Vec<usize>> {
+    let rows: Vec<DimId> = stage.dims.iter().copied().filter(|d| *d != last).collect();
+    let of: Vec<Vec<DimId>> = at.iter().map(|i| graph.bodies.dims(*i)).collect();
+    let (over, row) = (stage.over(), rows.last()?);
+    let again = of.iter().flatten().any(|d| over.contains(d)) && !of.iter().flatten().any(|d| d == row);
+    let mut named = of.iter().enumerate().filter(|(_, dims)| dims.contains(&last)).map(|(k, _)| k);
+    let (Some(axis), None) = (named.next(), named.next()) else { return None };
+    if !again {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..at.len()).filter(|k| *k != axis).collect();
+    order.push(axis);
+    Some(if axis + 1 == at.len() { vec![] } else { order })
+}
