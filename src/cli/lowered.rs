@@ -21,8 +21,8 @@ pub fn stages(program: &Program, def: &Def, float: Float) -> Result<String> {
 /// A definition as what changes bits leaves it: its products contracted, where `how` says so, and its sums taken in the order
 /// that the schedule says. The interpreter runs what is made; no step of a schedule changes a bit of that.
 pub fn rewritten(program: &Program, def: &Def, how: &How<'_>) -> Result<Program> {
-    let made = super::schedule::named(program, def, how)?;
-    let mut plain = Schedule::new(super::schedule::staged(program, def, how.float)?);
+    let made = named(program, def, how)?;
+    let mut plain = Schedule::new(staged(program, def, how.float)?);
     for step in made.iter().flat_map(|made| &made.steps).filter(|s| matches!(s, Step::Reassociate { .. })) {
         let refused = |why| Diagnostic::limit(format!("`{step}` is for stated sizes only: {why}"));
         step.apply(&mut plain).map_err(|why| refused(why.0))?;

@@ -1,7 +1,6 @@
 //! Bodies become terms: what is evaluated anyway and used more than once is bound by a `let`, where it is evaluated first.
 
-use super::Made;
-use super::definition::Maker;
+use super::maker::{Made, Maker};
 use super::scope::Bound;
 use crate::ir::{Head, Id, Lit, Scalar, Ty, deep};
 use crate::stage::{Body, Node, Source};

@@ -1,37 +1,16 @@
 //! The stages of a graph become lets around its result.
 
-use super::Made;
-use super::incoming::Ways;
-use super::recur::Step;
-use super::scope::{Bound, Scope};
+use super::maker::{Item, Made, Maker};
+use super::scope::Bound;
+use super::ways::{Access, Ways};
 use crate::diag::Source as Text;
 use crate::eval::MAX_ELEMENTS;
-use crate::ir::{self, Def, Head, Id, Lit, Op, Program, Scalar, Terms, Ty, TyKind, deep};
+use crate::ir::{self, Def, Head, Id, Lit, Op, Program, Scalar, Ty, TyKind, deep};
 use crate::stage::{Body, DimId, Graph, Node, Output, Source, StageId};
 use indexmap::{IndexMap, IndexSet};
-use rustc_hash::FxHashMap;
 
 /// A longer text is not made.
 const MAX_NODES: u64 = 200_000;
-
-/// What is bound by a let: a stage, or the states of a recurrence by its leader.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Item {
-    Stage(StageId),
-    States(StageId),
-}
-
-/// A term in the making.
-pub(super) struct Maker {
-    pub g: Graph,
-    pub terms: Terms,
-    pub scope: Scope,
-    pub ways: Ways,
-    /// The steps of recurrences that are being made, outermost first.
-    pub steps: Vec<Step>,
-    /// Which dimensions of a stage that is bound have one index, that of the step that is being made.
-    pub fixed: FxHashMap<Item, Vec<DimId>>,
-}
 
 impl Graph {
     /// A program of one definition that computes what the graph does, under the name and parameters of `def`, whose graph it
@@ -78,7 +57,7 @@ impl Maker {
         let bodies = &self.g.bodies;
         let Node::Op(op, _, args) = bodies.node(c) else { return false };
         let axis = |b: Body| match bodies.node(b) {
-            Node::Symbol(s) => self.ways.symbols.get(s.0 as usize).and_then(super::incoming::Access::own_axis),
+            Node::Symbol(s) => self.ways.symbols.get(s.0 as usize).and_then(Access::own_axis),
             _ => None,
         };
         match (op, args.as_slice()) {
@@ -287,21 +266,6 @@ impl Maker {
         let Some((k, own)) = self.scope.find(Bound::Stage(s)) else { return Ok(None) };
         let box_of = self.g.stage(s).dims.iter().all(|d| self.g.bodies.dims(self.g.dim(*d).extent).is_empty());
         Ok((own == ty && box_of && self.g.stage(s).when.is_none()).then(|| self.terms.var(k, ty)))
-    }
-
-    // Terms.
-
-    /// A variable.
-    pub(super) fn variable(&mut self, what: Bound) -> Made<Id> {
-        match self.scope.find(what) {
-            Some((k, ty)) => Ok(self.terms.var(k, ty)),
-            None => Err(format!("something is read where it is not bound ({what:?})")),
-        }
-    }
-
-    /// A node whose types fit.
-    pub(super) fn put(&mut self, head: Head, parts: Vec<Id>) -> Made<Id> {
-        self.terms.add(head, parts).map_err(|m| format!("an ill-typed {head:?}: {m:?}"))
     }
 }
 

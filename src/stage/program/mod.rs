@@ -7,9 +7,8 @@
 mod bodies;
 mod definition;
 mod incoming;
+mod maker;
 mod recur;
 mod scope;
 mod stages;
-
-/// What is made, or why it cannot be said in the language.
-type Made<T> = Result<T, String>;
+mod ways;

@@ -1,24 +1,11 @@
 //! Recurrences become scans: a pair of the first state and the later ones, in each of the loops around.
 
-use super::Made;
-use super::definition::{Item, Maker};
+use super::maker::{Item, Made, Maker, Step};
 use super::scope::Bound;
 use crate::ir::{Head, Id, Op, Scalar, Ty};
 use crate::stage::{Body, Definition, DimId, Node, Stage, StageId};
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
-
-/// A step in the making.
-pub(super) struct Step {
-    /// The first stage of the recurrence.
-    pub leader: StageId,
-    /// The dimension of what is computed for a step.
-    each: DimId,
-    /// The stages of the state.
-    states: Vec<StageId>,
-    /// The loops around.
-    outer: Vec<DimId>,
-}
 
 impl Maker {
     /// The stages of a recurrence's state.

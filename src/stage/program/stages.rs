@@ -3,8 +3,7 @@
 //! Where the extent of a dimension depends on others (triangles), the tensor is as wide as the widest row, and zero where the
 //! stage has no element: nobody reads that.
 
-use super::Made;
-use super::definition::Maker;
+use super::maker::{Made, Maker};
 use super::scope::Bound;
 use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar, Ty};
 use crate::stage::{Body, Definition, DimId, Node, Stage, StageId};
