@@ -4,7 +4,9 @@
 //! that terms without remembered names print the same whatever they were once called.
 
 use super::head::{Head, Monoid, Signature};
+use super::lit::Lit;
 use super::names::{self, Numbers};
+use super::op::Op;
 use super::program::{Body, Def, Program};
 use super::term::{Id, Terms, deep};
 use super::ty::{Ty, TyKind};
@@ -292,6 +294,9 @@ impl<'a> Printer<'a> {
             }
             Head::Size(k) => self.size(k, kids[0]),
             Head::Fold => {
+                if let Some(out) = self.contracted(id) {
+                    return out;
+                }
                 let mut out = vec![Part::Text("(fold ".into())];
                 self.lambda(id, &mut out);
                 for kid in &kids[..2] {
@@ -378,6 +383,37 @@ impl<'a> Printer<'a> {
         self.lambda(id, &mut out);
         out.push(Part::Text(")".into()));
         out
+    }
+
+    /// A sum of products that are contracted, from 0: `(reduce fma n (lam (i : Integer) (tuple a b)))`.
+    fn contracted(&self, id: Id) -> Option<Vec<Part>> {
+        let [first, steps, step] = *self.terms.kids(id) else { return None };
+        let zero = self.terms.ty(first).as_scalar().filter(|s| s.is_float()).map(Lit::zero);
+        let (Head::Build(1), [n, each]) = (self.terms.head(steps), self.terms.kids(steps)) else { return None };
+        let (Head::Op(Op::Fma), [a, b, acc]) = (self.terms.head(step), self.terms.kids(step)) else { return None };
+        let is = |id: Id, k: u32| matches!(self.terms.head(id), Head::Var(i, _) if i == k);
+        let reads = |id: Id| self.terms.free(id).has(1);
+        if zero.is_none() || self.terms.as_lit(first) != zero || !is(*each, 0) || !is(*acc, 1) || reads(*a) || reads(*b)
+        {
+            return None;
+        }
+        Some(vec![
+            Part::Text("(reduce fma ".into()),
+            Part::Term(*n),
+            Part::Text(" (lam (".into()),
+            Part::Again(0, id),
+            Part::Enter(1, id),
+            Part::Text(" : Integer)".into()),
+            Part::Break,
+            Part::Text("(tuple ".into()),
+            Part::Term(*a),
+            Part::Text(" ".into()),
+            Part::Term(*b),
+            Part::Text(")".into()),
+            Part::Leave,
+            Part::Leave,
+            Part::Text("))".into()),
+        ])
     }
 
     /// The last child as a lambda.

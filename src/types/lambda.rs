@@ -32,7 +32,7 @@ impl Lambda {
 
     /// The names of `n` variables, for remembering; nothing where a name stands for several
     /// variables or for a part of one.
-    fn names(&self, n: usize) -> Option<Vec<String>> {
+    pub(super) fn names(&self, n: usize) -> Option<Vec<String>> {
         (self.params.len() == n).then(|| self.params.iter().map(|(n, _)| n.clone()).collect())
     }
 }

@@ -6,6 +6,7 @@
 mod array;
 mod call;
 mod check;
+mod contracted;
 mod declare;
 mod expr;
 mod foreign;
