@@ -1,6 +1,6 @@
 //! `daedal eval`: a definition and arguments become a value, in the interpreter.
 
-use super::{World, input};
+use super::{World, count, input};
 use crate::data::{self, Output};
 use crate::diag::Result;
 use crate::eval::{Interpreter, Value};
@@ -14,6 +14,9 @@ use std::path::PathBuf;
 pub struct Eval {
     #[command(flatten)]
     call: Call,
+    /// Count what the interpreter does: operations, elements read and written, bytes
+    #[arg(long)]
+    count: bool,
 }
 
 /// What to call, and where its result goes.
@@ -80,8 +83,13 @@ impl Eval {
         let place = self.call.place(def)?;
         let args = input::arguments(def, &self.call.args)?;
         let interpreter = Interpreter::new(&program);
+        let interpreter = if self.count { interpreter.counted() } else { interpreter };
         let value = interpreter.run(def, &args);
         world.printed(&interpreter.take_printed())?;
-        self.call.finish(place, (&value?, def.fun.sig().ret), serde_json::Map::new(), world)
+        let (value, mut more) = (value?, serde_json::Map::new());
+        if self.count {
+            count::tell(&interpreter.tally(), self.call.json, &mut more, world)?;
+        }
+        self.call.finish(place, (&value, def.fun.sig().ret), more, world)
     }
 }

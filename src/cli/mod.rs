@@ -6,6 +6,7 @@ mod bench;
 mod case;
 mod check;
 mod completions;
+mod count;
 mod emit;
 mod engine;
 mod eval;

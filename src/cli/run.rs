@@ -3,8 +3,11 @@
 use super::eval::Call;
 use super::how::{self, How, machine_of};
 use super::optimize::Float;
-use super::{World, input};
+use super::{World, count, input};
+use crate::data::Output;
 use crate::diag::{Diagnostic, Result};
+use crate::ir::Ty;
+use crate::machine::Machine;
 use crate::pipeline::native;
 use crate::run::{Timing, Toolchain};
 use crate::tune::example;
@@ -23,6 +26,10 @@ pub struct Run {
     /// Run so many times after a warm-up, and print how long it takes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     time: Option<u32>,
+    /// Count what the native code would do, by interpreting its loops: operations in all lanes, elements read and written,
+    /// bytes. It is not compiled
+    #[arg(long, conflicts_with = "time")]
+    count: bool,
     /// A schedule (see `daedal schedule`), `default` or `none`: it says how loops run, and changes no bit. Where it is not
     /// said, it is the default one, if the definition can be scheduled
     #[arg(long, value_name = "FILE")]
@@ -65,6 +72,13 @@ impl Run {
             _ => vec![],
         };
         let by = made.as_ref().map(|_| self.schedule.as_deref().unwrap_or("default"));
+        let ret = def.fun.sig().ret;
+        if self.count {
+            let mut printed = String::new();
+            let done = native::counted(&program, def, made.as_ref(), (&args, &Machine::host()), &mut printed);
+            world.printed(&printed)?;
+            return self.counted(&done?, by, told, (place, ret), world);
+        }
         let mut native = match made {
             Some(schedule) => native::compile_scheduled(&program, def, &schedule, &toolchain)?,
             None => native::compile(&program, def, &toolchain)?,
@@ -81,7 +95,6 @@ impl Run {
                 world.say(lines.trim_end())?;
             }
         }
-        let ret = def.fun.sig().ret;
         let Some(repeats) = self.time else {
             let value = native.call(&args);
             world.printed(&native.take_printed())?;
@@ -99,6 +112,31 @@ impl Run {
             world.say(&line)?;
         }
         self.call.finish(place, (&value, ret), more, world)
+    }
+}
+
+impl Run {
+    /// Shows what native code would do, and its value.
+    fn counted(
+        &self,
+        done: &native::Counted,
+        by: Option<&str>,
+        told: Vec<String>,
+        (place, ret): (Option<Output>, Ty),
+        world: &mut World<'_>,
+    ) -> Result<()> {
+        let by = by.filter(|_| done.scheduled);
+        let mut more = Map::new();
+        more.insert("schedule".into(), json!(by));
+        if self.verbose {
+            more.insert("rewrites".into(), json!(told));
+        }
+        if !self.call.json {
+            world.say(&format!("schedule: {}", by.unwrap_or("none")))?;
+            told.iter().try_for_each(|line| world.say(line))?;
+        }
+        count::tell(&done.tally, self.call.json, &mut more, world)?;
+        self.call.finish(place, (&done.value, ret), more, world)
     }
 }
 

@@ -2,10 +2,13 @@
 //!
 //! Simple before fast. It must not know of any optimization.
 
+mod count;
 mod event;
+pub mod tally;
 pub mod value;
 
 pub use event::{Event, What};
+pub use tally::Tally;
 pub use value::{Tensor, Value};
 
 use crate::diag::{Diagnostic, Kind, Result};
@@ -42,6 +45,8 @@ pub struct Interpreter<'a> {
     work: Cell<u64>,
     /// Told of what is done to scalars.
     watch: Option<&'a dyn Fn(&Event<'_>)>,
+    /// What was done so far, where that is counted.
+    tally: Option<RefCell<Tally>>,
 }
 
 impl<'a> Interpreter<'a> {
@@ -60,6 +65,7 @@ impl<'a> Interpreter<'a> {
             allowed: u64::MAX,
             work: Cell::new(u64::MAX),
             watch: None,
+            tally: None,
         }
     }
 
@@ -78,6 +84,7 @@ impl<'a> Interpreter<'a> {
         if let Some(watch) = self.watch {
             watch(&Event { at, what, args, value });
         }
+        self.count_event(at, what, args, value);
     }
 
     /// The value of a definition at arguments.
@@ -208,6 +215,7 @@ impl<'a> Interpreter<'a> {
             }
             Head::If => {
                 let c = self.scalar(kids[0], env)?.as_bool() == Some(true);
+                self.count(Tally::branch);
                 self.eval(kids[if c { 1 } else { 2 }], env)
             }
             Head::Assert => match self.scalar(kids[0], env)?.as_bool() {
@@ -239,6 +247,7 @@ impl<'a> Interpreter<'a> {
             Head::Sum => {
                 let t = self.tensor(kids[0], env)?;
                 let mut acc = self.zero(id, self.terms.ty(id), t.data.first(), env)?;
+                self.read(&t.data);
                 for x in &t.data {
                     acc = self.lift(id, Op::Add, &[acc, x.clone()])?;
                 }
@@ -248,7 +257,10 @@ impl<'a> Interpreter<'a> {
                 let index: Vec<i64> = kids[..d].iter().map(|k| self.int(*k, env)).collect::<Result<_>>()?;
                 let t = self.tensor(kids[d], env)?;
                 match offset(&index, &t.dims) {
-                    Some(at) => Ok(t.data[at].clone()),
+                    Some(at) => {
+                        self.read(&t.data[at..=at]);
+                        Ok(t.data[at].clone())
+                    }
                     None => {
                         Err(self.fail(id, format!("index out of range: {}, of size {}", list(&index), list(&t.dims))))
                     }
@@ -261,6 +273,7 @@ impl<'a> Interpreter<'a> {
             Head::Fold => {
                 let mut state = self.eval(kids[0], env)?;
                 for x in &self.tensor(kids[1], env)?.data {
+                    self.read(std::slice::from_ref(x));
                     state = self.step(id, kids[2], state, x.clone(), env)?;
                 }
                 Ok(state)
@@ -273,7 +286,7 @@ impl<'a> Interpreter<'a> {
                     state = self.step(id, kids[2], state, Value::Scalar(Lit::int(k as i64)), env)?;
                     data.push(state.clone());
                 }
-                Ok(Value::tensor(vec![n], data))
+                Ok(self.made(vec![n], data))
             }
             Head::ConstVec(d) => {
                 let dims = self.sizes(id, &kids[..d], env)?;
@@ -291,7 +304,7 @@ impl<'a> Interpreter<'a> {
             Head::VecInit => {
                 let data = self.each(kids, env)?;
                 self.same_shapes(id, &data)?;
-                Ok(Value::tensor(vec![data.len()], data))
+                Ok(self.made(vec![data.len()], data))
             }
             Head::Scatter(d) => self.scatter(id, d, env),
             Head::Print => {
@@ -341,12 +354,12 @@ impl<'a> Interpreter<'a> {
         });
         if let Some(first) = tensor {
             for v in args {
-                if let Value::Tensor(t) = v
-                    && t.dims != first.dims
-                {
+                let Value::Tensor(t) = v else { continue };
+                if t.dims != first.dims {
                     let message = format!("sizes disagree: {} and {}", list(&first.dims), list(&t.dims));
                     return Err(self.fail(id, message));
                 }
+                self.read(&t.data);
             }
             let at = |k: usize, v: &Value| match v {
                 Value::Tensor(t) => t.data[k].clone(),
@@ -354,7 +367,7 @@ impl<'a> Interpreter<'a> {
             };
             let each =
                 (0..first.data.len()).map(|k| self.lift(id, op, &args.iter().map(|v| at(k, v)).collect::<Vec<_>>()));
-            return Ok(Value::tensor(first.dims.clone(), each.collect::<Result<_>>()?));
+            return Ok(self.made(first.dims.clone(), each.collect::<Result<_>>()?));
         }
         let n = args.iter().find_map(|v| if let Value::Tuple(p) = v { Some(p.len()) } else { None }).unwrap_or(0);
         let at = |k: usize, v: &Value| match v {
@@ -417,7 +430,7 @@ impl<'a> Interpreter<'a> {
             Ok(())
         })?;
         self.same_shapes(id, &data)?;
-        Ok(Value::tensor(dims, data))
+        Ok(self.made(dims, data))
     }
 
     fn same_shapes(&self, id: Id, data: &[Value]) -> Result<()> {
@@ -451,7 +464,7 @@ impl<'a> Interpreter<'a> {
         };
         self.indices(id, &dims, env, |env, _| {
             let x = self.eval(kids[d], env)?;
-            let old = acc.take().unwrap_or_else(|| zero_like(&x));
+            let old = acc.take().unwrap_or_else(|| self.made_all(zero_like(&x)));
             acc = Some(self.lift(id, op, &[old, x])?);
             Ok(())
         })?;
@@ -501,10 +514,12 @@ impl<'a> Interpreter<'a> {
             let Some(at) = offset(&index, &dims) else {
                 return Err(self.fail(id, format!("index out of range: {}, of size {}", list(&index), list(&dims))));
             };
+            self.read(&data[at..=at]);
             data[at] = self.lift(id, Op::Add, &[data[at].clone(), pair[1].clone()])?;
+            self.rewritten(&data[at..=at]);
             Ok(())
         })?;
-        Ok(Value::tensor(dims, data))
+        Ok(self.made(dims, data))
     }
 
     /// The zero of a type; the sizes of tensors come from a value, or from the sizes of a sum.
@@ -534,7 +549,7 @@ impl<'a> Interpreter<'a> {
                 let (outer, inner) = dims.split_at(*rank);
                 let mut data = self.room(id, outer)?;
                 data.resize(product(outer).unwrap_or(0), self.zeros(id, *elem, inner)?);
-                Value::tensor(outer.to_vec(), data)
+                self.made(outer.to_vec(), data)
             }
             TyKind::Tuple(parts) => {
                 Value::tuple(parts.iter().map(|p| self.zeros(id, *p, dims)).collect::<Result<_>>()?)

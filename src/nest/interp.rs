@@ -4,10 +4,10 @@
 //! program demands is the failure of its place.
 
 use super::memory::{Memory, Pointer};
-use super::{Arg, Expr, Func, Loop, LoopKind, Nest, Slot, Stmt, Var};
+use super::{Arg, Expr, Failing, Func, Loop, LoopKind, Nest, Slot, Stmt, Var};
 use crate::diag::{Diagnostic, Result};
-use crate::eval::{self, Value};
-use crate::ir::{Lit, Scalar, Ty, TyKind, deep};
+use crate::eval::{self, Tally, Value};
+use crate::ir::{Lit, Op, Scalar, Ty, TyKind, deep};
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
@@ -17,17 +17,22 @@ use rustc_hash::FxHashMap;
 /// The failures of the program, with their places; bugs of the nest: accesses out of bounds, before a value is
 /// there, or after memory is given back, iterations that are not independent, types that do not fit.
 pub fn interpret(nest: &Nest, args: &[Value], printed: &mut String) -> Result<Value> {
-    let texts = nest.texts.iter().copied().collect();
-    let mut run = Run { nest, memory: Memory::default(), texts, printed };
-    let mut words = vec![];
-    for (v, ty) in args.iter().zip(&nest.params) {
-        let mut packed = Packed::new(*ty)?;
-        packed.add(v, &mut run.texts)?;
-        packed.words(false, &mut run.memory, &mut words);
-    }
-    let results = run.call(&nest.entry, &words)?;
-    let mut results = results.into_iter();
-    run.value(nest.ret, &[], &mut results)
+    Run::new(nest, printed).entry(args)
+}
+
+/// As [`interpret`], and what was done: an operation on vectors counts once for each lane. Nothing where the nest is of no
+/// use for the arguments, and the reference is to run instead.
+///
+/// # Errors
+/// As [`interpret`].
+pub fn count(nest: &Nest, args: &[Value], printed: &mut String) -> Result<Option<(Value, Tally)>> {
+    let mut run = Run { tally: Some(Tally::default()), ..Run::new(nest, printed) };
+    let value = match run.entry(args) {
+        Err(_) if run.gave_up => return Ok(None),
+        outcome => outcome?,
+    };
+    let (bytes, peak) = run.memory.taken();
+    Ok(Some((value, Tally { bytes, peak_bytes: Some(peak), ..run.tally.unwrap_or_default() })))
 }
 
 fn wrong<T>(what: impl std::fmt::Display) -> Result<T> {
@@ -98,9 +103,35 @@ struct Run<'a> {
     /// Texts by their numbers: those of the source, then those of the arguments.
     texts: IndexSet<&'static str>,
     printed: &'a mut String,
+    /// What was done so far, where that is counted.
+    tally: Option<Tally>,
+    /// Whether the nest said that it is of no use here.
+    gave_up: bool,
 }
 
 impl<'a> Run<'a> {
+    fn new(nest: &'a Nest, printed: &'a mut String) -> Run<'a> {
+        let texts = nest.texts.iter().copied().collect();
+        Run { nest, memory: Memory::default(), texts, printed, tally: None, gave_up: false }
+    }
+
+    fn entry(&mut self, args: &[Value]) -> Result<Value> {
+        let mut words = vec![];
+        for (v, ty) in args.iter().zip(&self.nest.params) {
+            let mut packed = Packed::new(*ty)?;
+            packed.add(v, &mut self.texts)?;
+            packed.words(false, &mut self.memory, &mut words);
+        }
+        let results = self.call(&self.nest.entry, &words)?;
+        self.value(self.nest.ret, &[], &mut results.into_iter())
+    }
+
+    fn tell(&mut self, f: impl FnOnce(&mut Tally)) {
+        if let Some(tally) = &mut self.tally {
+            f(tally);
+        }
+    }
+
     fn call(&mut self, func: &'a Func, words: &[Word]) -> Result<Vec<Word>> {
         let mut f = Frame {
             func,
@@ -137,7 +168,10 @@ impl<'a> Run<'a> {
     fn stmt(&mut self, f: &mut Frame<'a>, s: &'a Stmt) -> Result<Flow> {
         match s {
             Stmt::Let(v, e) | Stmt::Mut(v, e) | Stmt::Set(v, e) => {
-                let value = self.expr(f, e)?;
+                let value = match e {
+                    Expr::Op(op, _, args) if args.contains(&Expr::Var(*v)) => self.op(f, *op, args, true)?,
+                    _ => self.expr(f, e)?,
+                };
                 f.vars[v.0 as usize] = Some(value);
             }
             Stmt::SetLane(v, lane, e) => {
@@ -153,12 +187,19 @@ impl<'a> Run<'a> {
                     let d = usize::try_from(self.expr(f, d)?.int()?).unwrap_or(0);
                     n = n.saturating_mul(d);
                 }
-                f.bufs[b.0 as usize] = Some(self.memory.alloc(&f.func.buf(*b).name, n)?);
+                let info = f.func.buf(*b);
+                f.bufs[b.0 as usize] = Some(self.memory.alloc(&info.name, n, info.ty.bytes())?);
             }
             Stmt::Store(b, at, e) => {
-                let (at, value) = (self.expr(f, at)?, self.expr(f, e)?);
+                let place = self.expr(f, at)?;
+                let value = match e {
+                    Expr::Op(op, _, args) if args.contains(&Expr::Load(*b, Box::new(at.clone()))) => {
+                        self.op(f, *op, args, true)?
+                    }
+                    _ => self.expr(f, e)?,
+                };
                 let all = vec![true; value.clone().each().len()];
-                self.store(f, *b, at, value, &all)?;
+                self.store(f, *b, place, value, &all)?;
             }
             Stmt::MaskedStore(b, at, e, mask) => {
                 let (at, value, mask) = (self.expr(f, at)?, self.expr(f, e)?, self.expr(f, mask)?);
@@ -172,6 +213,7 @@ impl<'a> Run<'a> {
                     return wrong(format!("writes lane {lane} of {lanes}"));
                 }
                 self.memory.write(to, at * lanes + lane, value)?;
+                self.tell(|t| t.written += 1);
             }
             Stmt::Check(ok, site, values) => {
                 if !self.expr(f, ok)?.truth()? {
@@ -179,6 +221,7 @@ impl<'a> Run<'a> {
                     let Some(site) = self.nest.sites.get(site.0 as usize) else {
                         return wrong("names an unknown place");
                     };
+                    self.gave_up = site.failing == Failing::Reference;
                     return Err(site.diagnostic(&values));
                 }
             }
@@ -190,6 +233,7 @@ impl<'a> Run<'a> {
             }
             Stmt::If(c, a, b) => {
                 let arm = if self.expr(f, c)?.truth()? { a } else { b };
+                self.tell(Tally::branch);
                 return self.block(f, arm);
             }
             Stmt::Mark(m) => drop(f.marks.insert(*m, self.memory.mark())),
@@ -264,6 +308,7 @@ impl<'a> Run<'a> {
         for ((k, v), on) in places.into_iter().zip(value).zip(mask) {
             if *on {
                 self.memory.write(to, k, v)?;
+                self.tell(|t| t.written += 1);
             }
         }
         Ok(())
@@ -274,12 +319,14 @@ impl<'a> Run<'a> {
         let (lanes, zero) = (i64::from(f.func.buf(b).lanes), Lit::zero(f.func.buf(b).ty));
         if lanes > 1 {
             let first = self.places(f, b, at)?[0];
+            self.tell(|t| t.read += lanes as u64);
             return Ok(Num::Many(self.memory.read_lanes(from, first, lanes, zero)?));
         }
         let mut out = vec![];
         for (lane, k) in self.places(f, b, at)?.into_iter().enumerate() {
             let off = mask.is_some_and(|m| m.get(lane) != Some(&Lit::Bool(true)));
             out.push(if off { zero } else { self.memory.read(from, k)? });
+            self.tell(|t| t.read += u64::from(!off));
         }
         Ok(if single { Num::One(out.swap_remove(0)) } else { Num::Many(out) })
     }
@@ -299,22 +346,20 @@ impl<'a> Run<'a> {
                 let (at, mask) = (self.expr(f, &parts[0])?, self.expr(f, &parts[1])?.each());
                 self.load(f, *b, at, Some(&mask))?
             }
-            Expr::Op(op, _, args) => {
-                let args = args.iter().map(|a| self.expr(f, a)).collect::<Result<Vec<_>>>()?;
-                lanewise(&args, |each| match op.eval(each) {
-                    Ok(l) => Ok(l),
-                    Err(_) => wrong(format!("gives `{}` what it has no value for", op.name())),
-                })?
-            }
+            Expr::Op(op, _, args) => self.op(f, *op, args, false)?,
             Expr::Cast(s, e) => {
                 let value = self.expr(f, e)?;
                 lanewise(&[value], |each| match each[0].cast(*s) {
-                    Some(l) => Ok(l),
+                    Some(l) => {
+                        self.tell(|t| t.conversion(each[0], *s));
+                        Ok(l)
+                    }
                     None => wrong("casts a text"),
                 })?
             }
             Expr::Cond(p) => {
                 let arm = if self.expr(f, &p[0])?.truth()? { &p[1] } else { &p[2] };
+                self.tell(Tally::branch);
                 self.expr(f, arm)?
             }
             Expr::Ramp(p, n) => {
@@ -346,6 +391,18 @@ impl<'a> Run<'a> {
                 }
                 Num::Many(out)
             }
+        })
+    }
+
+    /// An operation lane by lane; `accumulates` where its result takes the place of an argument.
+    fn op(&mut self, f: &mut Frame<'a>, op: Op, args: &'a [Expr], accumulates: bool) -> Result<Num> {
+        let args = args.iter().map(|a| self.expr(f, a)).collect::<Result<Vec<_>>>()?;
+        lanewise(&args, |each| match op.eval(each) {
+            Ok(l) => {
+                self.tell(|t| if accumulates { t.element(op) } else { t.operation(op, each, l) });
+                Ok(l)
+            }
+            Err(_) => wrong(format!("gives `{}` what it has no value for", op.name())),
         })
     }
 

@@ -18,6 +18,8 @@ struct Buffer {
     /// Numbers; nothing where none was written yet.
     cells: Vec<Option<Lit>>,
     alive: bool,
+    /// Bytes of the arena that it takes.
+    bytes: u64,
 }
 
 /// Which iterations touched a number.
@@ -44,6 +46,8 @@ pub(super) struct Memory {
     /// The buffers that hold memory, in the order of the arena.
     arena: Vec<usize>,
     watches: Vec<Watch>,
+    /// Bytes of the arena: taken so far, taken now, and taken at once at most.
+    bytes: [u64; 3],
 }
 
 /// As many numbers as the interpreter of terms may hold in a tensor, about.
@@ -57,19 +61,28 @@ impl Memory {
     /// A buffer outside of the arena, with its content.
     pub(super) fn input(&mut self, name: &str, data: Vec<Lit>) -> Pointer {
         let cells = data.into_iter().map(Some).collect();
-        self.buffers.push(Buffer { name: name.to_string(), cells, alive: true });
+        self.buffers.push(Buffer { name: name.to_string(), cells, alive: true, bytes: 0 });
         Pointer { buffer: self.buffers.len() - 1, from: 0 }
     }
 
-    /// Takes memory from the arena.
-    pub(super) fn alloc(&mut self, name: &str, count: usize) -> Result<Pointer> {
+    /// Takes memory from the arena for so many numbers of so many bytes.
+    pub(super) fn alloc(&mut self, name: &str, count: usize, bytes: u32) -> Result<Pointer> {
         if count > MAX_CELLS {
             return Err(Diagnostic::limit("the tensors do not fit in memory"));
         }
         let at = self.input(name, vec![]);
+        let bytes = count as u64 * u64::from(bytes);
         self.buffers[at.buffer].cells.resize(count, None);
+        self.buffers[at.buffer].bytes = bytes;
         self.arena.push(at.buffer);
+        let [all, now, most] = self.bytes;
+        self.bytes = [all + bytes, now + bytes, most.max(now + bytes)];
         Ok(at)
+    }
+
+    /// Bytes that were taken from the arena: in all, and at once at most.
+    pub(super) fn taken(&self) -> (u64, u64) {
+        (self.bytes[0], self.bytes[2])
     }
 
     /// The top of the arena.
@@ -81,6 +94,7 @@ impl Memory {
     pub(super) fn reset(&mut self, mark: usize) {
         for b in self.arena.drain(mark.min(self.arena.len())..) {
             self.buffers[b].alive = false;
+            self.bytes[1] -= self.buffers[b].bytes;
             self.buffers[b].cells = vec![];
         }
     }

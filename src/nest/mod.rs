@@ -29,7 +29,7 @@ pub mod walk;
 
 pub use expr::{Buf, Expr, Var};
 pub use func::{Func, Info, Nest};
-pub use interp::interpret;
+pub use interp::{count, interpret};
 pub use site::{Failing, PrintId, Site, SiteId};
 pub use stmt::{Arg, Loop, LoopKind, Slot, Stmt};
 pub use verify::verify;

@@ -2,10 +2,11 @@
 
 use crate::codegen::Unit;
 use crate::diag::{Diagnostic, Result};
+use crate::eval::{Tally, Value};
 use crate::ir::{Def, Program};
 use crate::lower::lower;
 use crate::machine::Machine;
-use crate::nest::{Func, Nest, verify};
+use crate::nest::{self, Func, Nest, verify};
 use crate::run::{Native, Toolchain};
 use crate::schedule::passes::{choose, clamp, dead, name, registers, share, split, vectorize};
 use crate::schedule::{self, Schedule};
@@ -106,6 +107,45 @@ pub fn compile_alone(program: &Program, def: &Def, schedule: &Schedule, tools: &
     let nest = scheduled_nest(def, schedule, &Machine::host())?;
     let made = Native::load(Unit::new(&[&nest]), &program.source, tools)?.pop();
     made.ok_or_else(|| Diagnostic::bug("a function was not compiled"))
+}
+
+/// What native code does.
+pub struct Counted {
+    /// The value.
+    pub value: Value,
+    /// What was done for it.
+    pub tally: Tally,
+    /// Whether the loops of the schedule did it, not the reference.
+    pub scheduled: bool,
+}
+
+/// What native code of a definition does at arguments, under a schedule where there is one: its loops are interpreted, and
+/// what they print goes to the end of a text.
+///
+/// # Errors
+/// What lowering refuses, and the failures of the program.
+pub fn counted(
+    program: &Program,
+    def: &Def,
+    schedule: Option<&Schedule>,
+    (args, machine): (&[Value], &Machine),
+    printed: &mut String,
+) -> Result<Counted> {
+    let mut run = |nest: Nest, scheduled: bool| {
+        let before = printed.len();
+        let done = nest::count(&nest, args, printed).map_err(|d| d.within(&program.source))?;
+        if done.is_none() {
+            printed.truncate(before);
+        }
+        Ok::<_, Box<Diagnostic>>(done.map(|(value, tally)| Counted { value, tally, scheduled }))
+    };
+    if let Some(schedule) = schedule
+        && let Some(done) = run(scheduled_nest(def, schedule, machine)?, true)?
+    {
+        return Ok(done);
+    }
+    let done = run(nest(program, def, machine)?, false)?;
+    done.ok_or_else(|| Diagnostic::bug("the reference nest gives up"))
 }
 
 /// Compiles a definition for this machine.
