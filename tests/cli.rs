@@ -329,6 +329,30 @@ fn optimize_reports() {
     assert_eq!((&last["name"], &last["level"], &last["phase"]), (&"twice".into(), &"real".into(), &1.into()));
 }
 
+/// Protects: what is not rewritten says why, to people and to machines; a derivative says what it came to.
+#[test]
+fn what_is_skipped_is_told() {
+    let dir = dir();
+    let d = dir.path();
+    let power = "(def power Float ((x : Float) (n : Integer)) (if (lte n 0) 1.0 (mul x (power x (sub n 1)))))";
+    let total = "(def total Float (x : (Vec Float) n) (sumbuild n (lam (i : Integer) (exp (index i x)))))";
+    std::fs::write(d.join("p.ks"), format!("{power}\n{total}\n")).unwrap();
+    let table = good(d, &["optimize", "p.ks"]);
+    assert!(table.lines().nth(1).unwrap().ends_with("  skipped: it calls itself"), "{table}");
+    assert!(!table.lines().nth(2).unwrap().contains("skipped"), "{table}");
+    let json: serde_json::Value = serde_json::from_str(&good(d, &["optimize", "p.ks", "--json"])).unwrap();
+    assert_eq!((&json["defs"][0]["skipped"], &json["defs"][1]["skipped"]), (&"it calls itself".into(), &().into()));
+    let few = good(d, &["optimize", "p.ks", "--def", "total", "--max-nodes", "8"]);
+    assert!(few.contains("skipped: too large: 7 nodes"), "{few}");
+    let grad = ["grad", "p.ks", "total", "--optimize"];
+    let notes = |args: &[&str]| String::from_utf8(daedal(d, args).stderr).unwrap();
+    let told = notes(&grad);
+    assert!(told.starts_with("note: `rev$total") && told.ends_with("as made (analytic)\n"), "{told}");
+    assert_eq!(notes(&[&grad[..], &["--quiet"]].concat()), "");
+    let json: serde_json::Value = serde_json::from_str(&good(d, &[&grad[..], &["--json"]].concat())).unwrap();
+    assert!(json["cost_after"].as_f64() <= json["cost_before"].as_f64() && json["skipped"].is_null(), "{json}");
+}
+
 /// Protects: native runs say how long they took, and a missing compiler is told as the user's error.
 #[test]
 fn native_runs_report() {

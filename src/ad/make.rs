@@ -173,8 +173,12 @@ impl<'a> Maker<'a> {
             }
         };
         let names = if kind == "sufrevpass" { ["dx", "x"] } else { ["x", "dx"] };
-        let params = declared.params.iter().zip(names).map(|(p, name)| Param { name: name.into(), ..p.clone() });
-        let params = params.collect();
+        let sizes = |p: &Param, name: &str| match name == "x" || mode == Mode::Forward {
+            true => sizes_of(of, p.ty, names),
+            false => vec![],
+        };
+        let params = declared.params.iter().zip(names);
+        let params = params.map(|(p, name)| Param { name: name.into(), ty: p.ty, sizes: sizes(p, name) }).collect();
         self.known(&Def { params, body: Body::Term(body), ..declared.clone() });
         Ok(())
     }
@@ -519,6 +523,15 @@ fn parameters(of: &Def, key: &Key) -> Vec<Param> {
         Mode::Reverse => add("dr".into(), of.fun.sig().ret.tangent(), vec![]),
     }
     params
+}
+
+/// The names of sizes that the argument of a declared derivative has, and a tangent of its type: those of a
+/// function of one parameter. Arguments that are packed into a tuple have none.
+fn sizes_of(of: &Def, ty: Ty, names: [&str; 2]) -> Vec<String> {
+    match of.params.as_slice() {
+        [p] if ty == p.ty && !p.sizes.iter().any(|s| names.contains(&s.as_str())) => p.sizes.clone(),
+        _ => vec![],
+    }
 }
 
 /// The zero tangent of a value without floats.

@@ -5,13 +5,15 @@ use super::{World, input};
 use crate::ad::arguments::Arguments;
 use crate::ad::check::{self, Checked, Point};
 use crate::ad::{self, Mode, Wanted};
+use crate::cost::Model;
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result, nearest};
 use crate::ir::{Def, Fun, Program, print};
-use crate::pipeline;
+use crate::pipeline::{self, Row};
 use clap::{Args, ValueEnum, value_parser};
 use rustc_hash::FxHashSet;
 use serde_json::{Value as Json, json};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Differentiate a definition; prints the derivative as source
@@ -94,7 +96,7 @@ impl Grad {
         }
         let wanted = Wanted { fun: def.fun, mode, wrt, value: self.value, checkpoint: self.checkpoint };
         let (derived, fun) = ad::derive(&program, &wanted)?;
-        let mut made = needed(&derived, fun);
+        let (mut made, mut row) = (needed(&derived, fun), None);
         if self.optimize {
             optimize::known_sizes(&made, &self.sizes)?;
             let (cost, sizes) = (self.cost.model(), self.sizes.clone());
@@ -114,13 +116,15 @@ impl Grad {
             line.clear();
             optimize::stopped(&outcome.rows);
             made = needed(&outcome.program, fun);
+            row = outcome.rows.into_iter().next();
+            row.iter().filter(|_| !self.json).for_each(|row| tell(row, cost, world.look.quiet));
         }
         let text = print::program(&made);
         if let Some(place) = &place {
             place.bytes(text.as_bytes())?;
         }
         match (self.json, place) {
-            (true, _) => world.say(&json!({ "name": fun.sig().name, "source": text }).to_string()),
+            (true, _) => world.say(&object(&fun.sig().name, &text, row.as_ref()).to_string()),
             (false, None) => world.say(text.trim_end()),
             (false, Some(_)) => world.say(&input::signature(&made.defs[&fun])),
         }
@@ -202,6 +206,30 @@ impl Grad {
         };
         json!({ "def": self.def, "points": rows.iter().map(row).collect::<Vec<Json>>(), "disagree": bad })
     }
+}
+
+/// Says on the standard error what the optimizer made of a derivative, and why it did nothing.
+fn tell(row: &Row, cost: Model, quiet: bool) {
+    let Row { name, cost_before, cost_after, skipped, .. } = row;
+    // A note that cannot be shown is not worth an error.
+    if let Some(why) = skipped {
+        let _ = writeln!(io::stderr(), "note: `{name}` is not optimized: {why}");
+    }
+    if !quiet {
+        let model = cost.name();
+        let _ = writeln!(io::stderr(), "note: `{name}` costs {cost_after:.1}, and {cost_before:.1} as made ({model})");
+    }
+}
+
+/// The derivative, and what the optimizer made of it.
+fn object(name: &str, source: &str, row: Option<&Row>) -> Json {
+    let mut out = json!({ "name": name, "source": source });
+    if let Some(Row { cost_before, cost_after, skipped, .. }) = row {
+        out["cost_before"] = json!(cost_before);
+        out["cost_after"] = json!(cost_after);
+        out["skipped"] = json!(skipped);
+    }
+    out
 }
 
 fn disagrees(checked: &Checked, p: &Point) -> bool {

@@ -312,6 +312,7 @@ impl Optimize {
                 "proved": r.proved,
                 "stopped": r.stopped,
                 "unproved": r.unproved.as_ref().map(|u| json!({ "cost": u.cost, "why": u.why })),
+                "skipped": r.skipped,
             })
         };
         json!({ "defs": outcome.rows.iter().map(row).collect::<Vec<Json>>(), "cost_model": self.cost.model().name(),
@@ -360,16 +361,17 @@ pub fn tell(line: &run::Progress, told: Told<'_>) {
 fn table(rows: &[Row], seconds: f64, look: Look) -> Vec<String> {
     let total = |f: fn(&Row) -> f64| rows.iter().map(f).sum::<f64>();
     let width = rows.iter().map(|r| r.name.chars().count()).chain([5]).max().unwrap_or_default();
-    let line = |name: &str, before: f64, after: f64, seconds: f64| {
+    let line = |name: &str, before: f64, after: f64, seconds: f64, skipped: Option<&String>| {
         let ratio = if after > 0.0 { format!("{:.3}", before / after) } else { "-".into() };
         let ratio = format!("{ratio:>8}");
         let ratio = if after < before - 1e-6 { look.ink(Ink::Good, &ratio) } else { ratio };
-        format!("{name:width$}  {before:>14.1}  {after:>14.1}  {ratio}  {seconds:>8.2}")
+        let why = skipped.map_or_else(String::new, |why| format!("  skipped: {why}"));
+        format!("{name:width$}  {before:>14.1}  {after:>14.1}  {ratio}  {seconds:>8.2}{why}")
     };
     let head = format!("{:width$}  {:>14}  {:>14}  {:>8}  {:>8}", "def", "before", "after", "ratio", "seconds");
     let mut out = vec![look.ink(Ink::Head, &head)];
-    out.extend(rows.iter().map(|r| line(&r.name, r.cost_before, r.cost_after, r.seconds)));
-    out.push(line("total", total(|r| r.cost_before), total(|r| r.cost_after), seconds));
+    out.extend(rows.iter().map(|r| line(&r.name, r.cost_before, r.cost_after, r.seconds, r.skipped.as_ref())));
+    out.push(line("total", total(|r| r.cost_before), total(|r| r.cost_after), seconds, None));
     out
 }
 

@@ -3,44 +3,79 @@
 use super::model::{ASSUMED, Model, assumed_trips};
 use crate::ir::{Head, Lit, Op, Ty, TyKind};
 
+/// What an extent counts as at least that is computed from sizes which nobody told: `n - k + 1` is 1 where both
+/// are assumed alike, and what runs that often seems to cost nothing.
+pub const LEAST: f64 = 4.0;
+
+/// A guess of a number.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Guess {
+    /// The number.
+    pub value: f64,
+    /// Whether it follows from literals and from what was told.
+    pub told: bool,
+}
+
+impl Guess {
+    /// A number that is known.
+    pub fn told(value: f64) -> Guess {
+        Guess { value, told: true }
+    }
+
+    /// A number that is only assumed.
+    pub fn assumed(value: f64) -> Guess {
+        Guess { value, told: false }
+    }
+
+    /// The number as an extent.
+    fn extent(self) -> Guess {
+        Guess { value: self.value.max(if self.told { 0.0 } else { LEAST }), ..self }
+    }
+
+    fn half(self) -> Guess {
+        Guess { value: (self.value / 2.0).max(1.0), ..self }
+    }
+
+    /// The larger one.
+    fn or(self, other: Guess) -> Guess {
+        Guess { value: self.value.max(other.value), told: self.told && other.told }
+    }
+}
+
 /// A guess of a value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Est {
     /// A number; what is no number counts as 1.
-    Num(f64),
+    Num(Guess),
     /// Components.
     Tuple(Vec<Est>),
     /// Sizes of the outer tensor, and an element.
-    Tensor(Vec<f64>, Box<Est>),
+    Tensor(Vec<Guess>, Box<Est>),
 }
 
 impl Est {
-    /// A value of a type; sizes by axis through nested tensors, the assumed one where they end.
-    pub fn of(ty: Ty, dims: &[f64]) -> Est {
+    /// A value of a type of which nothing is known.
+    pub fn unknown(ty: Ty) -> Est {
+        Est::of(ty, &mut || Guess::assumed(ASSUMED))
+    }
+
+    /// A value of a type; each size, by axis through nested tensors, and each number is the next guess.
+    pub fn of(ty: Ty, next: &mut dyn FnMut() -> Guess) -> Est {
         match ty.kind() {
-            TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => Est::Num(ASSUMED),
-            TyKind::Tuple(parts) => Est::Tuple(parts.iter().map(|p| Est::of(*p, &[])).collect()),
+            TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => Est::Num(next()),
+            TyKind::Tuple(parts) => Est::Tuple(parts.iter().map(|p| Est::of(*p, next)).collect()),
             TyKind::Tensor(rank, elem) => {
-                let at = |k: usize| dims.get(k).copied().unwrap_or(ASSUMED);
-                let rest = dims.get(*rank..).unwrap_or(&[]);
-                Est::Tensor((0..*rank).map(at).collect(), Box::new(Est::of(*elem, rest)))
+                let dims = (0..*rank).map(|_| next()).collect();
+                Est::Tensor(dims, Box::new(Est::of(*elem, next)))
             }
         }
     }
 
-    /// A number in place of a guess.
-    pub fn with_value(self, value: Option<f64>) -> Est {
-        match (self, value) {
-            (Est::Num(_), Some(v)) => Est::Num(v),
-            (other, _) => other,
-        }
-    }
-
     /// The number.
-    pub fn num(&self) -> f64 {
+    pub fn num(&self) -> Guess {
         match self {
             Est::Num(v) => *v,
-            Est::Tuple(_) | Est::Tensor(..) => ASSUMED,
+            Est::Tuple(_) | Est::Tensor(..) => Guess::assumed(ASSUMED),
         }
     }
 
@@ -49,36 +84,68 @@ impl Est {
         match self {
             Est::Num(_) => 1.0,
             Est::Tuple(parts) => parts.iter().map(Est::elements).sum(),
-            Est::Tensor(dims, elem) => dims.iter().product::<f64>() * elem.elements(),
+            Est::Tensor(dims, elem) => dims.iter().map(|d| d.value).product::<f64>() * elem.elements(),
         }
     }
 
-    fn dims(&self) -> &[f64] {
+    /// Numbers that tell guesses apart: equal for equal ones.
+    pub fn key(&self, out: &mut Vec<u64>) {
+        let mut guess = |g: &Guess| out.extend([g.value.to_bits(), u64::from(g.told)]);
+        match self {
+            Est::Num(v) => guess(v),
+            Est::Tuple(parts) => parts.iter().for_each(|p| p.key(out)),
+            Est::Tensor(dims, elem) => {
+                dims.iter().for_each(guess);
+                elem.key(out);
+            }
+        }
+    }
+
+    fn dims(&self) -> &[Guess] {
         match self {
             Est::Tensor(dims, _) => dims,
             Est::Num(_) | Est::Tuple(_) => &[],
         }
     }
 
+    /// How many elements the outer tensor has.
+    fn length(&self) -> f64 {
+        self.dims().iter().map(|d| d.value).product()
+    }
+
     /// One element of a tensor.
     pub fn element(&self) -> Est {
         match self {
             Est::Tensor(_, elem) => (**elem).clone(),
-            Est::Num(_) | Est::Tuple(_) => Est::Num(ASSUMED),
+            Est::Num(_) | Est::Tuple(_) => Est::Num(Guess::assumed(ASSUMED)),
         }
     }
 
-    fn axis(&self, k: usize) -> f64 {
+    fn axis(&self, k: usize) -> Guess {
         match self {
             Est::Tensor(dims, elem) => dims.get(k).copied().unwrap_or_else(|| elem.axis(k - dims.len())),
-            Est::Num(_) | Est::Tuple(_) => ASSUMED,
+            Est::Num(_) | Est::Tuple(_) => Guess::assumed(ASSUMED),
+        }
+    }
+
+    /// The larger one of two values of a type: which arm is taken, and which operand comes first, is no matter.
+    fn or(&self, other: &Est) -> Est {
+        match (self, other) {
+            (Est::Num(a), Est::Num(b)) => Est::Num(a.or(*b)),
+            (Est::Tuple(a), Est::Tuple(b)) if a.len() == b.len() => {
+                Est::Tuple(a.iter().zip(b).map(|(a, b)| a.or(b)).collect())
+            }
+            (Est::Tensor(m, a), Est::Tensor(n, b)) if m.len() == n.len() => {
+                Est::Tensor(m.iter().zip(n).map(|(m, n)| m.or(*n)).collect(), Box::new(a.or(b)))
+            }
+            _ => self.clone(),
         }
     }
 }
 
 /// The guesses of the variables that a node binds, from its other children.
 pub fn bound(head: Head, kids: &[Est]) -> Vec<Est> {
-    let half = |e: &Est| Est::Num((e.num() / 2.0).max(1.0));
+    let half = |e: &Est| Est::Num(e.num().half());
     match head {
         Head::Let => vec![kids[0].clone()],
         Head::Fold => vec![kids[0].clone(), kids[1].element()],
@@ -92,15 +159,15 @@ pub fn bound(head: Head, kids: &[Est]) -> Vec<Est> {
 
 /// The guess of a node from those of its children.
 pub fn node(head: Head, ty: Ty, kids: &[Est]) -> Est {
-    let nums = |range: std::ops::Range<usize>| kids[range].iter().map(|e| e.num().max(0.0)).collect::<Vec<_>>();
+    let nums = |range: std::ops::Range<usize>| kids[range].iter().map(|e| e.num().extent()).collect::<Vec<_>>();
     match head {
-        Head::Const(l) => Est::Num(l.to_f64().unwrap_or(1.0)),
+        Head::Const(l) => Est::Num(Guess::told(l.to_f64().unwrap_or(1.0))),
         Head::Let | Head::Assert => kids[1].clone(),
-        Head::If => kids[1].clone(),
+        Head::If => kids[1].or(&kids[2]),
         Head::Tuple => Est::Tuple(kids.to_vec()),
         Head::Get(i, _) => match &kids[0] {
             Est::Tuple(parts) => parts[i as usize].clone(),
-            Est::Num(_) | Est::Tensor(..) => Est::of(ty, &[]),
+            Est::Num(_) | Est::Tensor(..) => Est::unknown(ty),
         },
         Head::Op(op) => operation(op, ty, kids),
         Head::Cast(_) => kids[0].clone(),
@@ -113,42 +180,44 @@ pub fn node(head: Head, ty: Ty, kids: &[Est]) -> Est {
         Head::Scan => Est::Tensor(nums(1..2), Box::new(kids[0].clone())),
         Head::ConstVec(d) => Est::Tensor(nums(0..d), Box::new(kids[d].clone())),
         Head::DeltaVec(d) => Est::Tensor(nums(0..d), Box::new(kids[2 * d].clone())),
-        Head::VecInit => Est::Tensor(vec![kids.len() as f64], Box::new(kids[0].clone())),
+        Head::VecInit => Est::Tensor(vec![Guess::told(kids.len() as f64)], Box::new(kids[0].clone())),
         Head::Scatter(d) => Est::Tensor(
             nums(0..d),
             Box::new(match &kids[d + 1] {
                 Est::Tuple(pair) => pair[1].clone(),
-                Est::Num(_) | Est::Tensor(..) => Est::Num(1.0),
+                Est::Num(_) | Est::Tensor(..) => Est::Num(Guess::told(1.0)),
             }),
         ),
-        Head::Var(..) | Head::Call(_) | Head::Arg(_) | Head::Print => Est::of(ty, &[]),
+        Head::Var(..) | Head::Call(_) | Head::Arg(_) | Head::Print => Est::unknown(ty),
     }
 }
 
 fn operation(op: Op, ty: Ty, kids: &[Est]) -> Est {
-    if let Some(tensor) = kids.iter().find(|k| !k.dims().is_empty()) {
-        return tensor.clone();
+    let tensors = kids.iter().filter(|k| !k.dims().is_empty());
+    if let Some(tensor) = tensors.cloned().reduce(|a, b| a.or(&b)) {
+        return tensor;
     }
     if ty.as_scalar().is_none() {
-        return Est::of(ty, &[]);
+        return Est::unknown(ty);
     }
     // The table evaluates floats, so guesses of integers are computed as floats.
-    let args: Vec<Lit> = kids.iter().map(|k| Lit::float(k.num())).collect();
-    match op.eval(&args) {
-        Ok(l) => Est::Num(l.to_f64().filter(|v| v.is_finite()).unwrap_or(ASSUMED)),
-        Err(_) => kids.first().cloned().unwrap_or(Est::Num(ASSUMED)),
+    let args: Vec<Lit> = kids.iter().map(|k| Lit::float(k.num().value)).collect();
+    let told = kids.iter().all(|k| k.num().told);
+    match op.eval(&args).ok().and_then(Lit::to_f64).filter(|v| v.is_finite()) {
+        Some(value) => Est::Num(Guess { value, told }),
+        None => Est::Num(Guess::assumed(ASSUMED)),
     }
 }
 
 /// How often the last child of a loop runs.
 pub fn trips(model: Model, head: Head, kids: &[Est]) -> f64 {
-    let product = |range: std::ops::Range<usize>| kids[range].iter().map(|e| e.num().max(0.0)).product::<f64>();
+    let product = |range: std::ops::Range<usize>| kids[range].iter().map(|e| e.num().extent().value).product::<f64>();
     let estimated = match head {
         Head::Build(d) | Head::Reduce(_, d) => product(0..d),
         Head::Arg(_) => product(0..1),
         Head::Scan => product(1..2),
         Head::Scatter(d) => product(d..d + 1),
-        Head::Fold | Head::Sum => kids[usize::from(head == Head::Fold)].dims().iter().product(),
+        Head::Fold | Head::Sum => kids[usize::from(head == Head::Fold)].length(),
         _ => return 1.0,
     };
     match (model, head) {

@@ -5,15 +5,19 @@
 mod estimate;
 mod model;
 mod named;
+mod setting;
+mod sweep;
 
-pub use estimate::Est;
+pub use estimate::{Est, LEAST};
 pub use model::{ASSUMED, Model, Shape, assumed_trips};
 pub use named::named;
+pub use sweep::Sweep;
 
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Fun, Head, Id, Lit, Program, Terms, Ty, TyKind, deep};
 use named::Named;
 use rustc_hash::FxHashMap;
+use setting::Setting;
 use std::collections::BTreeSet;
 
 /// The cost of an `edef` beyond the call, where no constant `cost$f` says otherwise (Knossos).
@@ -22,13 +26,27 @@ const EXTERNAL: f64 = 7.0;
 /// Recursive calls are charged so often, then as external ones.
 const MAX_DEPTH: usize = 1;
 
+/// A function is costed for so many different sizes of its arguments at most; for others it costs what it does
+/// for the first.
+const MAX_ARGUMENTS: usize = 32;
+
+/// A function with what is guessed of its arguments.
+type Called = (Fun, Vec<u64>);
+
 /// Costs of the definitions of a program.
 pub struct Costing<'a> {
     program: &'a Program,
     model: Model,
     /// Estimated sizes by name.
     sizes: &'a [(String, u64)],
+    /// What is made of them, and what is assumed of the others.
+    setting: Setting,
+    /// Calls whose cost does not depend on arguments.
     calls: FxHashMap<Fun, f64>,
+    /// Calls in the term that is being costed.
+    called: FxHashMap<Called, (f64, Est)>,
+    /// The arguments of each function that is called there, in order.
+    arguments: FxHashMap<Fun, Vec<Vec<u64>>>,
     /// Which functions the bodies of functions call.
     callees: FxHashMap<Fun, Vec<Fun>>,
     open: Vec<Fun>,
@@ -39,8 +57,14 @@ pub struct Costing<'a> {
 impl<'a> Costing<'a> {
     /// Prepares a program; `sizes` are estimates by the names that parameters give their sizes.
     pub fn new(program: &'a Program, model: Model, sizes: &'a [(String, u64)]) -> Costing<'a> {
-        let (calls, callees) = Default::default();
-        Costing { program, model, sizes, calls, callees, open: vec![], named: Named::default() }
+        Costing::at(program, model, sizes, Setting::TOLD)
+    }
+
+    /// As [`Costing::new`], in a setting.
+    fn at(program: &'a Program, model: Model, sizes: &'a [(String, u64)], setting: Setting) -> Costing<'a> {
+        let (calls, called, arguments, callees) = Default::default();
+        let (open, named) = Default::default();
+        Costing { program, model, sizes, setting, calls, called, arguments, callees, open, named }
     }
 
     /// The cost of one definition's body.
@@ -56,7 +80,11 @@ impl<'a> Costing<'a> {
 
     /// The cost of a term over the parameters of a definition, with that of the definitions that it calls.
     pub fn term(&mut self, id: Id, def: &Def, terms: &Terms) -> f64 {
-        self.body(id, def, terms) + self.definitions(def, &terms.calls(id))
+        // A cost is that of this term alone, whatever was costed before.
+        self.called.clear();
+        self.arguments.clear();
+        let params = self.setting.params(def, self.sizes);
+        self.body(id, def, terms, params).0 + self.definitions(def, &terms.calls(id))
     }
 
     /// What the definitions cost that a body needs whose calls are these: each that it calls, or that one of
@@ -78,46 +106,65 @@ impl<'a> Costing<'a> {
         self.model.definition() * (needed.len() - 1) as f64
     }
 
-    fn body(&mut self, id: Id, def: &Def, terms: &Terms) -> f64 {
-        let mut env: Vec<Est> = self.params(def);
+    fn body(&mut self, id: Id, def: &Def, terms: &Terms, mut env: Vec<Est>) -> (f64, Est) {
         self.open.push(def.fun);
         let outer = std::mem::replace(&mut self.named, Named::of(def));
-        let (cost, _) = self.walk(terms, id, &mut env);
+        let (cost, est) = self.walk(terms, id, &mut env);
         let named = std::mem::replace(&mut self.named, outer);
         self.open.pop();
-        cost + named.cost(self.model)
+        (cost + named.cost(self.model), est)
     }
 
-    fn params(&self, def: &Def) -> Vec<Est> {
-        let known = |name: &String| self.sizes.iter().find(|(n, _)| n == name).map(|(_, v)| *v as f64);
-        def.params
-            .iter()
-            .map(|p| {
-                let dims: Vec<f64> =
-                    (0..p.ty.axes()).map(|k| p.sizes.get(k).and_then(known).unwrap_or(ASSUMED)).collect();
-                Est::of(p.ty, &dims).with_value(known(&p.name))
-            })
-            .collect()
-    }
-
-    /// The cost of a call beyond the call itself: that of the body, or the one stated for an external
-    /// function.
+    /// The cost of a call beyond the call itself, whatever its arguments: that of the body, or the one stated for
+    /// an external function.
     pub fn call(&mut self, fun: Fun) -> f64 {
         if let Some(known) = self.calls.get(&fun) {
             return *known;
         }
-        let body = self.program.defs.get(&fun).filter(|d| d.term().is_some());
-        let Some(def) = body.filter(|_| self.open.iter().filter(|f| **f == fun).count() < MAX_DEPTH) else {
-            return self.external(fun);
-        };
-        let body = def.term().map(|id| deep(|| self.body(id, def, &self.program.terms)));
-        // Several parameters are unpacked from one tuple.
-        let unpacked = if def.params.len() > 1 { def.params.len() as f64 * self.model.definition() } else { 0.0 };
-        let cost = body.map_or(EXTERNAL, |body| body + unpacked);
+        let Some(def) = self.inner(fun) else { return self.external(fun) };
+        let params = self.setting.params(def, self.sizes);
+        let (cost, _) = self.inside(def, params);
         if self.open.is_empty() || !self.open.contains(&fun) {
             self.calls.insert(fun, cost);
         }
         cost
+    }
+
+    /// The cost of a call beyond the call itself, and what it gives: for these arguments, where the model looks
+    /// at sizes. A callee costs what it does for its caller, not what it would for the sizes that it names.
+    fn call_with(&mut self, fun: Fun, args: Vec<Est>) -> (f64, Est) {
+        let unknown = || Est::unknown(fun.sig().ret);
+        let Some(def) = self.inner(fun).filter(|_| self.model == Model::Analytic) else {
+            return (self.call(fun), unknown());
+        };
+        let mut key = vec![];
+        args.iter().for_each(|a| a.key(&mut key));
+        let seen = self.arguments.entry(fun).or_default();
+        let many = seen.len() >= MAX_ARGUMENTS;
+        let key = if many && !seen.contains(&key) { seen[0].clone() } else { key };
+        if let Some(known) = self.called.get(&(fun, key.clone())) {
+            return known.clone();
+        }
+        let out = self.inside(def, args);
+        self.arguments.entry(fun).or_default().push(key.clone());
+        self.called.insert((fun, key), out.clone());
+        out
+    }
+
+    /// The definition that a call of a function stands for; none where it is external, or open already.
+    fn inner(&self, fun: Fun) -> Option<&'a Def> {
+        let def = self.program.defs.get(&fun).filter(|d| d.term().is_some());
+        def.filter(|_| self.open.iter().filter(|f| **f == fun).count() < MAX_DEPTH)
+    }
+
+    /// What a definition costs that is called with these arguments, and what it gives.
+    fn inside(&mut self, def: &Def, args: Vec<Est>) -> (f64, Est) {
+        let Some(id) = def.term() else { return (EXTERNAL, Est::unknown(def.fun.sig().ret)) };
+        let program = self.program;
+        let (body, est) = deep(|| self.body(id, def, &program.terms, args));
+        // Several parameters are unpacked from one tuple.
+        let unpacked = if def.params.len() > 1 { def.params.len() as f64 * self.model.definition() } else { 0.0 };
+        (body + unpacked, est)
     }
 
     /// The value of `cost$f` of a function `f` without a body, where the program has one that is a constant,
@@ -133,13 +180,13 @@ impl<'a> Costing<'a> {
         let (head, kids) = (terms.head(id), terms.kids(id));
         if let Head::Var(i, ty) = head {
             let known = env.len().checked_sub(1 + i as usize).map(|l| env[l].clone());
-            return (0.0, known.unwrap_or_else(|| Est::of(ty, &[])));
+            return (0.0, known.unwrap_or_else(|| Est::unknown(ty)));
         }
         if let (Head::Size(axis), Head::Var(i, ty)) = (head, kids.first().map_or(head, |k| terms.head(*k)))
             && let Some(level) = env.len().checked_sub(1 + i as usize)
             && self.named.uses((level, axis))
         {
-            let of = env.get(level).cloned().unwrap_or_else(|| Est::of(ty, &[]));
+            let of = env.get(level).cloned().unwrap_or_else(|| Est::unknown(ty));
             return (0.0, estimate::node(head, terms.ty(id), &[of]));
         }
         let n = kids.len();
@@ -160,7 +207,10 @@ impl<'a> Costing<'a> {
         }
         let tys: Vec<Ty> = kids.iter().map(|k| terms.ty(*k)).collect();
         let ty = terms.ty(id);
-        let est = estimate::node(head, ty, &ests);
+        let (called, est) = match head {
+            Head::Call(f) => self.call_with(f, ests.clone()),
+            _ => (0.0, estimate::node(head, ty, &ests)),
+        };
         let trips = estimate::trips(self.model, head, &ests);
         let shape = Shape {
             ty,
@@ -170,8 +220,7 @@ impl<'a> Costing<'a> {
             trips,
         };
         let own = self.model.own(head, &shape);
-        let extra = if let Head::Call(f) = head { self.call(f) } else { 0.0 };
-        (own + extra + combine(head, &costs, trips), est)
+        (own + called + combine(head, &costs, trips), est)
     }
 
     fn elements(&self, ty: Ty, est: &Est) -> f64 {

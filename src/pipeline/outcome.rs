@@ -31,6 +31,8 @@ pub struct Row {
     pub stopped: Option<&'static str>,
     /// The cheapest result that was found and is not used, because no derivation of it was found.
     pub unproved: Option<Unproved>,
+    /// Why the definition is as it was, where nothing was searched or what was found is not taken.
+    pub skipped: Option<String>,
 }
 
 /// An optimized program.

@@ -3,7 +3,7 @@
 use super::only::names;
 use super::options::{Engine, Options};
 use super::outcome::Derived;
-use crate::cost::Costing;
+use crate::cost::{Costing, Sweep};
 use crate::derive::check::Rules;
 use crate::derive::{Derivation, Step};
 use crate::ir::{Def, Fun, Id, Program, Terms, Ty};
@@ -34,6 +34,9 @@ const DERIVED_SHARE: f64 = 0.4;
 /// A search that is to be derived starts again without the step that was refused, so often at most.
 const MAX_REFUSED: usize = 6;
 
+/// Why a cheaper result is not taken.
+pub const WORSE: &str = "what was found costs more at other sizes";
+
 /// What came of a search.
 #[derive(Default)]
 pub struct Tried {
@@ -41,11 +44,24 @@ pub struct Tried {
     pub better: Option<Better>,
     /// What has no derivation.
     pub unproved: Vec<Unproved>,
+    /// Why nothing was searched, or why what was found is not taken.
+    pub skipped: Option<String>,
 }
 
 impl Tried {
     fn found(found: Found) -> Tried {
-        Tried { better: Some(Better { found, derived: None }), unproved: vec![] }
+        Tried { better: Some(Better { found, derived: None }), ..Tried::default() }
+    }
+
+    /// Nothing, for a reason.
+    pub fn skipped(why: impl Into<String>) -> Tried {
+        Tried { skipped: Some(why.into()), ..Tried::default() }
+    }
+
+    /// The same once more, without derivations.
+    pub fn again(&self) -> Tried {
+        let better = self.better.as_ref().map(|b| Better { found: b.found.again(), derived: None });
+        Tried { better, unproved: vec![], skipped: self.skipped.clone() }
     }
 
     fn cost(&self) -> f64 {
@@ -56,7 +72,8 @@ impl Tried {
     fn or(mut self, mut other: Tried) -> Tried {
         let unproved = self.unproved.drain(..).chain(other.unproved.drain(..)).collect();
         let better = if other.cost() < self.cost() - 1e-9 { other.better } else { self.better };
-        Tried { better, unproved }
+        let skipped = self.skipped.or(other.skipped).filter(|_| better.is_none());
+        Tried { better, unproved, skipped }
     }
 }
 
@@ -87,9 +104,13 @@ impl Search<'_> {
     /// The best body that the engine finds; nothing where the definition prints: no rule keeps what is printed
     /// and how often.
     pub fn best(&self) -> Tried {
-        let Some(body) = self.def.term().filter(|_| !self.program.printing().contains(&self.def.fun)) else {
-            return Tried::default();
-        };
+        let Some(body) = self.def.term() else { return Tried::default() };
+        if self.program.printing().contains(&self.def.fun) {
+            return Tried::skipped("it prints");
+        }
+        if self.kept.contains(&self.def.fun) {
+            return Tried::skipped("it calls itself");
+        }
         let input = (&self.program.terms, body);
         let budget = self.options.budget;
         match self.options.engine {
@@ -116,22 +137,30 @@ impl Search<'_> {
     /// Equality saturation.
     fn saturated(&self) -> Tried {
         match self.saturate() {
-            Some(found) if self.options.derive => self.derived(found),
-            Some(found) => Tried::found(found),
-            None => Tried::default(),
+            Ok(Some(found)) if self.options.derive => self.derived(found),
+            Ok(Some(found)) => Tried::found(found),
+            Ok(None) => Tried::default(),
+            Err(why) => Tried::skipped(why),
         }
     }
 
-    fn saturate(&self) -> Option<Found> {
+    /// What saturation finds, or why it is not tried.
+    fn saturate(&self) -> Result<Option<Found>, String> {
         let Search { program, def, kept, rules, options } = *self;
+        let Some(body) = def.term() else { return Ok(None) };
         let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let most = options.max_nodes.saturating_mul(ON_THE_WAY).min(MAX_FLAT);
         let flatten = |terms: &Terms, id: Id| flatten(program, kept, (terms, id), &params, most);
-        let start = flatten(&program.terms, def.term()?)?;
-        if start.terms.reachable(start.id).len() > options.max_nodes / START_SHARE {
-            return None;
+        let start = flatten(&program.terms, body);
+        let start = start.ok_or_else(|| format!("too large: more than {most} nodes without lets and calls"))?;
+        let (nodes, allowed) = (start.terms.reachable(start.id).len(), options.max_nodes / START_SHARE);
+        if nodes > allowed {
+            return Err(format!(
+                "too large: {nodes} nodes without lets and calls, and no more than {allowed} are taken"
+            ));
         }
         let mut costing = Costing::new(program, options.cost, &options.sizes);
+        let Ok(mut sweep) = self.sweep() else { return Ok(None) };
         let limits = Limits { nodes: options.max_nodes, rounds: 30, looked: usize::MAX, matches: 500, forget: true };
         let stop = |share: f64| self.spent(share).is_some();
         let settings = Settings {
@@ -147,7 +176,12 @@ impl Search<'_> {
             effort: if options.exact { EXACT } else { SMALL },
             stop: &stop,
         };
-        saturate(def, start, &mut costing, &settings)
+        Ok(saturate(def, start, (&mut costing, &mut sweep), &settings))
+    }
+
+    /// What compares bodies with this one at other sizes.
+    fn sweep(&self) -> crate::diag::Result<Sweep<'_>> {
+        Sweep::new(self.program, self.def, self.options.cost, &self.options.sizes)
     }
 
     /// The best result of equality saturation that can be derived, from the journal of either way.
@@ -171,7 +205,7 @@ impl Search<'_> {
                 best = Some(out);
             }
         }
-        Tried { better: best.map(|out| self.told(found, out)), unproved }
+        Tried { better: best.map(|out| self.told(found, out)), unproved, skipped: None }
     }
 
     fn by_name(&self) -> Rules<'_> {
@@ -222,8 +256,13 @@ impl Search<'_> {
             stop: &stop,
         };
         let mut costing = Costing::new(program, model, &options.sizes);
-        let Some(agent) = Agent::new(program, kept, def, from, &settings) else { return Tried::default() };
+        let Some(agent) = Agent::new(program, kept, def, from, &settings) else {
+            return Tried::skipped(format!("too large: more than {MAX_FLAT} nodes without lets and calls"));
+        };
         let Some(mut best) = agent.search(&mut costing, &settings) else { return Tried::default() };
+        if self.sweep().is_ok_and(|mut sweep| sweep.worse(best.id, &best.terms) > 1.0) {
+            return Tried::skipped(WORSE);
+        }
         if !options.derive {
             return Tried::found(found(best));
         }
@@ -235,7 +274,7 @@ impl Search<'_> {
             let refused = match explain::moves::derived(&task, before, &best, count) {
                 Ok((out, dearer)) => {
                     unproved.extend(dearer);
-                    return Tried { better: Some(self.told(found(best), out)), unproved };
+                    return Tried { better: Some(self.told(found(best), out)), unproved, skipped: None };
                 }
                 Err(refused) => refused,
             };
@@ -252,7 +291,7 @@ impl Search<'_> {
                 count = to + 1;
             }
         }
-        Tried { better: None, unproved }
+        Tried { better: None, unproved, skipped: None }
     }
 }
 

@@ -4,7 +4,7 @@
 //! mean is not looked at: only choices and their costs are.
 
 use super::read;
-use daedal::cost::{Costing, Model};
+use daedal::cost::{Costing, Model, Sweep};
 use daedal::ir::{Def, Head, Monoid, Op, Program, Terms, Ty};
 use daedal::pipeline::SMALL;
 use daedal::rewrite::egraph::Graph;
@@ -208,7 +208,8 @@ fn complete(all: &Candidates<'_>, choice: &mut Choice, mut open: Vec<Id>, found:
 /// Trials of one definition under the published model.
 pub fn with_trials<T>(program: &Program, def: &Def, run: impl FnOnce(&mut Trials<'_, '_>) -> T) -> T {
     let mut costing = Costing::new(program, Model::Knossos, &[]);
-    run(&mut Trials::new(def, &mut costing, Model::Knossos, &|_| false))
+    let mut sweep = Sweep::new(program, def, Model::Knossos, &[]).unwrap();
+    run(&mut Trials::new(def, (&mut costing, &mut sweep), Model::Knossos, &|_| false))
 }
 
 /// What extraction finds by default, and what the exact search finds after it.

@@ -1,10 +1,13 @@
 //! Shared and loop-invariant parts of a let-free term are bound by lets: common subexpression
 //! elimination and loop-invariant motion in one pass, after Cranelift's scoped elaboration.
 //!
-//! A part is bound in the outermost loop where its variables are in scope. It is never moved out of
-//! an arm of an `if`, and a part that may fail never to where it was not certain to run.
+//! A part is bound in the outermost loop where its variables are in scope. A part that may fail is never moved
+//! to where it was not certain to run. One that cannot fail, and takes loops or more, may leave the arms of `if`s
+//! together with a loop around them: it is computed once, also where no arm asks for it, and else again whenever
+//! one does. Which is cheaper, a cost says.
 
 use crate::cost::{Model, Shape};
+use crate::ir::op::Class;
 use crate::ir::{Head, Id, Param, Terms, Ty, deep, named_size};
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -39,6 +42,8 @@ struct Node {
     total: bool,
     /// Not worth a name: variables, literals, parts of tuples.
     free: bool,
+    /// Takes loops, tensors or transcendental functions: making it where nobody asks for it can be worth it.
+    dear: bool,
     /// How many variables its last child binds.
     binds: usize,
     /// The term it was first met as, which has its names.
@@ -67,41 +72,57 @@ pub fn is_named(model: Model, head: Head, kids: &[Ty], ty: Ty) -> bool {
 }
 
 /// Binds the shared and invariant parts of a let-free term over parameters. `total` says which terms
-/// cannot fail; the model which nodes are worth a name.
+/// cannot fail; the model which nodes are worth a name. No part leaves an arm.
 pub fn elaborate(terms: &mut Terms, root: Id, params: &[Param], total: &FxHashMap<Id, bool>, model: Model) -> Id {
-    let mut graph = Unfold {
-        terms,
-        params,
-        total,
-        model,
-        nodes: vec![],
-        known: FxHashMap::default(),
-        memo: FxHashMap::default(),
-        binders: FxHashMap::default(),
-        count: 0,
-    };
+    let (nodes, root) = unfolded(terms, root, params, total, model);
+    placed(terms, params, &nodes, root, false).0
+}
+
+/// As [`elaborate`]; and, where something can leave arms with loops, the same term with all of that moved out.
+pub fn elaborate_both(
+    terms: &mut Terms,
+    root: Id,
+    params: &[Param],
+    total: &FxHashMap<Id, bool>,
+    model: Model,
+) -> (Id, Option<Id>) {
+    let (nodes, root) = unfolded(terms, root, params, total, model);
+    let (within, _) = placed(terms, params, &nodes, root, false);
+    let arms = nodes.iter().any(|n| n.label == Label::Head(Head::If));
+    let outside = arms.then(|| placed(terms, params, &nodes, root, true));
+    (within, outside.and_then(|(id, left)| left.then_some(id)))
+}
+
+fn unfolded(
+    terms: &mut Terms,
+    root: Id,
+    params: &[Param],
+    total: &FxHashMap<Id, bool>,
+    model: Model,
+) -> (Vec<Node>, Part) {
+    let (nodes, known, memo, binders) = Default::default();
+    let mut graph = Unfold { terms, params, total, model, nodes, known, memo, binders, count: 0 };
     let mut scope: Vec<Label> = params.iter().enumerate().map(|(k, p)| Label::Param(k, p.ty)).collect();
     let root = graph.part(root, &mut scope, usize::MAX);
-    let nodes = graph.nodes;
-    let mut placing =
-        Placing { nodes: &nodes, scopes: vec![], inner: FxHashMap::default(), homes: vec![vec![]; nodes.len()] };
+    (graph.nodes, root)
+}
+
+/// The term with lets, and whether a part left an arm.
+fn placed(terms: &mut Terms, params: &[Param], nodes: &[Node], root: Part, leave: bool) -> (Id, bool) {
+    let homes = vec![vec![]; nodes.len()];
+    let mut placing = Placing { nodes, leave, left: false, scopes: vec![], inner: FxHashMap::default(), homes };
     placing.scopes.push(Scope { parent: None, depth: 0, kind: Kind::Top });
     placing.place_all(root);
+    let left = placing.left;
     let mut bound: FxHashMap<Place, Vec<Part>> = FxHashMap::default();
     for (part, homes) in placing.homes.iter().enumerate() {
         for home in homes.iter().filter(|h| h.named) {
             bound.entry(home.at).or_default().push(part);
         }
     }
-    let mut emit = Emit {
-        placing,
-        bound,
-        levels: FxHashMap::default(),
-        binders: FxHashMap::default(),
-        depth: params.len(),
-        terms,
-    };
-    emit.scope(0, root)
+    let (levels, binders) = Default::default();
+    let mut emit = Emit { placing, bound, levels, binders, depth: params.len(), terms };
+    (emit.scope(0, root), left)
 }
 
 /// Terms become parts.
@@ -139,7 +160,8 @@ impl Unfold<'_> {
             Label::Param(_, ty) => (vec![], ty),
             Label::Head(_) | Label::Binder(..) => (vec![], Ty::tuple([])),
         };
-        self.intern(Node { label, kids: SmallVec::new(), needs, ty, total: true, free: true, binds: 0, from: None })
+        let (kids, from) = (SmallVec::new(), None);
+        self.intern(Node { label, kids, needs, ty, total: true, free: true, dear: false, binds: 0, from })
     }
 
     fn intern(&mut self, node: Node) -> Part {
@@ -171,8 +193,8 @@ impl Unfold<'_> {
             let tys: Vec<Ty> = ids.iter().map(|k| self.terms.ty(*k)).collect();
             let ty = self.terms.ty(id);
             let free = self.has_name(head, &kids) || !is_named(self.model, head, &tys, ty);
-            let from = Some(id);
-            return self.intern(Node { label: Label::Head(head), kids, needs, ty, total, free, binds: 0, from });
+            let (label, from, dear) = (Label::Head(head), Some(id), self.dear(head, ty, &kids));
+            return self.intern(Node { label, kids, needs, ty, total, free, dear, binds: 0, from });
         }
         let key = self.binder_key(id, scope);
         if let Some(key) = &key
@@ -194,11 +216,22 @@ impl Unfold<'_> {
         needs.retain(|b| *b != binder);
         let ty = self.terms.ty(id);
         let (label, from) = (Label::Binder(head, binder), Some(id));
-        let part = self.intern(Node { label, kids, needs, ty, total, free: false, binds, from });
+        let part = self.intern(Node { label, kids, needs, ty, total, free: false, dear: true, binds, from });
         if let Some(key) = key {
             self.binders.insert(key, part);
         }
         part
+    }
+
+    /// Whether a node without variables of its own takes loops, a tensor or a transcendental function, itself or
+    /// in a child.
+    fn dear(&self, head: Head, ty: Ty, kids: &[Part]) -> bool {
+        let own = match head {
+            Head::Op(op) => ty.has_tensor() || op.row().class == Class::Transcendental,
+            Head::Call(_) | Head::Sum | Head::ConstVec(_) | Head::DeltaVec(_) | Head::VecInit => true,
+            _ => false,
+        };
+        own || kids.iter().any(|k| self.nodes[*k].dear)
     }
 
     /// Whether a part is the size of a parameter that the definition has a name for.
@@ -240,6 +273,9 @@ struct Home {
 
 struct Placing<'a> {
     nodes: &'a [Node],
+    /// Whether parts may leave arms, and whether one did.
+    leave: bool,
+    left: bool,
     scopes: Vec<Scope>,
     /// The scope of a child that runs elsewhere than its parent: by part, its place, and child.
     inner: FxHashMap<(Part, Place, usize), Place>,
@@ -286,7 +322,7 @@ impl Placing<'_> {
         self.scopes.len() - 1
     }
 
-    fn homes_of(&self, part: Part, sites: &[Place]) -> Vec<Home> {
+    fn homes_of(&mut self, part: Part, sites: &[Place]) -> Vec<Home> {
         let common = sites.iter().copied().reduce(|a, b| self.common(a, b)).unwrap_or(0);
         let total = self.nodes[part].total;
         if !total && !self.certain(sites, common) || !self.in_scope(part, common) {
@@ -295,7 +331,10 @@ impl Placing<'_> {
             let groups = self.branches(sites, common);
             return groups.into_iter().flat_map(|(_, group)| self.homes_of(part, &group)).collect();
         }
-        let at = if total { self.hoisted(part, common) } else { common };
+        let mut at = if total { self.hoisted(part, common) } else { common };
+        if let Some(outside) = self.outside(part, at).filter(|_| total && self.leave) {
+            (at, self.left) = (outside, true);
+        }
         let named = sites.len() > 1 || at != sites[0];
         vec![Home { at, named }]
     }
@@ -322,6 +361,22 @@ impl Placing<'_> {
             at = parent;
         }
         at
+    }
+
+    /// The place around the outermost loop that a dear part can leave together with arms in it; none where it
+    /// depends on all loops around the arms.
+    fn outside(&self, part: Part, mut at: Place) -> Option<Place> {
+        let node = &self.nodes[part];
+        let mut out = None;
+        while let (true, Some(parent)) = (node.dear, self.scopes[at].parent) {
+            match self.scopes[at].kind {
+                Kind::Loop(binder) if node.needs.contains(&binder) => break,
+                Kind::Loop(_) => out = Some(parent),
+                Kind::Arm(..) | Kind::Top => {}
+            }
+            at = parent;
+        }
+        out
     }
 
     /// Whether some use runs whenever the scope does: one directly in it, or one in both arms.

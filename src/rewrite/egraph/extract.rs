@@ -232,13 +232,22 @@ impl<'a> Candidates<'a> {
         node.head().filter(|h| !matches!(h, Head::Var(..))).is_some_and(named)
     }
 
+    /// The estimate of a class as an extent. What is computed from assumed sizes may seem to be nothing.
+    fn extent(&self, id: Id) -> f64 {
+        let fact = &self.g[id].data;
+        match fact.konst {
+            Some(_) => fact.estimate.max(0.0),
+            None => fact.estimate.max(cost::LEAST),
+        }
+    }
+
     /// The number of scalars of a class.
     fn elements(&self, id: Id) -> f64 {
         let fact = &self.g[id].data;
         if self.model == Model::Knossos {
             return cost::elements(fact.ty);
         }
-        let of = |d: &Option<Id>| d.map_or(cost::ASSUMED, |d| self.g[d].data.estimate.max(0.0));
+        let of = |d: &Option<Id>| d.map_or(cost::ASSUMED, |d| self.extent(d));
         let dims: f64 = fact.dims.iter().map(of).product();
         let mut elem = fact.ty;
         while let Some((_, e)) = elem.as_tensor() {
@@ -248,9 +257,9 @@ impl<'a> Candidates<'a> {
     }
 
     fn trips(&self, node: &ENode, head: Head) -> f64 {
-        let estimate = |k: usize| self.g[node.kids[k]].data.estimate.max(0.0);
+        let estimate = |k: usize| self.extent(node.kids[k]);
         let dims = |k: usize, rank: usize| -> f64 {
-            let of = |d: &Option<Id>| d.map_or(cost::ASSUMED, |d| self.g[d].data.estimate.max(0.0));
+            let of = |d: &Option<Id>| d.map_or(cost::ASSUMED, |d| self.extent(d));
             self.g[node.kids[k]].data.dims.iter().take(rank).map(of).product()
         };
         let sum_rank = || self.g[node.kids[0]].data.ty.as_tensor().map_or(1, |(r, _)| r);

@@ -11,7 +11,7 @@ use super::params::parameters;
 use super::pattern::Compiled;
 use super::saturate::{Limits, Report, graph, saturate};
 use super::trial::{Best, Trials};
-use crate::cost::{Costing, Model};
+use crate::cost::{Costing, Model, Sweep};
 use crate::ir::{Def, Head, Id, Terms, deep};
 use crate::rewrite::inline::{Flat, bound_extents, site};
 use crate::rules::Level;
@@ -84,7 +84,7 @@ pub struct Found {
     pub terms: Terms,
     /// The term, over the definition's parameters.
     pub id: Id,
-    /// Its cost.
+    /// Its cost, or what it counts as where it is worse at other sizes ([`Sweep::price`]).
     pub cost: f64,
     /// Rules that fired, over all rounds.
     pub reports: Vec<Report>,
@@ -94,6 +94,14 @@ pub struct Found {
     pub proved: bool,
 }
 
+impl Found {
+    /// The same term once more, without its journals.
+    pub fn again(&self) -> Found {
+        let Found { id, cost, proved, .. } = *self;
+        Found { terms: self.terms.clone(), id, cost, reports: self.reports.clone(), journals: vec![], proved }
+    }
+}
+
 /// Searches from a let-free term. The result is at most as costly as `elaborate` makes the start.
 ///
 /// Two ways are tried, and then parts of the better term. One way takes small e-graphs, each from the best term so
@@ -101,8 +109,13 @@ pub struct Found {
 /// large e-graph is full of reordered sums before the factor that they share is found. The other way starts with
 /// the largest e-graph that may be, where what needs many steps that gain nothing is found. Each way keeps a
 /// journal of its own: what one proves needs nothing of the other.
-pub fn optimize(def: &Def, start: Flat, costing: &mut Costing<'_>, settings: &Settings<'_>) -> Option<Found> {
-    let search = Trials::new(def, costing, settings.model, settings.stop);
+pub fn optimize<'c>(
+    def: &Def,
+    start: Flat,
+    costs: (&mut Costing<'c>, &mut Sweep<'c>),
+    settings: &Settings<'_>,
+) -> Option<Found> {
+    let search = Trials::new(def, costs, settings.model, settings.stop);
     let mut walk = Walk { def, settings, search, reports: vec![], proved: false };
     let whole = walk.run(start.clone(), &SMALL_FIRST);
     let mut ends = vec![walk.end()];

@@ -4,13 +4,13 @@
 //! single changes. Where an e-graph is small enough, the exact search says that nothing is cheaper.
 
 use super::Graph;
-use super::elaborate::elaborate;
+use super::elaborate::elaborate_both;
 use super::exact::{Effort, exact, order};
 use super::extract::{Candidates, Choice, MAX_FAMILIES, extracted_kids, families};
 use super::journal::{Candidate, Journal};
 use super::plan::{Builder, Plan};
 use super::retrace::retraced;
-use crate::cost::{Costing, Model};
+use crate::cost::{Costing, Model, Sweep};
 use crate::ir::{Def, Id, Terms, Ty};
 use crate::rewrite::tabulate::{self, Known, Target};
 use std::rc::Rc;
@@ -31,7 +31,7 @@ pub struct Best {
     pub terms: Terms,
     /// The elaborated term.
     pub id: Id,
-    /// What it costs.
+    /// What it costs, or counts as where it is worse at other sizes ([`Sweep::price`]).
     pub cost: f64,
 }
 
@@ -39,6 +39,9 @@ pub struct Best {
 pub struct Trials<'a, 'c> {
     def: &'a Def,
     costing: &'a mut Costing<'c>,
+    sweep: &'a mut Sweep<'c>,
+    /// What the definition costs as it is.
+    before: f64,
     model: Model,
     stop: &'a (dyn Fn(f64) -> bool + Sync),
     /// How many nodes of terms may still be tried: a trial of a large term takes longer, and there are more.
@@ -53,11 +56,12 @@ impl<'a, 'c> Trials<'a, 'c> {
     /// `stop` says whether a share of what may be spent is spent.
     pub fn new(
         def: &'a Def,
-        costing: &'a mut Costing<'c>,
+        (costing, sweep): (&'a mut Costing<'c>, &'a mut Sweep<'c>),
         model: Model,
         stop: &'a (dyn Fn(f64) -> bool + Sync),
     ) -> Trials<'a, 'c> {
-        Trials { def, costing, model, stop, left: usize::MAX, best: None, journal: None }
+        let before = costing.def(def).unwrap_or(f64::INFINITY);
+        Trials { def, costing, sweep, before, model, stop, left: usize::MAX, best: None, journal: None }
     }
 
     /// What may be chosen, for as long as there is time.
@@ -257,10 +261,20 @@ impl<'a, 'c> Trials<'a, 'c> {
         let mut terms = flat.terms.clone();
         self.left = self.left.saturating_sub(terms.len());
         let params = self.params();
-        let id = elaborate(&mut terms, flat.id, &self.def.params, &flat.total, self.model);
-        crate::types::verify::closed(&terms, id, &params).ok()?;
-        let cost = self.costing.term(id, self.def, &terms);
-        if self.best.as_ref().is_none_or(|b| cost < b.cost - 1e-9) {
+        let (within, outside) = elaborate_both(&mut terms, flat.id, &self.def.params, &flat.total, self.model);
+        crate::types::verify::closed(&terms, within, &params).ok()?;
+        let (mut id, mut cost) = (within, self.costing.term(within, self.def, &terms));
+        if let Some(outside) = outside.filter(|id| crate::types::verify::closed(&terms, *id, &params).is_ok()) {
+            let other = self.costing.term(outside, self.def, &terms);
+            if other < cost - 1e-9 {
+                (id, cost) = (outside, other);
+            }
+        }
+        let least = self.best.as_ref().map_or(f64::INFINITY, |b| b.cost);
+        if cost < least - 1e-9 {
+            cost = self.sweep.price(id, &terms, cost, self.before);
+        }
+        if self.best.is_none() || cost < least - 1e-9 {
             if let Some(journal) = &mut self.journal {
                 let (flat, shared) = ((flat.terms.clone(), flat.id), (terms.clone(), id));
                 journal.note(Candidate { flat, shared, cost });
