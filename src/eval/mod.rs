@@ -478,7 +478,7 @@ impl<'a> Interpreter<'a> {
         self.indices(id, &[n], env, |env, k| {
             let key = self.scalar(kids[1], env)?;
             let op = if m == Monoid::Min { Op::Lt } else { Op::Gt };
-            let better = best.is_none_or(|(b, _)| is_preferred(m, key, b));
+            let better = best.is_none_or(|(b, _)| m.takes(key, b));
             if let Some((b, _)) = best {
                 self.tell(id, What::Op(op), &[key, b], Lit::Bool(better));
             }
@@ -564,14 +564,6 @@ impl<'a> Interpreter<'a> {
 pub fn product(dims: &[usize]) -> Option<usize> {
     // Sizes around a 0 make nothing, however large they are.
     if dims.contains(&0) { Some(0) } else { dims.iter().try_fold(1usize, |a, n| a.checked_mul(*n)) }
-}
-
-/// Whether a key is taken rather than one that stands before it.
-fn is_preferred(m: Monoid, key: Lit, before: Lit) -> bool {
-    let Some((op, negated)) = key.ty().as_scalar().map(|s| m.prefers(s)) else { return false };
-    let side = |l: Lit| if negated { Op::Neg.eval(&[l]) } else { Ok(l) };
-    let (Ok(key), Ok(before)) = (side(key), side(before)) else { return false };
-    op.eval(&[key, before]) == Ok(Lit::Bool(true))
 }
 
 /// The zero of the same type and shape.

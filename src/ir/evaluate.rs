@@ -1,6 +1,7 @@
 //! What operations of the table give: the meaning that all ways of running share, bit for bit.
 
 use super::elementary;
+use super::head::Monoid;
 use super::lit::Lit;
 use super::op::{Failure, Op};
 use super::ty::Scalar;
@@ -42,6 +43,16 @@ impl Op {
             (Op::Pi, []) => Ok(Lit::float(std::f64::consts::PI)),
             _ => Err(Failure::Types),
         }
+    }
+}
+
+impl Monoid {
+    /// Whether a key is taken rather than one that stands before it, where the least or the greatest is looked for.
+    pub fn takes(self, key: Lit, before: Lit) -> bool {
+        let Some((op, negated)) = key.ty().as_scalar().map(|s| self.prefers(s)) else { return false };
+        let side = |l: Lit| if negated { Op::Neg.eval(&[l]) } else { Ok(l) };
+        let (Ok(key), Ok(before)) = (side(key), side(before)) else { return false };
+        op.eval(&[key, before]) == Ok(Lit::Bool(true))
     }
 }
 
