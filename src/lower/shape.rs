@@ -5,7 +5,7 @@
 //! and what fails on the way to them is left to making the value, which knows what fails first.
 
 use super::sum::Sum;
-use super::value::{Shape, Val, product, stored};
+use super::value::{Shape, Val, product, sizeless};
 use super::{Block, Expr, Lower, Slot, compare, mask};
 use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Op, Scalar, deep};
@@ -61,8 +61,9 @@ impl Lower<'_> {
 
     /// The shape of a term's value.
     pub(super) fn shape(&mut self, id: Id) -> Result<Shape> {
-        if let Some(s) = stored(self.terms.ty(id)) {
-            return Ok(Shape::Scalar(s));
+        // Numbers have a shape whatever they are: nothing is made to find it, least of all by calls.
+        if let Some(shape) = sizeless(self.terms.ty(id)) {
+            return Ok(shape);
         }
         let from = self.block()?.stmts.len();
         let shape = deep(|| self.shape_node(id))?;
@@ -194,8 +195,8 @@ impl Lower<'_> {
     /// The shape of a loop body's value, outside the loop, and whether it depends on the loop
     /// variables: then it is that of the first iteration.
     pub(super) fn element_shape(&mut self, binds: usize, total: Expr, body: Id) -> Result<(Shape, bool)> {
-        if let Some(s) = stored(self.terms.ty(body)) {
-            return Ok((Shape::Scalar(s), false));
+        if let Some(shape) = sizeless(self.terms.ty(body)) {
+            return Ok((shape, false));
         }
         let (arm, varies) = self.element_arm(binds, body)?;
         Ok((self.shape_where(compare(Op::Gt, total, Expr::int(0)), arm)?, varies))
