@@ -4,10 +4,13 @@
 //! inner product of dy with the central difference along dx, with the forward derivative along dx,
 //! and that of dx with the reverse derivative of dy. Changes are random, by a fixed hash of a seed.
 //! Where the program decides otherwise a small step away (`smooth.rs`), a difference says nothing.
+//!
+//! Of the product with a Hessian the function is the gradient, and since a Hessian is symmetric, the product stands for
+//! both modes.
 
 use super::arguments::{Hash, finite};
 use super::smooth::Trace;
-use super::{Mode, Wanted, derive};
+use super::{Mode, Wanted, derive, hessian};
 use crate::diag::Result;
 use crate::eval::{Event, Interpreter, Value};
 use crate::ir::{Def, Fun, Lit, Program, Scalar, Ty};
@@ -20,6 +23,8 @@ pub struct Checked {
     forward: Fun,
     reverse: Fun,
     wrt: Vec<bool>,
+    /// Whether the function is a gradient, whose forward derivative is its reverse one too.
+    symmetric: bool,
 }
 
 /// The three numbers at one point, and how far they are apart.
@@ -86,7 +91,20 @@ impl Checked {
         };
         let (program, forward) = derive(program, &wanted(Mode::Forward))?;
         let (program, reverse) = derive(&program, &wanted(Mode::Reverse))?;
-        Ok(Checked { program, of: def.fun, forward, reverse, wrt: wrt.to_vec() })
+        Ok(Checked { program, of: def.fun, forward, reverse, wrt: wrt.to_vec(), symmetric: false })
+    }
+
+    /// The product of a Hessian and a vector: its gradient in the place of the function, and the product along the change
+    /// and along the adjoint in that of the modes.
+    ///
+    /// # Errors
+    /// The function has none.
+    pub fn hessian(program: &Program, def: &Def, wrt: &[bool], checkpoint: bool) -> Result<Checked> {
+        let wanted = Wanted { fun: def.fun, mode: Mode::Reverse, wrt: wrt.to_vec(), value: false, checkpoint };
+        let made = hessian::product(program, &wanted)?;
+        let (of, product) = (made.gradient, made.product);
+        let program = made.program;
+        Ok(Checked { program, of, forward: product, reverse: product, wrt: wrt.to_vec(), symmetric: true })
     }
 
     /// The program with both derivatives.
@@ -133,12 +151,14 @@ impl Checked {
         let (found, magnitude) = around.difference(&self.program, &|args| run(self.of, args), &interpreter);
         let moving: Vec<Value> = changes.iter().flatten().cloned().collect();
         let (forward, on) = run(self.forward, &[args, &moving].concat())?;
-        let (gradient, back) = run(self.reverse, &[args, std::slice::from_ref(&dy)].concat())?;
-        let gradient = match (&gradient, moving.len()) {
-            (_, 1) => vec![gradient],
+        let each = |v: &Value| match (v, moving.len()) {
+            (_, 1) => vec![v.clone()],
             (Value::Tuple(parts), _) => parts.to_vec(),
             _ => vec![],
         };
+        let adjoint = if self.symmetric { each(&dy) } else { vec![dy.clone()] };
+        let (gradient, back) = run(self.reverse, &[args, &adjoint].concat())?;
+        let gradient = each(&gradient);
         let (forward, scale) = products(&forward, &dy);
         let (reverse, other) = moving.iter().zip(&gradient).map(|(d, g)| products(d, g)).fold((0.0, 0.0), plus);
         // Numbers that cancel leave the rounding errors of those that came before.
@@ -158,11 +178,14 @@ impl Checked {
 
     /// Why the value or a derivative is not finite.
     fn lost(&self, value: (&Value, &Trace), forward: (f64, &Trace), reverse: (f64, &Trace)) -> Option<String> {
-        let which = match (forward.0.is_finite(), reverse.0.is_finite()) {
-            (true, true) => return None,
-            (false, true) => "the forward derivative is",
-            (true, false) => "the reverse derivative is",
-            (false, false) => "both derivatives are",
+        let which = match (forward.0.is_finite(), reverse.0.is_finite(), self.symmetric) {
+            (true, true, _) => return None,
+            (false, true, false) => "the forward derivative is",
+            (true, false, false) => "the reverse derivative is",
+            (false, false, false) => "both derivatives are",
+            (false, true, true) => "the product is",
+            (true, false, true) => "the transposed product is",
+            (false, false, true) => "the product and its transposed are",
         };
         let no_number = if forward.0.is_nan() || reverse.0.is_nan() { "not a number" } else { "infinite" };
         let p = &self.program;

@@ -18,6 +18,7 @@ mod emit;
 mod flow;
 mod forward;
 mod gather;
+pub mod hessian;
 mod keep;
 mod kept;
 mod like;

@@ -4,7 +4,7 @@ use super::optimize::{self, Cost};
 use super::{World, input};
 use crate::ad::arguments::Arguments;
 use crate::ad::check::{self, Checked, Point};
-use crate::ad::{self, Mode, Wanted};
+use crate::ad::{self, Mode, Wanted, hessian};
 use crate::cost::Model;
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result, nearest};
@@ -26,13 +26,13 @@ pub struct Grad {
     /// Arguments to check the derivative at, instead of random ones
     #[arg(value_name = "ARG", allow_negative_numbers = true, requires = "check")]
     args: Vec<String>,
-    /// Tangents with the values, or adjoints against them
+    /// Tangents with the values, adjoints against them, or tangents of the gradient
     #[arg(long, value_enum, default_value_t = Way::Rev)]
     mode: Way,
     /// Differentiate by this parameter only; may be given more than once
     #[arg(long, value_name = "PARAM")]
     wrt: Vec<String>,
-    /// Give the value too: a tuple of value and derivative
+    /// Give the value too: a tuple of value and derivative; with `--mode hvp`, of gradient and product
     #[arg(long)]
     value: bool,
     /// Keep about the root of the states of a fold, and make the others again on the way back
@@ -74,6 +74,8 @@ enum Way {
     Fwd,
     /// Reverse: the arguments, and the adjoint of the result
     Rev,
+    /// Hessian times vector: the arguments, and a tangent for each; of functions that give one float
+    Hvp,
 }
 
 impl Grad {
@@ -88,14 +90,17 @@ impl Grad {
         let place = self.output.as_deref().map(Output::at).transpose()?;
         let mode = match self.mode {
             Way::Fwd => Mode::Forward,
-            Way::Rev => Mode::Reverse,
+            Way::Rev | Way::Hvp => Mode::Reverse,
         };
         if self.checkpoint && mode == Mode::Forward {
             let d = Diagnostic::user("`--checkpoint` is for reverse mode only");
             return Err(d.note("forward mode carries tangents with the values, and keeps no states"));
         }
         let wanted = Wanted { fun: def.fun, mode, wrt, value: self.value, checkpoint: self.checkpoint };
-        let (derived, fun) = ad::derive(&program, &wanted)?;
+        let (derived, fun) = match self.mode {
+            Way::Fwd | Way::Rev => ad::derive(&program, &wanted)?,
+            Way::Hvp => hessian::product(&program, &wanted).map(|made| (made.program, made.product))?,
+        };
         let (mut made, mut row) = (needed(&derived, fun), None);
         if self.optimize {
             optimize::known_sizes(&made, &self.sizes)?;
@@ -151,7 +156,10 @@ impl Grad {
     }
 
     fn checked(&self, program: &Program, def: &Def, wrt: &[bool], world: &mut World<'_>) -> Result<()> {
-        let checked = Checked::with(program, def, wrt, self.checkpoint)?;
+        let checked = match self.mode {
+            Way::Fwd | Way::Rev => Checked::with(program, def, wrt, self.checkpoint)?,
+            Way::Hvp => Checked::hessian(program, def, wrt, self.checkpoint)?,
+        };
         let mut rows = vec![];
         let count = if self.args.is_empty() { self.samples } else { 1 };
         let progress = world.progress(self.json);
@@ -183,7 +191,7 @@ impl Grad {
         let bad = rows.iter().filter(|p| disagrees(&checked, p)).count();
         match self.json {
             true => world.say(&self.object(&rows, bad).to_string())?,
-            false => table(&rows).iter().try_for_each(|line| world.say(line))?,
+            false => self.table(&rows).iter().try_for_each(|line| world.say(line))?,
         }
         if bad > 0 {
             let message = format!("the derivatives of `{}` disagree at {bad} of {} points", def.name(), rows.len());
@@ -196,8 +204,8 @@ impl Grad {
         let row = |p: &Point| {
             json!({
                 "difference": p.difference,
-                "forward": p.forward,
-                "reverse": p.reverse,
+                (self.compared()[0]): p.forward,
+                (self.compared()[1]): p.reverse,
                 "off_difference": p.off_difference(),
                 "off_modes": p.off_modes(),
                 "not_smooth": p.rough,
@@ -205,6 +213,21 @@ impl Grad {
             })
         };
         json!({ "def": self.def, "points": rows.iter().map(row).collect::<Vec<Json>>(), "disagree": bad })
+    }
+
+    /// What two numbers are compared with the difference.
+    fn compared(&self) -> [&'static str; 2] {
+        match self.mode {
+            Way::Fwd | Way::Rev => ["forward", "reverse"],
+            Way::Hvp => ["product", "transposed"],
+        }
+    }
+
+    fn table(&self, rows: &[Point]) -> Vec<String> {
+        let [one, other] = self.compared();
+        let modes = if matches!(self.mode, Way::Hvp) { "uneven" } else { "modes off" };
+        let head = format!("{:>20}  {one:>20}  {other:>20}  {:>10}  {modes:>10}", "difference", "off");
+        [head].into_iter().chain(lines(rows)).collect()
     }
 }
 
@@ -239,9 +262,7 @@ fn disagrees(checked: &Checked, p: &Point) -> bool {
     finite && (off(p.off_modes(), checked.tolerance()) || p.off_difference().is_some_and(|d| off(d, check::DIFFERENCE)))
 }
 
-fn table(rows: &[Point]) -> Vec<String> {
-    let head =
-        format!("{:>20}  {:>20}  {:>20}  {:>10}  {:>10}", "difference", "forward", "reverse", "off", "modes off");
+fn lines(rows: &[Point]) -> Vec<String> {
     let line = |p: &Point| {
         let difference = p.difference.map_or_else(|| "none".into(), |d| format!("{d:.9}"));
         let off = p.off_difference().map_or_else(|| "-".into(), |d| format!("{d:.1e}"));
@@ -253,7 +274,7 @@ fn table(rows: &[Point]) -> Vec<String> {
         let rough = rough.map(move |why| format!("line {}: no difference: {why}", k + 1));
         rough.chain(p.lost.iter().map(move |why| format!("line {}: {why}", k + 1)))
     });
-    [head].into_iter().chain(rows.iter().map(line)).chain(notes).collect()
+    rows.iter().map(line).chain(notes).collect()
 }
 
 /// A definition with all that it calls, in their order.

@@ -3,7 +3,7 @@
 //! Rows of tensors of tensors are passed by reference: they count where their numbers are read and written.
 
 use super::{Interpreter, Tally, Tensor, Value, What};
-use crate::ir::{Head, Id, Lit};
+use crate::ir::Lit;
 use std::cell::RefCell;
 
 impl<'a> Interpreter<'a> {
@@ -23,11 +23,10 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Something that was done to scalars at a node.
-    pub(super) fn count_event(&self, at: Id, what: What, args: &[Lit], value: Lit) {
+    /// Something that was done to scalars.
+    pub(super) fn count_event(&self, what: What, args: &[Lit], value: Lit) {
         self.count(|t| match what {
-            What::Op(op) if matches!(self.terms.head(at), Head::Op(_)) => t.operation(op, args, value),
-            What::Op(op) => t.element(op),
+            What::Op(op) => t.operation(op, args, value),
             What::Cast(to) => args.iter().for_each(|from| t.conversion(*from, to)),
         });
     }

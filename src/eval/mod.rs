@@ -84,7 +84,7 @@ impl<'a> Interpreter<'a> {
         if let Some(watch) = self.watch {
             watch(&Event { at, what, args, value });
         }
-        self.count_event(at, what, args, value);
+        self.count_event(what, args, value);
     }
 
     /// The value of a definition at arguments.

@@ -7,9 +7,9 @@ use crate::ir::{Lit, Op, Scalar, Ty};
 
 /// Counts of a run.
 ///
-/// An operation that takes and gives `Integer`s is arithmetic of indices, which has a row of its own and no weight:
-/// sizes and indices are made of them. Comparisons are none, whatever they compare, and neither is what a reduction or
-/// scatter accumulates.
+/// An operation that takes and gives `Integer`s is taken for arithmetic of indices, which has a row of its own and no
+/// weight: types alone tell, so that a sum means the same however it is written. Comparisons are none, whatever they
+/// compare.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tally {
     /// Additions, multiplications, comparisons, choices, logic and conversions; a fused multiply-add is two.
@@ -57,13 +57,8 @@ impl Tally {
         let whole = |l: &Lit| [Ty::int(), Ty::bool()].contains(&l.ty());
         if value.ty() == Ty::int() && args.iter().all(whole) && !args.is_empty() {
             self.indices += 1;
-        } else {
-            self.element(op);
+            return;
         }
-    }
-
-    /// An operation on elements, whatever their type.
-    pub fn element(&mut self, op: Op) {
         match op.row().class {
             _ if op == Op::Pi => {}
             Class::Multiply if op == Op::Fma => self.simple += 2,

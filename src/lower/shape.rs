@@ -4,7 +4,7 @@
 //! at only as far as the shape needs it, and tuples of tensors have shapes, too. Sizes are not checked,
 //! and what fails on the way to them is left to making the value, which knows what fails first.
 
-use super::value::{Shape, Val, compare, product, stored};
+use super::value::{Shape, Val, compare, product, sizeless};
 use super::{Block, Expr, Lower, Slot, mask};
 use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Op, Scalar, deep};
@@ -71,8 +71,9 @@ impl Lower<'_> {
 
     /// The shape of a term's value.
     pub(super) fn shape(&mut self, id: Id) -> Result<Shape> {
-        if let Some(s) = stored(self.terms.ty(id)) {
-            return Ok(Shape::Scalar(s));
+        // Numbers have a shape whatever they are: nothing is made to find it, least of all by calls.
+        if let Some(shape) = sizeless(self.terms.ty(id)) {
+            return Ok(shape);
         }
         let from = self.block()?.stmts.len();
         let shape = deep(|| self.shape_node(id))?;
@@ -204,8 +205,8 @@ impl Lower<'_> {
     /// The shape of a loop body's value, outside the loop, and whether it depends on the loop
     /// variables: then it is that of the first iteration.
     pub(super) fn element_shape(&mut self, binds: usize, total: Expr, body: Id) -> Result<(Shape, bool)> {
-        if let Some(s) = stored(self.terms.ty(body)) {
-            return Ok((Shape::Scalar(s), false));
+        if let Some(shape) = sizeless(self.terms.ty(body)) {
+            return Ok((shape, false));
         }
         let (arm, varies) = self.element_arm(binds, body)?;
         Ok((self.shape_where(compare(Op::Gt, total, Expr::int(0)), arm)?, varies))

@@ -43,6 +43,15 @@ pub(super) fn stored(ty: Ty) -> Option<Scalar> {
     if let TyKind::String = ty.kind() { Some(TEXT) } else { ty.as_scalar() }
 }
 
+/// The shape of a type without tensors, which has no sizes.
+pub(super) fn sizeless(ty: Ty) -> Option<Shape> {
+    match (stored(ty), ty.as_tuple()) {
+        (Some(s), _) => Some(Shape::Scalar(s)),
+        (None, Some(parts)) => parts.iter().map(|p| sizeless(*p)).collect::<Option<_>>().map(Shape::Tuple),
+        (None, None) => None,
+    }
+}
+
 /// The number of elements.
 pub(super) fn product(dims: &[Expr]) -> Expr {
     dims.iter().fold(Expr::int(1), |a, d| int_op(Op::Mul, a, d.clone()))

@@ -168,10 +168,7 @@ impl<'a> Run<'a> {
     fn stmt(&mut self, f: &mut Frame<'a>, s: &'a Stmt) -> Result<Flow> {
         match s {
             Stmt::Let(v, e) | Stmt::Mut(v, e) | Stmt::Set(v, e) => {
-                let value = match e {
-                    Expr::Op(op, _, args) if args.contains(&Expr::Var(*v)) => self.op(f, *op, args, true)?,
-                    _ => self.expr(f, e)?,
-                };
+                let value = self.expr(f, e)?;
                 f.vars[v.0 as usize] = Some(value);
             }
             Stmt::SetLane(v, lane, e) => {
@@ -191,15 +188,9 @@ impl<'a> Run<'a> {
                 f.bufs[b.0 as usize] = Some(self.memory.alloc(&info.name, n, info.ty.bytes())?);
             }
             Stmt::Store(b, at, e) => {
-                let place = self.expr(f, at)?;
-                let value = match e {
-                    Expr::Op(op, _, args) if args.contains(&Expr::Load(*b, Box::new(at.clone()))) => {
-                        self.op(f, *op, args, true)?
-                    }
-                    _ => self.expr(f, e)?,
-                };
+                let (at, value) = (self.expr(f, at)?, self.expr(f, e)?);
                 let all = vec![true; value.clone().each().len()];
-                self.store(f, *b, place, value, &all)?;
+                self.store(f, *b, at, value, &all)?;
             }
             Stmt::MaskedStore(b, at, e, mask) => {
                 let (at, value, mask) = (self.expr(f, at)?, self.expr(f, e)?, self.expr(f, mask)?);
@@ -346,7 +337,7 @@ impl<'a> Run<'a> {
                 let (at, mask) = (self.expr(f, &parts[0])?, self.expr(f, &parts[1])?.each());
                 self.load(f, *b, at, Some(&mask))?
             }
-            Expr::Op(op, _, args) => self.op(f, *op, args, false)?,
+            Expr::Op(op, _, args) => self.op(f, *op, args)?,
             Expr::Cast(s, e) => {
                 let value = self.expr(f, e)?;
                 lanewise(&[value], |each| match each[0].cast(*s) {
@@ -394,12 +385,12 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// An operation lane by lane; `accumulates` where its result takes the place of an argument.
-    fn op(&mut self, f: &mut Frame<'a>, op: Op, args: &'a [Expr], accumulates: bool) -> Result<Num> {
+    /// An operation lane by lane.
+    fn op(&mut self, f: &mut Frame<'a>, op: Op, args: &'a [Expr]) -> Result<Num> {
         let args = args.iter().map(|a| self.expr(f, a)).collect::<Result<Vec<_>>>()?;
         lanewise(&args, |each| match op.eval(each) {
             Ok(l) => {
-                self.tell(|t| if accumulates { t.element(op) } else { t.operation(op, each, l) });
+                self.tell(|t| t.operation(op, each, l));
                 Ok(l)
             }
             Err(_) => wrong(format!("gives `{}` what it has no value for", op.name())),

@@ -49,6 +49,9 @@ static FORMS: &[Row] = &[
     Row("buildFromSparse", 3, 3, |e, at, a| e.form_sparse(at, a)),
     Row("buildFromSparseTupled", 3, 3, |e, at, a| e.form_sparse_tupled(at, a)),
     Row("unzip", 1, 1, |e, at, a| e.form_unzip(at, a)),
+    Row("slice", 3, 3, |e, at, a| e.form_slice(at, a)),
+    Row("stack", 1, 1, |e, at, a| e.form_stack(at, a)),
+    Row("unstack", 1, 1, |e, at, a| e.form_unstack(at, a)),
     Row("ts_add", 2, 2, |e, at, a| e.form_ts_add(at, a)),
     Row("ts_scale", 2, 2, |e, at, a| e.form_ts_scale(at, a)),
     Row("ts_neg", 1, MANY, |e, at, a| e.form_ts_neg(at, a)),
@@ -72,7 +75,7 @@ fn row(name: &str) -> Option<&'static Row> {
 }
 
 /// Forms that a program may hide by a definition: older programs may use the names.
-const HIDDEN: [&str; 5] = ["checkpoint", "cond", "ifold", "iterate", "saturate"];
+const HIDDEN: [&str; 8] = ["checkpoint", "cond", "ifold", "iterate", "saturate", "slice", "stack", "unstack"];
 
 /// Whether a name is taken by a form for good.
 pub fn is_reserved(name: &str) -> bool {

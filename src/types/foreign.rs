@@ -83,6 +83,10 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("case", &["if", "cond"]),
     ("switch", &["cond"]),
     ("clip", &["clamp"]),
+    ("take", &["slice"]),
+    ("subvec", &["slice"]),
+    ("subarray", &["slice"]),
+    ("vstack", &["stack"]),
 ];
 
 /// Words for values.

@@ -19,6 +19,7 @@ mod outside;
 pub mod scope;
 pub mod shape;
 pub mod sizes;
+mod slices;
 mod sparse;
 #[expect(clippy::module_inception, reason = "the reader of types")]
 mod types;

@@ -7,10 +7,12 @@ pub mod egraphs;
 pub mod generate;
 pub mod imports;
 pub mod knossos;
+pub mod losses;
 pub mod native;
 pub mod random;
 pub mod scheduled;
 pub mod sharing;
+pub mod sized;
 
 use daedal::ad;
 use daedal::diag::{Result, Source};

@@ -1,0 +1,159 @@
+//! Hessians times vectors agree with differences of the gradient, and are symmetric.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+mod common;
+
+use common::generate::{self, Knobs};
+use common::losses::loss;
+use common::sized::{Setting, Sizes};
+use common::{arguments, corpus, read};
+use daedal::ad::check::{self, Checked, Point};
+use daedal::ad::{self, Mode, Wanted, hessian};
+use daedal::diag::Diagnostic;
+use daedal::eval::{Interpreter, Value};
+use daedal::ir::{Def, Program, print};
+use rayon::prelude::*;
+use std::process::Command;
+
+fn floats(def: &Def) -> Vec<bool> {
+    def.params.iter().map(|p| ad::has_floats(p.ty)).collect()
+}
+
+/// Why a definition is left out: its gradient, or the gradient's, is refused with reason.
+fn refused(d: &Diagnostic) -> bool {
+    ["no derivative", "no floats", "no Hessian"].iter().any(|m| d.message.contains(m))
+}
+
+/// Whether a product disagrees, where it is a number.
+fn wrong(checked: &Checked, p: &Point) -> bool {
+    let finite = p.forward.is_finite() && p.reverse.is_finite();
+    let off = p.off_difference().is_some_and(|d| d > check::DIFFERENCE);
+    finite && (off || p.off_modes() > checked.tolerance())
+}
+
+/// The points of several comparisons: how many, and how many of them with differences; a panic where one is wrong.
+fn compared(found: Vec<Result<Option<Point>, String>>) -> (usize, usize) {
+    let wrong: Vec<&String> = found.iter().filter_map(|r| r.as_ref().err()).collect();
+    let shown: Vec<&str> = wrong.iter().take(6).map(|s| s.as_str()).collect();
+    assert!(wrong.is_empty(), "{} failures\n{}", wrong.len(), shown.join("\n"));
+    let points: Vec<Point> = found.into_iter().flatten().flatten().collect();
+    let smooth = points.iter().filter(|p| p.difference.is_some() && p.forward != 0.0).count();
+    println!("{} points, {smooth} smooth and not zero", points.len());
+    (points.len(), smooth)
+}
+
+fn point(program: &Program, def: &Def, args: &[Value], what: &str) -> Result<Option<Point>, String> {
+    let checked = match Checked::hessian(program, def, &floats(def), false) {
+        Ok(checked) => checked,
+        Err(d) if refused(&d) => return Ok(None),
+        Err(d) => return Err(format!("{what}: {d}")),
+    };
+    let shown = || {
+        let p = checked.program();
+        print::def(&p.terms, &p.defs[&checked.derivatives().0])
+    };
+    match checked.at(args, 7) {
+        Err(d) => Err(format!("{what}: {d}\n{}", shown())),
+        Ok(Some(p)) if wrong(&checked, &p) => Err(format!("{what}: {p:?}\n{}", shown())),
+        Ok(p) => Ok(p),
+    }
+}
+
+/// Protects: the products of the whole corpus, at the arguments of its run lines.
+#[test]
+fn the_corpus_has_right_products() {
+    let cases = corpus();
+    let found = cases.par_iter().flat_map_iter(|case| {
+        let calls = case.runs.iter().flat_map(|run| case.program.named(&run.def).into_iter().map(move |d| (run, d)));
+        let calls = calls.filter(|(_, d)| d.term().is_some() && d.fun.sig().ret.as_scalar().is_some());
+        calls.filter_map(|(run, def)| {
+            let args = arguments(def, &run.args).ok()?;
+            Some(point(&case.program, def, &args, &format!("{}:{} {}", case.name, run.line, run.def)))
+        })
+    });
+    let (points, smooth) = compared(found.collect());
+    assert!(points >= 40 && smooth >= 20, "only {points} points, {smooth} of them smooth");
+}
+
+/// Protects: the products of programs and losses that nobody thought of.
+#[test]
+fn random_losses_have_right_products() {
+    let found = (0..1500u64).into_par_iter().map(|seed| {
+        let knobs = Knobs { budget: 24, failing: false, casts: false, corners: false, ..Knobs::PLAIN };
+        let smooth = seed % 3 < 2;
+        let made = match smooth {
+            true => generate::Generated { text: loss(seed, 12, seed % 3 == 1), args: vec![] },
+            false => generate::program(seed, &Knobs { dyadic: seed % 2 == 0, states: seed % 5 == 0, ..knobs }),
+        };
+        let program = read("random.ks", &made.text).unwrap();
+        let def = program.named("main")[0];
+        if def.fun.sig().ret.as_scalar().is_none_or(|s| !s.is_float()) {
+            return Ok(None);
+        }
+        let args = match smooth {
+            true => Sizes::new(def).arguments(&Setting { sizes: vec![4, 3], positive: false }, seed as i64),
+            false => arguments(def, &made.args).unwrap(),
+        };
+        point(&program, def, &args, &format!("seed {seed}\n{}", made.text))
+    });
+    let (points, smooth) = compared(found.collect());
+    assert!(points >= 1000 && smooth >= 500, "only {points} points, {smooth} of them smooth");
+}
+
+/// Protects: a product by hand, by all parameters and by one, with the gradient and without; its names and parameters.
+#[test]
+fn products_are_those_of_hand() {
+    let text = "(def f Float ((x : (Vec Float) n) (a : Float))
+      (mul a (sumbuild n (lam (i : Integer) (pow (index i x) 3)))))";
+    let program = read("f.ks", text).unwrap();
+    let def = program.named("f")[0];
+    let run = |wrt: [bool; 2], value: bool, words: &[&str]| {
+        let wanted = Wanted { fun: def.fun, mode: Mode::Reverse, wrt: wrt.to_vec(), value, checkpoint: false };
+        let made = hessian::product(&program, &wanted).unwrap();
+        let product = &made.program.defs[&made.product];
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        let args = arguments(product, &words).unwrap();
+        let found = Interpreter::new(&made.program).run(product, &args).unwrap();
+        (product.name().to_string(), found.to_json().to_string())
+    };
+    // The gradient is (3 a x², Σ x³), so the product with (v, w) is (6 a x v + 3 x² w, Σ 3 x² v).
+    let (name, found) = run([true, true], false, &["[1.0,2.0]", "0.5", "[1.0,10.0]", "2.0"]);
+    assert_eq!((name.as_str(), found.as_str()), ("hvp$f", "[[9.0,84.0],123.0]"));
+    let (name, found) = run([true, false], false, &["[1.0,2.0]", "0.5", "[1.0,10.0]"]);
+    assert_eq!((name.as_str(), found.as_str()), ("hvp$f$10", "[3.0,60.0]"));
+    let (name, found) = run([true, false], true, &["[1.0,2.0]", "0.5", "[1.0,10.0]"]);
+    assert_eq!((name.as_str(), found.as_str()), ("value$hvp$f$10", "[[1.5,6.0],[3.0,60.0]]"));
+}
+
+/// Protects: the command prints, checks and optimizes products, and refuses results that are no single float.
+#[test]
+fn the_command_makes_products() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "(def f Float ((x : (Vec Float) n) (y : (Vec Float) n))
+      (sumbuild n (lam (i : Integer) (exp (mul (index i x) (index i y))))))
+    (def g (Vec Float) (x : (Vec Float) n) (mul x x))";
+    std::fs::write(dir.path().join("p.ks"), text).unwrap();
+    let run = |args: &[&str]| {
+        let out = Command::new(env!("CARGO_BIN_EXE_daedal")).current_dir(dir.path()).args(args).output().unwrap();
+        let said = [out.stdout, out.stderr].concat();
+        (out.status.code().unwrap(), String::from_utf8(said).unwrap())
+    };
+    let grad = |more: &[&str]| run(&[&["grad", "p.ks", "f", "--mode", "hvp"], more].concat());
+    let (code, text) = grad(&["--wrt", "x"]);
+    assert!(code == 0 && text.contains("(def hvp$f$10 (Vec Float) ("), "{text}");
+    assert!(text.contains("(dx : (Vec Float) n))") && !text.contains("grad$f"), "{text}");
+    let values = [&[][..], &["--optimize"]].map(|more| {
+        let (code, said) = grad(&[more, &["-o", "hvp.ks"]].concat());
+        assert_eq!(code, 0, "{said}");
+        run(&["eval", "hvp.ks", "hvp$f", "[0.0,1.0]", "[1.0,0.0]", "[1.0,1.0]", "[0.0,1.0]"])
+    });
+    assert_eq!(values[0], (0, "[[1.0,1.0],[1.0,2.0]]\n".into()));
+    assert_eq!(values[0], values[1]);
+    let (code, said) = grad(&["--check", "--samples", "3"]);
+    assert!(code == 0 && said.lines().count() == 4 && said.contains("transposed"), "{said}");
+    let (code, said) = grad(&["--check", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(code == 0 && json["points"][0]["product"].is_f64() && json["disagree"] == 0, "{said}");
+    let (code, said) = run(&["grad", "p.ks", "g", "--mode", "hvp"]);
+    assert!(code == 1 && said.contains("`g` gives (Vec Float), so it has no Hessian"), "{said}");
+}
