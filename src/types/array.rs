@@ -75,7 +75,8 @@ impl Elab<'_> {
     pub(super) fn form_reduce(&mut self, at: usize, args: &[usize]) -> Result<Id> {
         let name = self.tree.name(args[0]).unwrap_or_default();
         let Some(monoid) = Monoid::ALL.into_iter().find(|m| m.name() == name) else {
-            return Err(self.error(args[0], "unknown reduction", "expected `add`, `mul`, `min`, `max`, `and` or `or`"));
+            let label = "expected `add`, `mul`, `min`, `max`, `and` or `or`";
+            return Err(self.error(args[0], "unknown reduction", label).hint(self.reduction(args)));
         };
         self.size_and_lambda(at, &args[1..], move |d| Head::Reduce(monoid, d))
     }
