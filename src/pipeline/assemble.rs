@@ -33,7 +33,7 @@ pub fn assemble(program: &Program, results: Vec<Searched<'_>>, options: &Options
     let mut rows = vec![];
     let mut better: FxHashMap<Fun, Found> = FxHashMap::default();
     let mut derived: FxHashMap<Fun, Derived> = FxHashMap::default();
-    for Searched { found: Tried { better: search, mut unproved }, def, seconds, stopped } in results {
+    for Searched { found: Tried { better: search, mut unproved, .. }, def, seconds, stopped } in results {
         let cost_before = old.def(def)?;
         let cost_kept = Costing::new(&work, options.cost, &options.sizes).def(def)?;
         let mut fired: BTreeMap<String, usize> = BTreeMap::new();

@@ -3,6 +3,7 @@
 //! Invariant: no definition comes out costlier than it went in, as recomputed from the printed text.
 
 mod assemble;
+mod callers;
 pub mod lab;
 pub mod native;
 mod only;
@@ -236,12 +237,13 @@ pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Opt
     let search = |def| {
         (options.progress)(Told::Begins(Def::name(def)));
         let from = (options.clock)();
-        let search = Search { program, def, kept: &recursive, rules: compiled, options };
-        let found = match recursive.contains(&def.fun) || search.spent(SEARCH_SHARE).is_some() {
+        let search = Search { program, def, kept: &recursive, rules: compiled, options, began: search::began(options) };
+        let stopped = (options.stop)(SEARCH_SHARE);
+        let found = match recursive.contains(&def.fun) || stopped.is_some() {
             true => Tried::default(),
             false => search.best(),
         };
-        let stopped = search.spent(SEARCH_SHARE);
+        let stopped = stopped.or(found.stopped);
         (options.progress)(Told::Ends(Def::name(def)));
         Searched { found, def, seconds: (options.clock)() - from, stopped }
     };
@@ -254,7 +256,8 @@ pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Opt
             pool.install(|| chosen.into_par_iter().map(search).collect())
         }
     };
-    let outcome = assemble(program, results, options)?;
+    let mut outcome = assemble(program, results, options)?;
+    callers::explain(program, &outcome.program, &mut outcome.rows, options)?;
     Ok(Outcome { seconds: (options.clock)() - began, ..outcome })
 }
 

@@ -10,6 +10,7 @@ pub mod native;
 pub mod random;
 pub mod scheduled;
 pub mod sharing;
+pub mod steps;
 
 use daedal::ad;
 use daedal::diag::{Result, Source};
