@@ -3,11 +3,12 @@
 
 mod common;
 
-use common::corpus;
 use common::generate::{self, Knobs};
 use common::random::{Trial, replayed};
+use common::steps::told;
+use common::{corpus, everything};
 use daedal::cost::Model;
-use daedal::derive::record::{self, Header, Record};
+use daedal::derive::record::{self, Record};
 use daedal::derive::replay::replay;
 use daedal::diag::Source;
 use daedal::ir::{Lit, Program, Scalar};
@@ -30,12 +31,12 @@ fn read(text: &str) -> Record {
 /// an arm, the checker follows that only if it proves that nothing fails. So many results are told to be better.
 const LETS: (&str, usize) = ("a let of the result evaluates early what might fail", 1);
 
-/// Protects: every result for the corpus is derived, at both levels, and its derivation replays. A result costs
-/// what it costs without a derivation, or the better one is told.
+/// Protects: every result for the corpus and the workloads is derived, at both levels, and its derivation replays. A
+/// result costs what it costs without a derivation, or the better one is told.
 #[test]
 fn derivations_of_the_corpus_replay_and_cost_nothing() {
     let library = Library::shipped().unwrap();
-    let cases = corpus();
+    let cases = everything();
     let mut wrong: Vec<String> = vec![];
     for (cost, float) in [(Model::Knossos, Level::Real), (Model::Analytic, Level::Exact)] {
         let rules = prepare(&library, float).unwrap();
@@ -139,27 +140,6 @@ fn derivations_of_random_programs_replay() {
     println!("with steps: {exact} {real}; given up: {lost_exact} {lost_real}");
     assert!(exact > 300 && real > 300, "only {exact} and {real} programs had steps");
     assert!(lost_exact + lost_real < 50, "{lost_exact} and {lost_real} results were given up");
-}
-
-/// What a replay of hand-written lines says: the number of steps, or the refusal.
-fn told(program: &str, level: Level, lines: &[&str]) -> Result<usize, String> {
-    let library = Library::shipped().unwrap();
-    let program = common::read("p.ks", program).unwrap();
-    let header = Header {
-        program: record::hash(&program.source.text),
-        level,
-        assume: vec![],
-        cost_model: "knossos".into(),
-        sizes: vec![],
-        rules: record::hash_rules(&library),
-        rule_files: vec![],
-    };
-    let count = lines.iter().filter(|l| l.contains("\"def\"")).count();
-    let header = record::write(&header, &[]).replace("\"definitions\":0", &format!("\"definitions\":{count}"));
-    let text = header + &lines.join("\n");
-    let record = record::read(&Source::new("steps.jsonl", text)).map_err(|d| d.to_string())?;
-    let verdicts = replay(&program, &record, &library, "steps.jsonl").map_err(|d| d.to_string())?;
-    Ok(verdicts.iter().map(|v| v.steps).sum())
 }
 
 const DOUBLE: &str = "(def f Float ((x : (Vec Float) n)) (sumbuild n (lam (i : Integer) (mul 2.0 (index i x)))))";
@@ -441,4 +421,33 @@ fn conditions_around_a_place_are_facts() {
         let verdict = tried(&looped("1.0"), "1,1", &brought, &looped(&back));
         assert_eq!(verdict.is_ok(), good, "{extent} {cond} {index}: {verdict:?}");
     }
+}
+
+/// Protects: what calls a definition whose best result has no derivation is dearer for it, and says so: what it would
+/// cost, and why it does not.
+#[test]
+fn callers_are_told_what_they_pay_for() {
+    let text = "(def f Float ((x : (Vec Float) n)) (sumbuild n (lam (i : Integer) (mul 2.0 (index i x)))))
+        (def apart Float (a : Float) (mul a 1.0))
+        (def shown Integer ((x : (Vec Float) n)) (print (add (f x) (f x))))
+        (def alone Integer (a : Float) (print (apart a)))";
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let program = common::read("calls.ks", text).unwrap();
+    let costs = |derive: bool, stop: &(dyn Fn(f64) -> Option<&'static str> + Sync)| {
+        let options = Options { derive, stop, ..options(Model::Knossos, Level::Real, 600) };
+        optimize_with(&program, &rules, &options).unwrap().rows
+    };
+    let free = costs(false, &|_| None);
+    // The search is done in time, and no proof is.
+    let late = costs(true, &|share| (share > 0.75).then_some("time"));
+    let told = |k: usize| late[k].unproved.as_ref().map(|u| (u.cost, u.why.as_str()));
+    assert!(free[2].cost_after < late[2].cost_after - 1.0, "{} {}", free[2].cost_after, late[2].cost_after);
+    let (cost, why) = told(2).unwrap();
+    assert!((cost - free[2].cost_after).abs() < 1e-6, "{cost} {}", free[2].cost_after);
+    assert!(why.starts_with("it calls `f`: the time is up"), "{why}");
+    assert!(told(0).is_some() && told(3).is_some_and(|(_, why)| why.starts_with("it calls `apart`")));
+    // With a proof there is nothing to tell.
+    let proved = costs(true, &|_| None);
+    assert!(proved.iter().zip(&free).all(|(a, b)| a.unproved.is_none() && a.cost_after == b.cost_after));
 }

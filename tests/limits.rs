@@ -104,33 +104,36 @@ fn chain(n: usize) -> String {
 }
 
 /// Protects: the time is that of the whole command, proofs of the result included. A loaded machine may
-/// delay a process by as much again, and one of three tries is enough.
+/// delay a process, and one of three tries is enough.
 #[test]
 fn the_limit_of_time_holds_whatever_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let (file, steps) = (dir.path().join("chain.ks"), dir.path().join("steps.jsonl"));
     std::fs::write(&file, chain(100)).unwrap();
     let steps = steps.to_str().unwrap();
-    let cases: [&[&str]; 6] = [
-        &[],
-        &["--exact"],
-        &["--derivation", steps],
-        &["--engine", "auto", "--derivation", steps],
-        &["--engine", "astar", "--budget", "1000000000"],
-        &["--max-nodes", "1000000"],
+    // Where a term has many parts in common, and loops in loops.
+    let demosaic = root("programs/imaging/learned_demosaic.ks");
+    let cases: [(&Path, &[&str]); 7] = [
+        (&file, &[]),
+        (&file, &["--exact"]),
+        (&file, &["--derivation", steps]),
+        (&file, &["--engine", "auto", "--derivation", steps]),
+        (&file, &["--engine", "astar", "--budget", "1000000000"]),
+        (&file, &["--max-nodes", "1000000"]),
+        (&demosaic, &["--derivation", steps]),
     ];
-    for case in cases {
+    for (file, case) in cases {
         let took = (0..3).map(|_| {
             let from = Instant::now();
             let mut command = Command::new(env!("CARGO_BIN_EXE_daedal"));
-            command.arg("optimize").arg(&file).args(["--max-seconds", "2"]).args(case);
+            command.arg("optimize").arg(file).args(["--max-seconds", "2"]).args(case);
             let o = command.output().unwrap();
             assert!(o.status.success(), "{}", String::from_utf8_lossy(&o.stderr));
             from.elapsed().as_secs_f64()
         });
         let most = 2.0 * 1.1 + 0.2;
-        let least = took.fold(f64::INFINITY, |least, t| if least < 2.0 * most { least } else { least.min(t) });
-        assert!(least < 2.0 * most, "{case:?}: {least:.1} s");
+        let least = took.fold(f64::INFINITY, f64::min);
+        assert!(least < most, "{} {case:?}: {least:.2} s", file.display());
     }
 }
 

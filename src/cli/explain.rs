@@ -50,6 +50,7 @@ pub fn title(step: &Step) -> String {
     let direction = if step.to.is_some() { ", from right to left" } else { "" };
     let places = match (step.place, step.at.len()) {
         (Place::Everywhere, _) => ", wherever it stands".to_string(),
+        (Place::Within(_), _) => ", wherever it stands in parts of one kind".to_string(),
         (Place::Here, 1) => String::new(),
         (Place::Here, n) => format!(", at {n} places"),
     };

@@ -37,7 +37,9 @@ use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand}
 use std::ffi::OsString;
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, 1 an error of the input, 2 a limit or an interrupt, 70 a bug of daedal.
+Exit codes: 0 done (for `optimize` and `schedule --mode` also where a limit or an interrupt ends the
+search: the best so far is the result), 1 an error of the input, 2 a limit or an interrupt that left
+work undone, 70 a bug of daedal.
 
 For example:
   daedal optimize programs/blas.ks -o fast.ks

@@ -8,7 +8,7 @@ use super::guard::{Fact, Guards, facts};
 use super::prove::Prover;
 use crate::ir::{Head, Id, Op, Terms, Ty, deep};
 use crate::types::shape::shape;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Facts are subtracted from what is to be proved so often at most.
 const MAX_FACTS: usize = 4;
@@ -62,12 +62,53 @@ impl Prover<'_> {
         if self.terms.ty(index) != Ty::int() {
             return false;
         }
-        let (Some(i), Some(n)) = (self.form(index, scope), self.form(n, scope)) else { return false };
-        let Some(last) = n.minus_one().minus(&i) else { return false };
         let mut facts = self.linear_facts(scope);
-        let atoms: BTreeSet<Id> = i.atoms.keys().chain(last.atoms.keys()).copied().collect();
-        atoms.into_iter().for_each(|atom| self.own_facts(atom, scope, &mut facts));
-        self.never_negative(&i, &facts, scope, MAX_FACTS) && self.never_negative(&last, &facts, scope, MAX_FACTS)
+        for number in [index, n] {
+            let form = self.form(number, scope).unwrap_or_default();
+            form.atoms.keys().for_each(|atom| self.own_facts(*atom, scope, &mut facts));
+        }
+        self.from_zero(index, &facts, scope) && self.below(index, n, &facts, scope)
+    }
+
+    /// Whether a number is at least 0: the greatest of several if any of them is, the least if all are.
+    fn from_zero(&mut self, id: Id, facts: &[Form], scope: &Scope) -> bool {
+        let kids = self.terms.kids(id).to_vec();
+        match self.terms.head(id) {
+            Head::Op(Op::Max) if kids.iter().any(|k| deep(|| self.from_zero(*k, facts, scope))) => true,
+            Head::Op(Op::Min) if kids.iter().all(|k| deep(|| self.from_zero(*k, facts, scope))) => true,
+            _ => self.form(id, scope).is_some_and(|form| self.by_facts(&form, facts, scope)),
+        }
+    }
+
+    /// Whether a number is below another one: the least of several if any of them is, the greatest if all are.
+    fn below(&mut self, id: Id, n: Id, facts: &[Form], scope: &Scope) -> bool {
+        let kids = self.terms.kids(id).to_vec();
+        match self.terms.head(id) {
+            Head::Op(Op::Min) if kids.iter().any(|k| deep(|| self.below(*k, n, facts, scope))) => true,
+            Head::Op(Op::Max) if kids.iter().all(|k| deep(|| self.below(*k, n, facts, scope))) => true,
+            _ => {
+                let (Some(i), Some(n)) = (self.form(id, scope), self.form(n, scope)) else { return false };
+                n.minus_one().minus(&i).is_some_and(|last| self.by_facts(&last, facts, scope))
+            }
+        }
+    }
+
+    /// Whether a form is at least 0, also by what its atoms say of themselves.
+    fn by_facts(&mut self, form: &Form, facts: &[Form], scope: &Scope) -> bool {
+        let mut facts = facts.to_vec();
+        form.atoms.keys().for_each(|atom| self.own_facts(*atom, scope, &mut facts));
+        self.never_negative(form, &facts, scope, MAX_FACTS)
+    }
+
+    /// Whether a sum or difference is another number, or more by a constant.
+    pub(super) fn no_less(&mut self, n: Id, than: Id) -> bool {
+        let scope = vec![];
+        matches!(self.terms.head(n), Head::Op(Op::Add | Op::Sub))
+            && self
+                .form(n, &scope)
+                .zip(self.form(than, &scope))
+                .and_then(|(n, than)| n.minus(&than))
+                .is_some_and(|more| more.atoms.is_empty() && more.constant >= 0)
     }
 
     /// Whether an index is that of a row, in a loop over all elements of `n` rows of equal length.
@@ -150,6 +191,7 @@ impl Prover<'_> {
 
     /// A number as a form. Sums of what has bounds do not overflow; others are atoms.
     fn form(&mut self, id: Id, scope: &Scope) -> Option<Form> {
+        let id = self.view(id, scope);
         if let Some(value) = self.terms.as_lit(id).and_then(|l| l.as_int()) {
             return Some(Form::constant(value as i128));
         }

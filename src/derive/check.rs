@@ -10,7 +10,8 @@
 //! therefore has a value, too.
 
 use super::axioms::Axiom;
-use super::flat::{Scope, Site, bound, certain, lowered, to_body};
+use super::everywhere::{Everywhere, holds};
+use super::flat::{Scope, Seen, Site, bound, certain, lowered, to_body};
 use super::guard::{Guard, Guards, guard};
 use super::matching::{instance, matched};
 use super::prove::{Asked, Local, MAX_INNER, Prover};
@@ -27,6 +28,7 @@ use std::collections::BTreeMap;
 pub type Rules<'a> = BTreeMap<&'a str, &'a Rule>;
 
 /// A program on its way.
+#[derive(Clone)]
 pub struct Checker<'a> {
     def: &'a Def,
     rules: &'a Rules<'a>,
@@ -39,6 +41,8 @@ pub struct Checker<'a> {
     pub now: Id,
     /// Parts that have a value wherever the input has one.
     known: FxHashSet<Site>,
+    /// Where such parts were looked for.
+    seen: FxHashSet<Seen>,
     /// What the input evaluates early, rewritten as the program is: it has a value wherever the input has one
     /// and the loops around it run.
     early: Vec<(Id, Scope)>,
@@ -51,10 +55,20 @@ pub struct Checker<'a> {
     naming: Naming<'a>,
 }
 
+/// A let that might fail where the program does not.
+pub struct Early {
+    /// The let; none where it stands in a function that is called.
+    pub from: Option<Id>,
+    /// What might fail.
+    pub why: Refused,
+}
+
 /// So many parts that the input evaluates early are rewritten as the program is, at most.
 const MAX_EARLY: usize = 64;
 /// Each of so many nodes as a tree, which is how many places it may have to be looked at in, at most.
 const MAX_EARLY_SIZE: u64 = 5_000;
+/// So much of the text of a part is named in a refusal.
+const MAX_NAMED: usize = 160;
 /// Parts of more nodes are not shown.
 const LONG: u64 = 120;
 
@@ -82,14 +96,15 @@ impl<'a> Checker<'a> {
         let mut terms = Terms::default();
         let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let unfolded = unfold(program, kept, (&program.terms, body), &params, &mut terms);
-        let Unfolded { id, certain, mut strict, .. } = unfolded.ok_or("without lets and calls it is too large")?;
+        let Unfolded { id, certain, seen, mut strict, .. } =
+            unfolded.ok_or("without lets and calls it is too large")?;
         let small = |value: Id| terms.size(value) <= MAX_EARLY_SIZE;
         strict.retain(|(value, _)| *value != id && !terms.kids(*value).is_empty() && small(*value));
         strict.sort_by_key(|(value, scope)| (Reverse(terms.size(*value)), *value, scope.clone()));
         strict.truncate(MAX_EARLY);
         let (unread, naming, taken, guards) = (vec![], Naming::new(program, kept, def), 0, vec![]);
         let (now, known, early) = (id, certain, strict);
-        Ok(Checker { def, rules, level, kept, program, terms, now, known, early, guards, taken, unread, naming })
+        Ok(Checker { def, rules, level, kept, program, terms, now, known, seen, early, guards, taken, unread, naming })
     }
 
     /// What can be proved of the present program.
@@ -133,7 +148,11 @@ impl<'a> Checker<'a> {
             }
             now = match step.place {
                 Place::Here => self.put(now, path, new)?,
-                Place::Everywhere => self.put_everywhere(step, (now, &vec![]), old, new)?,
+                Place::Everywhere => self.put_everywhere(step, (now, &vec![]), None, (old, new))?,
+                Place::Within(length) => {
+                    let (part, ..) = self.part(now, path.get(..length).ok_or("the path is too short")?)?;
+                    self.put_everywhere(step, (now, &vec![]), Some(part), (old, new))?
+                }
             };
         }
         if now == self.now {
@@ -164,8 +183,8 @@ impl<'a> Checker<'a> {
             if !small || !holds(&self.terms, id, old, &mut FxHashMap::default()) {
                 continue;
             }
-            if let Ok(after) = self.put_everywhere(step, (id, &scope), old, new) {
-                certain(&mut self.terms, after, &mut scope.clone(), &mut self.known);
+            if let Ok(after) = self.put_everywhere(step, (id, &scope), None, (old, new)) {
+                certain(&mut self.terms, after, &mut scope.clone(), &mut self.known, &mut self.seen);
                 self.early[k] = (after, scope);
             }
         }
@@ -199,22 +218,37 @@ impl<'a> Checker<'a> {
 
     /// The text of a flat term at a place.
     pub fn show(&mut self, id: Id, path: &[usize]) -> String {
+        self.show_with(id, path, &mut |_, body, _| body)
+    }
+
+    /// The same with lets: `share` is told the term over parameters and loop variables, and the types of these.
+    pub fn show_with(&mut self, id: Id, path: &[usize], share: &mut dyn FnMut(&mut Terms, Id, &[Ty]) -> Id) -> String {
         let tys = self.types_at(path);
         let body = to_body(&mut self.terms, id, self.def.params.len(), tys.len());
+        let body = share(&mut self.terms, body, &tys);
         self.naming.show(&self.terms, body, &tys)
+    }
+
+    /// The definition.
+    pub fn def(&self) -> &'a Def {
+        self.def
     }
 
     /// The text of a part under so many loops, the types of whose variables only the part itself says.
     fn named(&mut self, id: Id, depth: usize) -> String {
         let body = to_body(&mut self.terms, id, self.def.params.len(), depth);
         let text = self.naming.show(&self.terms, body, &vec![Ty::int(); depth]);
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        match words.char_indices().nth(MAX_NAMED) {
+            Some((end, _)) => format!("{}…", &words[..end]),
+            None => words,
+        }
     }
 
     /// Collects what the programs so far were certain to evaluate.
     fn learn(&mut self) {
         for id in std::mem::take(&mut self.unread) {
-            certain(&mut self.terms, id, &mut vec![], &mut self.known);
+            certain(&mut self.terms, id, &mut vec![], &mut self.known, &mut self.seen);
         }
     }
 
@@ -379,13 +413,34 @@ impl<'a> Checker<'a> {
         Ok(out)
     }
 
-    /// Replaces a part wherever it stands. Each further place is checked as the first was.
-    fn put_everywhere(&mut self, step: &Step, root: (Id, &Scope), old: Id, new: Id) -> Result<Id, Refused> {
-        let (memo, scopes, holds) = Default::default();
+    /// Replaces a part wherever it stands, or wherever it stands within another one. Each further place is checked
+    /// as the first was: at first only by the loops that the part depends on, since what holds there holds whatever
+    /// other loops are around.
+    fn put_everywhere(
+        &mut self,
+        step: &Step,
+        root: (Id, &Scope),
+        within: Option<Id>,
+        part: (Id, Id),
+    ) -> Result<Id, Refused> {
         // What holds at all of the places holds under no conditions.
         let guards = std::mem::take(&mut self.guards);
-        let mut walk = Everywhere { old, new, memo, scopes, holds };
-        let out = walk.replace(&mut self.terms, root.0, &mut root.1.clone());
+        let own = self.put_all(step, root, within, part, true);
+        let out = own.or_else(|_| self.put_all(step, root, within, part, false));
+        self.guards = guards;
+        out
+    }
+
+    fn put_all(
+        &mut self,
+        step: &Step,
+        root: (Id, &Scope),
+        within: Option<Id>,
+        (old, new): (Id, Id),
+        own: bool,
+    ) -> Result<Id, Refused> {
+        let mut walk = Everywhere::new((old, new), within, own);
+        let out = walk.replace(&mut self.terms, root.0, &mut root.1.clone(), within.is_none());
         let mut scopes: Vec<Scope> = walk.scopes.into_iter().collect();
         scopes.sort();
         for scope in scopes {
@@ -397,7 +452,6 @@ impl<'a> Checker<'a> {
                 return Err("the step means something else at another place".into());
             }
         }
-        self.guards = guards;
         Ok(out)
     }
 
@@ -436,6 +490,14 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// It is another term, or a let that might fail where the program does not.
     pub fn shared(&mut self, terms: &Terms, body: Id) -> Result<(), Refused> {
+        self.early(terms, body)?.into_iter().next().map_or(Ok(()), |early| Err(early.why))
+    }
+
+    /// The lets of a body that might fail where the program does not, inner ones first; else it is the present term.
+    ///
+    /// # Errors
+    /// It is another term.
+    pub fn early(&mut self, terms: &Terms, body: Id) -> Result<Vec<Early>, Refused> {
         let params: Vec<Ty> = self.def.params.iter().map(|p| p.ty).collect();
         let unfolded = unfold(self.program, self.kept, (terms, body), &params, &mut self.terms);
         let unfolded = unfolded.ok_or("without lets it is too large")?;
@@ -444,14 +506,17 @@ impl<'a> Checker<'a> {
         }
         self.learn();
         self.guards.clear();
-        for Binding { value, body, scope } in unfolded.lets {
+        let mut out = vec![];
+        for Binding { value, body, scope, from } in unfolded.lets {
             let mut local = Local::default();
             self.evaluated(body, (&mut scope.clone(), &mut vec![]), scope.len(), &mut local);
             if !self.prover(&local, Asked::Total).safe(value, &scope) && !self.always(body, value, &scope) {
-                return Err("a let of the result evaluates early what might fail".into());
+                let (id, depth) = self.prover(&local, Asked::Total).unsafe_part(value, &scope);
+                let why = format!("a let of the result evaluates early what might fail: `{}`", self.named(id, depth));
+                out.push(Early { from, why });
             }
         }
-        Ok(())
+        Ok(out)
     }
 
     /// Whether a let outside of loops binds what its body is certain to evaluate, whatever is chosen there.
@@ -460,61 +525,8 @@ impl<'a> Checker<'a> {
             return false;
         }
         let mut known = self.known.clone();
-        certain(&mut self.terms, body, &mut vec![], &mut known);
+        certain(&mut self.terms, body, &mut vec![], &mut known, &mut FxHashSet::default());
         let (local, asked) = (Local::default(), Asked::Total);
         Prover::new(&mut self.terms, self.def, (&known, &local), asked, vec![]).safe(value, scope)
-    }
-}
-
-/// Whether a part stands in a term.
-fn holds(terms: &Terms, id: Id, part: Id, memo: &mut FxHashMap<Id, bool>) -> bool {
-    // Children have smaller ids than their parents.
-    if id <= part {
-        return id == part;
-    }
-    if let Some(known) = memo.get(&id) {
-        return *known;
-    }
-    let out = terms.kids(id).iter().any(|kid| deep(|| holds(terms, *kid, part, memo)));
-    memo.insert(id, out);
-    out
-}
-
-struct Everywhere {
-    old: Id,
-    new: Id,
-    memo: FxHashMap<(Id, Scope), Id>,
-    scopes: FxHashSet<Scope>,
-    /// Whether terms hold the old part.
-    holds: FxHashMap<Id, bool>,
-}
-
-impl Everywhere {
-    fn replace(&mut self, terms: &mut Terms, id: Id, scope: &mut Scope) -> Id {
-        if id == self.old {
-            self.scopes.insert(scope.clone());
-            return self.new;
-        }
-        if !holds(terms, id, self.old, &mut self.holds) {
-            return id;
-        }
-        let key = (id, scope.clone());
-        if let Some(done) = self.memo.get(&key) {
-            return *done;
-        }
-        let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
-        let mut new = vec![];
-        for (k, kid) in kids.iter().enumerate() {
-            let depth = scope.len();
-            if head.binds(k, kids.len()) > 0 {
-                let bound = bound(terms, head, &kids);
-                scope.extend(bound);
-            }
-            new.push(deep(|| self.replace(terms, *kid, scope)));
-            scope.truncate(depth);
-        }
-        let out = if new == kids { id } else { terms.put(head, new) };
-        self.memo.insert(key, out);
-        out
     }
 }

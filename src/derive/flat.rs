@@ -98,10 +98,17 @@ pub fn site(terms: &mut Terms, id: Id, scope: &Scope) -> Option<Site> {
 }
 
 /// The sites of all parts that are certain to be evaluated, for every value of the variables they
-/// depend on, when a term at a place is.
-pub fn certain(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>) {
-    let mut left = MAX_SEEN;
-    Certain { terms, left: &mut left, seen: vec![] }.all(id, scope, out);
+/// depend on, when a term at a place is. What was `seen` is known to be evaluated, too, and not looked at again.
+pub fn certain(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>, seen: &mut FxHashSet<Seen>) {
+    let (mut left, mut choices) = (MAX_SEEN, vec![]);
+    let mut walk = Certain { terms, left: &mut left, seen: vec![std::mem::take(seen)] };
+    walk.collect(id, scope, out, &mut choices);
+    walk.arms(choices, out);
+    // What was not looked into for want of room is to be met again.
+    let all = walk.seen.pop().unwrap_or_default();
+    if left > 0 {
+        *seen = all;
+    }
 }
 
 /// So many parts are looked at, at most: to know less is no harm.
@@ -111,7 +118,7 @@ const MAX_ARMS: usize = 16;
 
 /// What a part has to do with the loops around it: the part, what its variables range over, and whether the
 /// other loops are certain to run.
-type Seen = (Id, Scope, bool);
+pub type Seen = (Id, Scope, bool);
 
 /// Collects what is certain to be evaluated.
 struct Certain<'a> {
@@ -128,15 +135,20 @@ impl Certain<'_> {
         self.seen.push(FxHashSet::default());
         let mut choices = vec![];
         self.collect(id, scope, out, &mut choices);
-        if self.seen.len() <= MAX_ARMS {
-            for ([a, b], mut scope) in choices {
-                let (mut one, mut other) = (FxHashSet::default(), FxHashSet::default());
-                deep(|| self.all(a, &mut scope, &mut one));
-                deep(|| self.all(b, &mut scope, &mut other));
-                out.extend(one.into_iter().filter(|site| other.contains(site)));
-            }
-        }
+        self.arms(choices, out);
         self.seen.pop();
+    }
+
+    fn arms(&mut self, choices: Vec<([Id; 2], Scope)>, out: &mut FxHashSet<Site>) {
+        if self.seen.len() > MAX_ARMS {
+            return;
+        }
+        for ([a, b], mut scope) in choices {
+            let (mut one, mut other) = (FxHashSet::default(), FxHashSet::default());
+            deep(|| self.all(a, &mut scope, &mut one));
+            deep(|| self.all(b, &mut scope, &mut other));
+            out.extend(one.into_iter().filter(|site| other.contains(site)));
+        }
     }
 
     /// A part has a value; an element of an element-wise result has one only where those of the operands do.

@@ -6,6 +6,8 @@
 pub mod affine;
 pub mod axioms;
 pub mod check;
+mod everywhere;
+mod extent;
 pub mod flat;
 pub mod guard;
 pub mod matching;
@@ -15,6 +17,7 @@ pub mod replay;
 pub mod spot;
 pub mod text;
 pub mod unfold;
+mod view;
 
 /// Where a step is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +26,9 @@ pub enum Place {
     Here,
     /// Wherever the same part stands.
     Everywhere,
+    /// Wherever the same part stands in a larger one, wherever that stands: the larger one is the part to which so
+    /// many numbers of the path lead.
+    Within(usize),
 }
 
 /// One replacement in a flat term, at one or more places.

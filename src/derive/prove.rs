@@ -5,9 +5,11 @@
 
 use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, replaced_leaves, site};
 use super::guard::{Fact, Guards, facts, guard};
+use super::view::State;
 use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
 use crate::types::shape::{part, shape, sizes_of_parts};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// Bounds of a number.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +76,11 @@ pub struct Prover<'a> {
     pub(super) guards: Guards,
     pub(super) outer: usize,
     /// Whether bounds rest on what conditions and loops around say.
-    listens: bool,
+    pub(super) listens: bool,
+    /// The states of the folds around what is looked at, within what is to be proved.
+    pub(super) states: Vec<State>,
+    /// The extents of what is certain to be made.
+    pub(super) extents: Option<Rc<Vec<(Id, Vec<Id>)>>>,
     /// What was found out already, under these conditions.
     memo: FxHashMap<(Id, Scope), bool>,
     /// Bounds that were found already, under these conditions.
@@ -96,8 +102,9 @@ impl<'a> Prover<'a> {
         asked: Asked,
         guards: Guards,
     ) -> Prover<'a> {
-        let (memo, bounds) = Default::default();
-        Prover { terms, def, known, local, asked, outer: guards.len(), guards, listens: true, memo, bounds }
+        let (states, extents, memo, bounds) = Default::default();
+        let (outer, listens) = (guards.len(), true);
+        Prover { terms, def, known, local, asked, outer, guards, listens, states, extents, memo, bounds }
     }
 
     /// Whether evaluation of the term cannot fail where the input has a value.
@@ -140,7 +147,7 @@ impl<'a> Prover<'a> {
     }
 
     /// Looks at child `k` of a node under the conditions there.
-    fn inside<R>(
+    pub(super) fn inside<R>(
         &mut self,
         (head, kids): (Head, &[Id]),
         k: usize,
@@ -149,12 +156,18 @@ impl<'a> Prover<'a> {
     ) -> R {
         let inner = self.enter(head, kids, k, scope);
         let more = guard(head, kids, k, scope.len()).filter(|_| self.guards.len() < self.outer + MAX_INNER);
-        let Some(more) = more else { return look(self, &inner) };
-        self.guards.push(more);
+        let state = self.state((head, kids), k, scope);
+        if more.is_none() && state.is_none() {
+            return look(self, &inner);
+        }
+        let around = (self.guards.len(), self.states.len());
+        self.guards.extend(more);
+        self.states.extend(state);
         let (memo, bounds) = (std::mem::take(&mut self.memo), std::mem::take(&mut self.bounds));
         let out = look(self, &inner);
         (self.memo, self.bounds) = (memo, bounds);
-        self.guards.pop();
+        self.guards.truncate(around.0);
+        self.states.truncate(around.1);
         out
     }
 
@@ -225,7 +238,7 @@ impl<'a> Prover<'a> {
             return self.terms.put(Head::Size(axis), [leaf]);
         }
         let Some((rank, _)) = self.terms.ty(of).as_tensor() else { return id };
-        let mut sizes = shape(self.terms, of);
+        let mut sizes = self.sizes_of_state(of, scope).unwrap_or_else(|| shape(self.terms, of));
         if let Head::Get(i, _) = self.terms.head(of)
             && sizes[axis] == id
         {
@@ -258,6 +271,7 @@ impl<'a> Prover<'a> {
             || self.affine_in_range(index, n, scope)
             || self.quotient_in_range(index, n, scope)
             || self.read_already(index, n, scope)
+            || self.cases_in_range(index, n, scope)
     }
 
     /// What the conditions around say, and that the loops around run, seen from a place in them.
@@ -338,30 +352,6 @@ impl<'a> Prover<'a> {
         false
     }
 
-    fn natural(&mut self, ids: &[Id], scope: &Scope) -> bool {
-        ids.iter().all(|n| self.range(*n, scope).lo >= 0.0 || self.is_extent(*n, scope))
-    }
-
-    /// Whether a loop or tensor that is certain to be made has this extent: it would fail if that were negative.
-    /// One that stands in loops is made where those run.
-    fn is_extent(&mut self, n: Id, scope: &Scope) -> bool {
-        if !self.terms.free(n).is_closed() {
-            return false;
-        }
-        let has = |term: Id| {
-            let kids = self.terms.kids(term);
-            let extents = match self.terms.head(term) {
-                Head::Build(d) | Head::Reduce(_, d) | Head::ConstVec(d) => &kids[..d],
-                Head::Scatter(d) => &kids[..=d],
-                _ => return false,
-            };
-            extents.contains(&n)
-        };
-        let mut around: Vec<&Vec<Id>> = self.known.iter().filter(|(term, _)| has(*term)).map(|(_, r)| r).collect();
-        around.sort();
-        around.into_iter().any(|loops| loops.iter().all(|extent| self.at_least_one(*extent, scope)))
-    }
-
     /// Whether all elements of a loop have one shape.
     fn rectangular(&mut self, element: Id, binds: usize) -> bool {
         let ty = self.terms.ty(element);
@@ -438,7 +428,7 @@ impl<'a> Prover<'a> {
     }
 
     /// Whether a state keeps its shape in a step that binds two variables.
-    fn keeps_shape(&mut self, init: Id, step: Id, scope: &Scope) -> bool {
+    pub(super) fn keeps_shape(&mut self, init: Id, step: Id, scope: &Scope) -> bool {
         let (x, y) = (shape(self.terms, init), shape(self.terms, step));
         !x.is_empty()
             && x.len() == y.len()
@@ -505,6 +495,10 @@ impl<'a> Prover<'a> {
                 None => ANY,
             },
             Head::If => hull(self.range(kids[1], scope), self.range(kids[2], scope)),
+            Head::Get(..) | Head::Index(_) => {
+                let seen = self.view(id, scope);
+                if seen == id { ANY } else { self.range(seen, scope) }
+            }
             Head::Assert => self.range(kids[1], scope),
             Head::Op(Op::Mul) if self.counts_elements(&kids) => between(0.0, SIZE),
             Head::Op(op) => {
@@ -548,10 +542,16 @@ fn operation(op: Op, r: &[Bounds], square: bool, float: bool) -> Bounds {
             Bounds { nonzero: a.nonzero && b.nonzero, ..between(lo, hi) }
         }
         Op::Neg => negated(r[0]),
-        Op::Div if r[0].lo >= 0.0 && r[1].lo >= 0.0 && r[1].nonzero => {
-            Bounds { nonzero: r[0].nonzero && float, ..positive }
+        Op::Div if float && r[0].lo >= 0.0 && r[1].lo >= 0.0 && r[1].nonzero => {
+            Bounds { nonzero: r[0].nonzero, ..positive }
         }
         Op::Div if float => Bounds { nonzero: r[0].nonzero && r[1].nonzero, ..ANY },
+        // A quotient of integers is no further from 0 than what is divided.
+        Op::Div | Op::FloorDiv => {
+            let top = r[0].lo.abs().max(r[0].hi.abs());
+            let least = if r[0].lo >= 0.0 && r[1].lo >= 0.0 { 0.0 } else { -top };
+            Bounds { nonzero: false, ..between(least, top) }
+        }
         Op::Min | Op::Minimum => {
             Bounds { nonzero: r[0].nonzero && r[1].nonzero, ..between(r[0].lo.min(r[1].lo), r[0].hi.min(r[1].hi)) }
         }
@@ -572,7 +572,6 @@ fn operation(op: Op, r: &[Bounds], square: bool, float: bool) -> Bounds {
         Op::Select => hull(r[1], r[2]),
         Op::Mod | Op::FloorMod if r[0].lo >= 0.0 && r[1].lo > 0.0 => between(0.0, r[0].hi.min(r[1].hi - 1.0)),
         Op::FloorMod if r[1].lo > 0.0 => between(0.0, r[1].hi - 1.0),
-        Op::FloorDiv if r[0].lo >= 0.0 && r[1].lo > 0.0 => between(0.0, r[0].hi),
         Op::BitAnd if r[0].lo >= 0.0 && r[1].lo >= 0.0 => between(0.0, r[0].hi.min(r[1].hi)),
         Op::Shr if r[0].lo >= 0.0 => between(0.0, r[0].hi),
         _ => ANY,

@@ -85,8 +85,10 @@ pub fn write(header: &Header, derivations: &[Derivation]) -> String {
         for (k, step) in d.steps.iter().enumerate() {
             let mut line = json!({ "step": k + 1, "by": step.by, "at": step.at, "cost": step.cost });
             if let Some(line) = line.as_object_mut() {
-                if step.place == Place::Everywhere {
-                    line.insert("everywhere".into(), json!(true));
+                match step.place {
+                    Place::Here => {}
+                    Place::Everywhere => drop(line.insert("everywhere".into(), json!(true))),
+                    Place::Within(length) => drop(line.insert("within".into(), json!(length))),
                 }
                 if let Some(to) = &step.to {
                     line.insert("to".into(), json!(to));
@@ -142,7 +144,7 @@ pub fn read(source: &Source) -> Result<Record> {
 const KEYS: [&[&str]; 4] = [
     &["format", "program", "level", "assume", "cost_model", "sizes", "rules", "rule_files", "definitions"],
     &["def", "params", "cost", "unfolded"],
-    &["step", "by", "at", "everywhere", "to", "cost"],
+    &["step", "by", "at", "everywhere", "within", "to", "cost"],
     &["result", "cost"],
 ];
 
@@ -240,10 +242,19 @@ impl Line<'_> {
             None => false,
             Some(said) => said.as_bool().ok_or_else(|| self.wrong("`everywhere` as true or false"))?,
         };
+        let place = match object.get("within") {
+            Some(_) if everywhere => return Err(self.wrong("one of `everywhere` and `within`")),
+            Some(length) => {
+                let length = length.as_u64().map(|n| n as usize).filter(|n| at.iter().all(|path| *n < path.len()));
+                Place::Within(length.ok_or_else(|| self.wrong("`within` as the length of the beginning of a path"))?)
+            }
+            None if everywhere => Place::Everywhere,
+            None => Place::Here,
+        };
         Ok(Step {
             by: self.text_of(object, "by")?,
             at,
-            place: if everywhere { Place::Everywhere } else { Place::Here },
+            place,
             to: object.get("to").map(|_| self.text_of(object, "to")).transpose()?,
             cost: self.number_of(object, "cost")?,
         })

@@ -9,6 +9,7 @@ use crate::types;
 use rustc_hash::FxHashSet;
 
 /// What text about one definition may name.
+#[derive(Clone)]
 pub struct Naming<'a> {
     def: &'a Def,
     /// Declarations of the functions whose calls stay.

@@ -3,7 +3,7 @@
 //! Strictness would be lost on the way: a value that a let computes for nothing may fail all the
 //! same. So what is certain to be evaluated is noted, and every let with its place.
 
-use super::flat::{Scope, Site, bound, certain, parameter};
+use super::flat::{Scope, Seen, Site, bound, certain, parameter};
 use crate::ir::{Fun, Head, Id, Program, Terms, Ty, deep};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
@@ -16,6 +16,8 @@ pub struct Binding {
     pub body: Id,
     /// The loops around it.
     pub scope: Scope,
+    /// The let in the arena of the body; none where it stands in a function that is called.
+    pub from: Option<Id>,
 }
 
 /// A body without lets and calls.
@@ -24,6 +26,8 @@ pub struct Unfolded {
     pub id: Id,
     /// What is certain to be evaluated.
     pub certain: FxHashSet<Site>,
+    /// Where that was looked for.
+    pub seen: FxHashSet<Seen>,
     /// The values of lets and the arguments of calls that are evaluated whenever the loops around them run.
     pub strict: Vec<(Id, Scope)>,
     /// The lets that stood in the body.
@@ -46,11 +50,12 @@ pub fn unfold(
     for (k, ty) in params.iter().enumerate() {
         env.push(Entry::Value(out.put(parameter(k, *ty), []), 0));
     }
-    let (scope, certain, strict, lets) = Default::default();
-    let mut walk = Walk { program, kept, out, scope, certain, strict, lets, steps: 0 };
+    let (scope, certain, seen, strict, lets) = Default::default();
+    let mut walk = Walk { program, kept, out, scope, certain, seen, strict, lets, steps: 0, calls: 0 };
     let id = walk.flat(terms, body, &mut env, true)?;
     walk.note(id, true);
-    Some(Unfolded { id, certain: walk.certain, strict: walk.strict.into_iter().collect(), lets: walk.lets })
+    let Walk { certain, seen, strict, lets, .. } = walk;
+    Some(Unfolded { id, certain, seen, strict: strict.into_iter().collect(), lets })
 }
 
 /// What a variable stands for.
@@ -68,9 +73,12 @@ struct Walk<'a> {
     out: &'a mut Terms,
     scope: Scope,
     certain: FxHashSet<Site>,
+    seen: FxHashSet<Seen>,
     strict: BTreeSet<(Id, Scope)>,
     lets: Vec<Binding>,
     steps: usize,
+    /// How many calls are being unfolded.
+    calls: usize,
 }
 
 impl Walk<'_> {
@@ -93,7 +101,8 @@ impl Walk<'_> {
                 let body = deep(|| self.flat(terms, kids[1], env, strict));
                 env.pop();
                 let body = body?;
-                self.lets.push(Binding { value, body, scope: self.scope.clone() });
+                let from = (self.calls == 0).then_some(id);
+                self.lets.push(Binding { value, body, scope: self.scope.clone(), from });
                 Some(body)
             }
             Head::Call(f) if !self.kept.contains(&f) => {
@@ -105,7 +114,10 @@ impl Walk<'_> {
                 args.iter().for_each(|a| self.note(*a, strict));
                 let mut inner = args.iter().map(|a| Entry::Value(*a, self.scope.len())).collect();
                 let program = self.program;
-                deep(|| self.flat(&program.terms, body, &mut inner, strict))
+                self.calls += 1;
+                let out = deep(|| self.flat(&program.terms, body, &mut inner, strict));
+                self.calls -= 1;
+                out
             }
             _ => self.node(terms, id, env, strict),
         }
@@ -133,7 +145,7 @@ impl Walk<'_> {
 
     fn note(&mut self, id: Id, strict: bool) {
         if strict {
-            certain(self.out, id, &mut self.scope, &mut self.certain);
+            certain(self.out, id, &mut self.scope, &mut self.certain, &mut self.seen);
             self.strict.insert((id, self.scope.clone()));
         }
     }

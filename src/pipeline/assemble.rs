@@ -48,7 +48,7 @@ pub fn assemble(program: &Program, results: Vec<Searched<'_>>, options: &Options
     let mut work = program.clone();
     let (mut rows, mut defs, mut taken) = (vec![], vec![], Taken::default());
     for Searched { found, def, seconds, stopped } in results {
-        let Tried { better, mut unproved, mut skipped } = found;
+        let Tried { better, mut unproved, mut skipped, .. } = found;
         let cost_before = old.def(def)?;
         let mut row = Row::new(def.name(), options.engine.name(), cost_before);
         (row.seconds, row.stopped) = (seconds, stopped);

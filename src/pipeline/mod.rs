@@ -4,6 +4,7 @@
 //! that were told and at others.
 
 mod assemble;
+mod callers;
 mod equal;
 pub mod lab;
 pub mod native;
@@ -69,12 +70,13 @@ pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Opt
     let search = |def| {
         (options.progress)(Told::Begins(Def::name(def)));
         let from = (options.clock)();
-        let search = Search { program, def, kept: &recursive, rules: compiled, options };
-        let found = match search.spent(SEARCH_SHARE) {
+        let search = Search { program, def, kept: &recursive, rules: compiled, options, began: search::began(options) };
+        let stopped = (options.stop)(SEARCH_SHARE);
+        let found = match stopped {
             Some(_) => Tried::skipped("nothing was left to spend"),
             None => search.best(),
         };
-        let stopped = search.spent(SEARCH_SHARE);
+        let stopped = stopped.or(found.stopped);
         (options.progress)(Told::Ends(Def::name(def)));
         Searched { found, def, seconds: (options.clock)() - from, stopped }
     };
@@ -105,6 +107,7 @@ pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Opt
         };
         results.push(found.unwrap_or_else(again));
     }
-    let outcome = assemble(program, results, options)?;
+    let mut outcome = assemble(program, results, options)?;
+    callers::explain(program, &outcome.program, &mut outcome.rows, options)?;
     Ok(Outcome { seconds: (options.clock)() - began, ..outcome })
 }

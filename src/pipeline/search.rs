@@ -31,6 +31,13 @@ pub const EXACT: Effort = Effort { places: 600, branches: 3000 };
 /// The share of the time that is for the search, where its result is to be derived.
 const DERIVED_SHARE: f64 = 0.4;
 
+/// Where there is time, a search goes on from what is derived so often at most, and from no later share of the time.
+const MAX_ON: usize = 8;
+const LAST_BEGIN: f64 = 0.6;
+
+/// After this share of the time a proof that is done is given up, if it has not been told what its steps cost.
+const TOLD_SHARE: f64 = 0.97;
+
 /// A search that is to be derived starts again without the step that was refused, so often at most.
 const MAX_REFUSED: usize = 6;
 
@@ -46,6 +53,8 @@ pub struct Tried {
     pub unproved: Vec<Unproved>,
     /// Why nothing was searched, or why what was found is not taken.
     pub skipped: Option<String>,
+    /// What was spent before the search was done.
+    pub stopped: Option<&'static str>,
 }
 
 impl Tried {
@@ -61,7 +70,7 @@ impl Tried {
     /// The same once more, without derivations.
     pub fn again(&self) -> Tried {
         let better = self.better.as_ref().map(|b| Better { found: b.found.again(), derived: None });
-        Tried { better, unproved: vec![], skipped: self.skipped.clone() }
+        Tried { better, unproved: vec![], skipped: self.skipped.clone(), stopped: self.stopped }
     }
 
     fn cost(&self) -> f64 {
@@ -73,7 +82,7 @@ impl Tried {
         let unproved = self.unproved.drain(..).chain(other.unproved.drain(..)).collect();
         let better = if other.cost() < self.cost() - 1e-9 { other.better } else { self.better };
         let skipped = self.skipped.or(other.skipped).filter(|_| better.is_none());
-        Tried { better, unproved, skipped }
+        Tried { better, unproved, skipped, stopped: self.stopped.or(other.stopped) }
     }
 }
 
@@ -98,6 +107,24 @@ pub struct Search<'a> {
     pub rules: &'a [Compiled<'a>],
     /// How to search.
     pub options: &'a Options<'a>,
+    /// The share of the time that was spent when it began.
+    pub began: f64,
+}
+
+/// The share of the time that is spent by now, where a search has to know: what it finds is to be derived, too.
+pub fn began(options: &Options<'_>) -> f64 {
+    let (mut least, mut most) = (0.0, 1.0);
+    if !options.derive || (options.stop)(least).is_none() {
+        return least;
+    }
+    while most - least > 1e-3 {
+        let middle = (least + most) / 2.0;
+        match (options.stop)(middle) {
+            Some(_) => least = middle,
+            None => most = middle,
+        }
+    }
+    least
 }
 
 impl Search<'_> {
@@ -121,37 +148,69 @@ impl Search<'_> {
                 let half = (budget / 2).max(1);
                 let on = first.better.as_ref().map_or_else(Tried::default, |s| {
                     let before = s.derived.as_ref().map_or(&[][..], |d| &d.derivation.steps);
-                    self.walked((&s.found.terms, s.found.id), before, Algorithm::Astar, half)
+                    self.now().walked((&s.found.terms, s.found.id), before, Algorithm::Astar, half)
                 });
-                first.or(on).or(self.walked(input, &[], Algorithm::Astar, half))
+                first.or(on).or(self.now().walked(input, &[], Algorithm::Astar, half))
             }
         }
     }
 
-    /// What is spent, if a share of what a search may spend is: its result has to be derived too.
+    /// What is spent, if a share of what a search may spend is: its result has to be derived too, for which the
+    /// greater part of the time is left that there was when the search began.
     pub fn spent(&self, share: f64) -> Option<&'static str> {
-        let whole = if self.options.derive { DERIVED_SHARE } else { 1.0 };
-        (self.options.stop)(share * whole)
+        let share = match self.options.derive {
+            true => self.began + (1.0 - self.began) * share * DERIVED_SHARE,
+            false => share,
+        };
+        (self.options.stop)(share)
     }
 
-    /// Equality saturation.
+    /// Equality saturation. Where the time for the search was too short, and that for the proof was not used, it goes
+    /// on from what is derived.
     fn saturated(&self) -> Tried {
-        match self.saturate() {
-            Ok(Some(found)) if self.options.derive => self.derived(found),
-            Ok(Some(found)) => Tried::found(found),
-            Ok(None) => Tried::default(),
-            Err(why) => Tried::skipped(why),
+        let program = self.program;
+        let Some(body) = self.def.term() else { return Tried::default() };
+        let found = match self.saturate((&program.terms, body)) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Tried::default(),
+            Err(why) => return Tried::skipped(why),
+        };
+        let mut stopped = self.spent(SEARCH_SHARE);
+        if !self.options.derive {
+            return Tried { stopped, ..Tried::found(found) };
         }
+        let mut tried = self.derived(found, &[]);
+        for _ in 0..MAX_ON {
+            let on = self.now();
+            let Some(Better { found, derived: Some(d) }) = tried.better.as_ref().filter(|_| stopped.is_some()) else {
+                break;
+            };
+            if on.began > LAST_BEGIN {
+                break;
+            }
+            let (steps, cost) = (d.derivation.steps.clone(), found.cost);
+            let Ok(Some(next)) = on.saturate((&found.terms, found.id)) else { break };
+            stopped = on.spent(SEARCH_SHARE);
+            tried = tried.or(on.derived(next, &steps));
+            if tried.cost() > cost - 1e-9 {
+                break;
+            }
+        }
+        Tried { stopped, ..tried }
+    }
+
+    /// The same search, from now on.
+    fn now(&self) -> Self {
+        Search { began: began(self.options), ..*self }
     }
 
     /// What saturation finds, or why it is not tried.
-    fn saturate(&self) -> Result<Option<Found>, String> {
-        let Search { program, def, kept, rules, options } = *self;
-        let Some(body) = def.term() else { return Ok(None) };
+    fn saturate(&self, from: (&Terms, Id)) -> Result<Option<Found>, String> {
+        let Search { program, def, kept, rules, options, .. } = *self;
         let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let most = options.max_nodes.saturating_mul(ON_THE_WAY).min(MAX_FLAT);
         let flatten = |terms: &Terms, id: Id| flatten(program, kept, (terms, id), &params, most);
-        let start = flatten(&program.terms, body);
+        let start = flatten(from.0, from.1);
         let start = start.ok_or_else(|| format!("too large: more than {most} nodes without lets and calls"))?;
         let (nodes, allowed) = (start.terms.reachable(start.id).len(), options.max_nodes / START_SHARE);
         if nodes > allowed {
@@ -184,12 +243,14 @@ impl Search<'_> {
         Sweep::new(self.program, self.def, self.options.cost, &self.options.sizes)
     }
 
-    /// The best result of equality saturation that can be derived, from the journal of either way.
-    fn derived(&self, mut found: Found) -> Tried {
+    /// The best result of equality saturation from where the steps `before` lead that can be derived, from the
+    /// journal of either way.
+    fn derived(&self, mut found: Found, before: &[Step]) -> Tried {
         let Search { program, def, kept, options, .. } = *self;
         let by_name = self.by_name();
         let stop = |share: f64| (options.stop)(share).is_some();
-        let task = Task { program, def, kept, rules: &by_name, level: options.float, model: options.cost, stop: &stop };
+        let (level, model, from) = (options.float, options.cost, explain::From::after(before));
+        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &stop, from };
         let mut costing = Costing::new(program, options.cost, &options.sizes);
         let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);
         let (mut best, mut unproved): (Option<explain::Derived>, _) = (None, vec![]);
@@ -205,22 +266,33 @@ impl Search<'_> {
                 best = Some(out);
             }
         }
-        Tried { better: best.map(|out| self.told(found, out)), unproved, skipped: None }
+        let cost = best.as_ref().map_or(f64::INFINITY, |out| out.candidate.cost);
+        let better = best.and_then(|out| self.told(found, out));
+        if better.is_none() && cost.is_finite() {
+            unproved.push(Unproved { cost, why: explain::LATE.into() });
+        }
+        Tried { better, unproved, ..Tried::default() }
     }
 
     fn by_name(&self) -> Rules<'_> {
         self.rules.iter().map(|r| (r.rule.name.as_str(), r.rule)).collect()
     }
 
-    /// A derived result, with what the programs on the way cost.
-    fn told(&self, mut found: Found, mut out: explain::Derived) -> Better {
+    /// A derived result, with what the programs on the way cost; none where the time is up.
+    fn told(&self, mut found: Found, mut out: explain::Derived) -> Option<Better> {
         let Search { program, def, options, .. } = *self;
         let mut costing = Costing::new(program, options.cost, &options.sizes);
         (found.terms, found.id) = out.candidate.shared.clone();
         found.cost = costing.term(found.id, def, &found.terms);
-        let programs: Vec<(Terms, Id)> =
-            out.programs.iter().map(|p| explain::running::shared(&out.terms, *p, def, options.cost)).collect();
-        let costs: Vec<f64> = programs.iter().map(|(terms, id)| costing.term(*id, def, terms)).collect();
+        let (mut programs, mut costs): (Vec<(Terms, Id)>, Vec<f64>) = Default::default();
+        for flat in &out.programs {
+            if (options.stop)(TOLD_SHARE).is_some_and(|why| why == "time") {
+                return None;
+            }
+            let (terms, id) = explain::running::shared(&out.terms, *flat, def, options.cost);
+            costs.push(costing.term(id, def, &terms));
+            programs.push((terms, id));
+        }
         out.steps.iter_mut().zip(&costs[1..]).for_each(|(step, cost)| step.cost = *cost);
         let derivation = Derivation {
             name: def.name().to_string(),
@@ -232,12 +304,12 @@ impl Search<'_> {
             cost_after: 0.0,
         };
         let derived = Derived { derivation, programs, changes: out.changes };
-        Better { found, derived: Some(derived) }
+        Some(Better { found, derived: Some(derived) })
     }
 
     /// Searches from a term to which the steps `before` lead.
     fn walked(&self, from: (&Terms, Id), before: &[Step], engine: Algorithm, budget: usize) -> Tried {
-        let Search { program, def, kept, rules, options } = *self;
+        let Search { program, def, kept, rules, options, .. } = *self;
         let Options { float: level, cost: model, depth, seed, bind, phased, value, .. } = *options;
         let bindings = std::array::from_fn(|k| names(&options.only, agent::bindings::NAMES[k], agent::bindings::GROUP));
         let stop = || self.spent(SEARCH_SHARE).is_some();
@@ -263,18 +335,26 @@ impl Search<'_> {
         if self.sweep().is_ok_and(|mut sweep| sweep.worse(best.id, &best.terms) > 1.0) {
             return Tried::skipped(WORSE);
         }
+        let stopped = self.spent(SEARCH_SHARE);
         if !options.derive {
-            return Tried::found(found(best));
+            return Tried { stopped, ..Tried::found(found(best)) };
         }
         let by_name = self.by_name();
         let all = |share: f64| (options.stop)(share).is_some();
-        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &all };
+        let from = explain::From::after(before);
+        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &all, from };
         let (mut count, mut unproved) = (best.steps.len(), vec![]);
         for tries in 0.. {
-            let refused = match explain::moves::derived(&task, before, &best, count) {
+            let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);
+            let refused = match explain::moves::derived(&task, (&best, count), &mut cost) {
                 Ok((out, dearer)) => {
                     unproved.extend(dearer);
-                    return Tried { better: Some(self.told(found(best), out)), unproved, skipped: None };
+                    let cost = out.candidate.cost;
+                    let better = self.told(found(best), out);
+                    if better.is_none() {
+                        unproved.push(Unproved { cost, why: explain::LATE.into() });
+                    }
+                    return Tried { better, unproved, skipped: None, stopped };
                 }
                 Err(refused) => refused,
             };
@@ -291,7 +371,7 @@ impl Search<'_> {
                 count = to + 1;
             }
         }
-        Tried { better: None, unproved, skipped: None }
+        Tried { better: None, unproved, skipped: None, stopped }
     }
 }
 

@@ -78,11 +78,8 @@ impl Elab<'_> {
             return self.form_contracted(at, &args[1..]);
         }
         let Some(monoid) = Monoid::ALL.into_iter().find(|m| m.name() == name) else {
-            return Err(self.error(
-                args[0],
-                "unknown reduction",
-                "expected `add`, `mul`, `min`, `max`, `and`, `or` or `fma`",
-            ));
+            let label = "expected `add`, `mul`, `min`, `max`, `and`, `or` or `fma`";
+            return Err(self.error(args[0], "unknown reduction", label).hint(self.reduction(args)));
         };
         self.size_and_lambda(at, &args[1..], move |d| Head::Reduce(monoid, d))
     }

@@ -69,7 +69,8 @@ impl Elab<'_> {
         if let Some(d) = self.no_such_function(at, head, name, args) {
             self.errors.push(*d);
             // The arguments may have errors of their own; the parts of a form of another language are none.
-            let plain = super::foreign::is_operator(name) || super::foreign::function(name).is_empty();
+            let read = args.first().is_some_and(|brackets| self.subscript(None, *brackets).is_some());
+            let plain = !read && (super::foreign::is_operator(name) || super::foreign::function(name).is_empty());
             if plain && self.infix(&[&[head], args].concat()).is_none() {
                 self.each(args, Self::expr)?;
             }

@@ -99,7 +99,10 @@ impl Elab<'_> {
             Form::Atom(Atom::Number(l)) => Ok(self.terms.lit(*l)),
             Form::Atom(Atom::Text(t)) => Ok(self.terms.lit(Lit::Str(crate::ir::lit::intern(t)))),
             Form::Atom(Atom::Name(_)) => self.name(at),
-            Form::Bracket(_) => Err(self.error(at, "expected an expression", "a function is no value")),
+            Form::Bracket(_) => {
+                let hint = self.subscript(None, at);
+                Err(self.error(at, "expected an expression", "a function is no value").hint(hint))
+            }
             Form::List(kids) => {
                 let kids: &[usize] = kids;
                 match kids.split_first() {
@@ -142,7 +145,8 @@ impl Elab<'_> {
                 };
                 let plural = if row.1 == 1 { "" } else { "s" };
                 let label = format!("expected {wanted} argument{plural}, found {}", args.len());
-                return Err(self.error(at, &format!("wrong number of arguments of `{name}`"), &label));
+                let hint = if name == "reduce" { self.reduction(args) } else { None };
+                return Err(self.error(at, &format!("wrong number of arguments of `{name}`"), &label).hint(hint));
             }
             return row.3(self, at, args);
         }

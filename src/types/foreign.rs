@@ -89,6 +89,9 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("vstack", &["stack"]),
 ];
 
+/// Words for functions that are an operation of a number and itself here.
+const TWICE: &[(&str, &str)] = &[("sqr", "mul"), ("square", "mul"), ("twice", "add")];
+
 /// Words for values.
 const VALUES: &[(&str, &str)] = &[
     ("True", "true"),
@@ -139,6 +142,11 @@ const DECLARATIONS: &[&str] = &["define", "defun", "defn", "fun", "func", "funct
 /// The names that a function of another language may have here; nothing where it is none.
 pub fn function(name: &str) -> &'static [&'static str] {
     FUNCTIONS.iter().find(|(n, _)| *n == name).map_or(&[], |(_, here)| here)
+}
+
+/// The operation that takes a number twice, of which a function of another language is the name.
+pub fn twice(name: &str) -> Option<&'static str> {
+    TWICE.iter().find(|(n, _)| *n == name).map(|(_, here)| *here)
 }
 
 /// Whether the name is made of the signs of operators alone.

@@ -9,7 +9,7 @@ use super::{call, foreign};
 use crate::diag::{Diagnostic, nearest};
 use crate::ir::op::{ROWS, Sig};
 use crate::ir::read::{Atom, Form};
-use crate::ir::{Fun, Id, Lit, Op, Scalar, Ty};
+use crate::ir::{Fun, Id, Lit, Monoid, Op, Scalar, Ty};
 
 /// Parts of a hint that are longer than this are left out.
 const SHORT: usize = 24;
@@ -85,7 +85,8 @@ impl Elab<'_> {
             return Some(self.error(at, &message, "an operation stands before its arguments").hint(Some(hint)));
         }
         if self.is_value(name) {
-            return Some(self.error(head, &format!("`{name}` is no function"), "this is a value"));
+            let hint = args.first().and_then(|brackets| self.subscript(Some(head), *brackets));
+            return Some(self.error(head, &format!("`{name}` is no function"), "this is a value").hint(hint));
         }
         Some(self.error(head, &message, "not defined above").hint(self.function_hint(name, args)))
     }
@@ -98,6 +99,37 @@ impl Elab<'_> {
         Some(format!("write {}", self.spelled(name, &[*left, *right])))
     }
 
+    /// Brackets behind a tensor, as in `v[0]`: how an element is read here.
+    pub(super) fn subscript(&self, of: Option<usize>, brackets: usize) -> Option<String> {
+        let Form::Bracket(parts) = &self.tree.at(brackets).form else { return None };
+        let is_index = |at: &usize| match &self.tree.at(*at).form {
+            Form::Atom(Atom::Name(_)) => self.tree.name(*at).is_some_and(|name| self.is_value(name)),
+            Form::Atom(Atom::Number(_)) | Form::List(_) => true,
+            Form::Atom(Atom::Text(_)) | Form::Bracket(_) => false,
+        };
+        if parts.is_empty() || !parts.iter().all(is_index) {
+            return None;
+        }
+        let each: Vec<&str> = parts.iter().map(|at| self.source(*at)).collect();
+        let index = if let [one] = each.as_slice() { one.to_string() } else { format!("(tuple {})", each.join(" ")) };
+        Some(format!("an element is read by `(index {index} {})`", of.map_or("…", |at| self.source(at))))
+    }
+
+    /// What was meant by a reduction of another language.
+    pub(super) fn reduction(&self, args: &[usize]) -> Option<String> {
+        let said = self.tree.name(*args.first()?)?;
+        let mut names = std::iter::once(said).chain(foreign::function(said).iter().copied());
+        let name = names.find(|n| Monoid::ALL.iter().any(|m| m.name() == *n))?;
+        let called = (name != said).then(|| format!("`{said}` is called `{name}`"));
+        let [_, of] = args else { return called };
+        let of = self.source(*of);
+        let whole = match name {
+            "add" => format!("write `(sum {of})`"),
+            _ => format!("write `(reduce {name} (size {of}) (lam (i : Integer) (index i {of})))`"),
+        };
+        Some(called.into_iter().chain([whole]).collect::<Vec<_>>().join("; "))
+    }
+
     fn function_hint(&self, name: &str, args: &[usize]) -> Option<String> {
         let below = self.tree.top.iter().any(|at| {
             let parts = self.tree.headed(*at, "def").unwrap_or_default();
@@ -105,6 +137,9 @@ impl Elab<'_> {
         });
         if below {
             return Some(format!("`{name}` is defined below; a definition stands above its uses"));
+        }
+        if let (Some(op), [one]) = (foreign::twice(name), args) {
+            return Some(format!("write {}", self.spelled(op, &[*one, *one])));
         }
         let unary = |n: &&str| Op::named(n).all(|op| matches!(op.row().sig, Sig::Number | Sig::FloatFn));
         let here = foreign::function(name).iter().filter(|n| self.is_function(n) || n.starts_with("get$"));

@@ -13,6 +13,7 @@ pub mod random;
 pub mod scheduled;
 pub mod sharing;
 pub mod sized;
+pub mod steps;
 
 use daedal::ad;
 use daedal::diag::{Result, Source};

@@ -3,7 +3,7 @@
 //! Sizes of one name are one; an axis without a name and a parameter that is an `Integer` have one of their own.
 
 use daedal::eval::{Interpreter, Value};
-use daedal::ir::op::ranhash;
+use daedal::ir::evaluate::ranhash;
 use daedal::ir::{Def, Lit, Program, Ty, TyKind};
 use std::collections::BTreeMap;
 

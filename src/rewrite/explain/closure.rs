@@ -4,6 +4,7 @@
 //! Each edge is an equation, or says that two nodes have equal labels and equal children. The weight of an edge is
 //! more than the length of any proof that it rests on, so a proof never rests on itself.
 
+use super::pace::Pace;
 use super::shortest::{Edge, Weights, Why};
 use crate::rewrite::egraph::trace::{Equation, Node, Reason, Tid, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,13 +26,15 @@ pub struct Closure {
 
 impl Closure {
     /// Closes equations under congruence. Only parts of the equations and of `ends` are looked at: the trace also
-    /// holds what other proofs passed through. An equation that is `late` is used where there is no other way.
+    /// holds what other proofs passed through. An equation that is `late` is used where there is no other way. None
+    /// where the time is up.
     pub fn new(
         trace: &Trace,
         equations: &[Equation],
         (order, late): (&[usize], &FxHashSet<usize>),
         ends: [Tid; 2],
-    ) -> Closure {
+        pace: &Pace<'_>,
+    ) -> Option<Closure> {
         let n = trace.len();
         let members = (0..n as Tid).map(|id| vec![id]).collect();
         let mut out = Closure {
@@ -52,15 +55,24 @@ impl Closure {
             }
             out.known.insert(trace.node(id).clone(), id);
         }
-        out.close(trace, equations, (order, late));
-        out.weights.shorten(trace, equations);
-        out
+        out.close(trace, equations, (order, late), pace);
+        out.weights.shorten(trace, equations, pace);
+        (!pace.late()).then_some(out)
     }
 
-    fn close(&mut self, trace: &Trace, equations: &[Equation], (order, late): (&[usize], &FxHashSet<usize>)) {
+    fn close(
+        &mut self,
+        trace: &Trace,
+        equations: &[Equation],
+        (order, late): (&[usize], &FxHashSet<usize>),
+        pace: &Pace<'_>,
+    ) {
         // A moved equation counts only when that which it moves is proved: else it could prove itself.
         let mut waiting: Vec<usize> = vec![];
         for k in order.iter().copied() {
+            if pace.late() {
+                return;
+            }
             match &equations[k].reason {
                 Reason::Mapped(a, b, _) if self.find(*a) != self.find(*b) => waiting.push(k),
                 _ => self.equation(trace, equations, k, late.contains(&k)),
@@ -75,7 +87,7 @@ impl Closure {
                 }
                 _ => true,
             });
-            if waiting.len() == before {
+            if waiting.len() == before || pace.late() {
                 return;
             }
         }

@@ -6,10 +6,12 @@
 use super::closure::Closure;
 use super::shortest::Why;
 use super::terms::Stripped;
+use crate::cost::Model;
 use crate::derive::check::Checker;
 use crate::derive::flat::parameter;
 use crate::derive::{Place, Step};
-use crate::ir::{Head, Id, Ty, deep};
+use crate::ir::{Head, Id, Param, Terms, Ty, deep};
+use crate::rewrite::egraph::elaborate::elaborate;
 use crate::rewrite::egraph::language::Label;
 use crate::rewrite::egraph::trace::{Equation, Reason, Theta, Tid, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,10 +32,17 @@ pub enum Failed {
 const MAX_STEPS: usize = 4000;
 /// Proofs within proofs are looked up so often at most.
 const MAX_WORK: usize = 40_000;
-/// Places that are listed one by one.
+/// Places that are listed one by one: where there are few at once, else where there is no other way.
+const FEW_PLACES: usize = 20;
 const MAX_PLACES: usize = 2000;
-/// The text of a term brought back is at most so many nodes.
-const MAX_TEXT: u64 = 4000;
+/// A step is taken in so many kinds of parts one after the other at most, and so many parts are looked at for that
+/// in all.
+const MAX_PARTS: usize = 20;
+const MAX_LOOKED: usize = 400;
+/// A term brought back has at most so many nodes, those that are shared counted once.
+const MAX_TEXT: usize = 4000;
+/// In one of more as a tree, what is shared gets a name.
+const LONG: u64 = 400;
 
 /// Variables of a lemma are moved where it is used: by the last of these first.
 type Maps = Vec<(Arc<Theta>, usize)>;
@@ -59,6 +68,8 @@ pub struct Linear<'a, 'b> {
     holes: u32,
     /// How many proofs were looked up.
     work: usize,
+    /// How many parts may be looked at yet.
+    left: usize,
     stripped: Stripped,
     /// Whether to give up.
     stop: &'a dyn Fn() -> bool,
@@ -76,7 +87,8 @@ impl<'a, 'b> Linear<'a, 'b> {
     ) -> Linear<'a, 'b> {
         let (steps, programs, used) = Default::default();
         let stripped = Stripped::new();
-        Linear { trace, equations, closure, checker, steps, programs, at, used, holes: 0, work: 0, stripped, stop }
+        let (holes, work, left) = (0, 0, MAX_LOOKED);
+        Linear { trace, equations, closure, checker, steps, programs, at, used, holes, work, left, stripped, stop }
     }
 
     /// Takes the checker to another term.
@@ -269,7 +281,7 @@ impl<'a, 'b> Linear<'a, 'b> {
         if self.steps.len() >= MAX_STEPS {
             return Err(Failed::Hopeless("too many steps".into()));
         }
-        if self.checker.terms.size(y) > MAX_TEXT && !forward {
+        if !forward && self.checker.terms.reachable(y).len() > MAX_TEXT {
             return Err(Failed::Equation(k, "the term brought back is too large".into()));
         }
         // The hole as a leaf of the type that belongs there.
@@ -282,35 +294,179 @@ impl<'a, 'b> Linear<'a, 'b> {
         let mut at = vec![];
         places(self.checker, shape, leaf, &mut vec![], &mut at, &mut FxHashMap::default());
         let Some(path) = at.first().cloned() else { return Err(Failed::Hopeless("a place is lost".into())) };
-        let text = (!forward).then(|| self.checker.show(y, &path));
-        let mut step = Step { by: name.to_string(), at: vec![path], place: Place::Here, to: text, cost: 0.0 };
-        let before = self.checker.now;
-        let mut refused = None;
-        if at.len() > 1 {
-            step.place = Place::Everywhere;
-            refused = self.checker.step(&step).err();
-            if refused.is_none() && self.checker.now != q || refused.is_some() {
-                self.checker.now = before;
-                if at.len() > MAX_PLACES {
-                    return Err(Failed::Equation(k, refused.unwrap_or_else(|| "too many places".into())));
-                }
-                (step.place, step.at, refused) = (Place::Here, at, None);
-                refused = self.checker.step(&step).err().or(refused);
-            }
-        } else if let Err(why) = self.checker.step(&step) {
-            refused = Some(why);
-        }
-        if let Some(why) = refused {
-            return Err(Failed::Equation(k, why));
-        }
-        if self.checker.now != q {
-            return Err(Failed::Equation(k, "the step leads elsewhere".into()));
-        }
-        self.steps.push(step);
-        self.programs.push(q);
+        let text = (!forward).then(|| self.text(y, &path));
+        let step = Step { by: name.to_string(), at: vec![path], place: Place::Here, to: text, cost: 0.0 };
+        let old = self.strip(a)?;
+        self.taken(step, at, (old, y), q).map_err(|why| Failed::Equation(k, why))?;
         self.used.push(used);
         self.at = after;
         Ok(())
+    }
+}
+
+impl Linear<'_, '_> {
+    /// The text of a term that is brought back at a place.
+    fn text(&mut self, id: Id, path: &[usize]) -> String {
+        let params = self.checker.def().params.clone();
+        let long = self.checker.terms.size(id) > LONG;
+        self.checker.show_with(id, path, &mut |terms, body, tys| {
+            if !long {
+                return body;
+            }
+            let loops = tys.iter().map(|ty| Param { name: String::new(), ty: *ty, sizes: vec![] });
+            let params: Vec<Param> = params.iter().cloned().chain(loops).collect();
+            // Only what the text means matters, not when a part of it would be evaluated.
+            let total = terms.reachable(body).into_iter().map(|id| (id, true)).collect();
+            elaborate(terms, body, &params, &total, Model::Knossos)
+        })
+    }
+
+    /// Takes a step that leads from `old` to `new` at one place also at all other places at which it is to be taken:
+    /// wherever the part stands, or at each of the places by itself, or wherever it stands in some larger parts.
+    fn taken(&mut self, step: Step, at: Vec<Vec<usize>>, part: (Id, Id), to: Id) -> Result<(), String> {
+        let before = self.checker.now;
+        let mut ways = vec![];
+        if at.len() > 1 {
+            ways.push(Step { place: Place::Everywhere, ..step.clone() });
+        }
+        if at.len() <= FEW_PLACES {
+            ways.push(Step { at: at.clone(), ..step.clone() });
+        }
+        let mut refused = vec![];
+        for way in ways {
+            match self.checker.step(&way) {
+                Ok(()) if self.checker.now == to => {
+                    self.note(way);
+                    return Ok(());
+                }
+                Ok(()) => self.checker.now = before,
+                Err(why) => refused.push(why),
+            }
+        }
+        if at.len() > 1 {
+            let steps = (self.steps.len(), self.programs.len());
+            match self.within(&step, part, to) {
+                Ok(()) => return Ok(()),
+                Err(why) => refused.push(why),
+            }
+            self.steps.truncate(steps.0);
+            self.programs.truncate(steps.1);
+            self.checker.now = before;
+        }
+        if (FEW_PLACES + 1..=MAX_PLACES).contains(&at.len()) {
+            let way = Step { at, ..step };
+            match self.checker.step(&way) {
+                Ok(()) if self.checker.now == to => {
+                    self.note(way);
+                    return Ok(());
+                }
+                Ok(()) => self.checker.now = before,
+                Err(why) => refused.push(why),
+            }
+        }
+        Err(refused.pop().unwrap_or_else(|| "the step leads elsewhere".into()))
+    }
+
+    fn note(&mut self, step: Step) {
+        self.steps.push(step);
+        self.programs.push(self.checker.now);
+    }
+
+    /// Takes a step in the largest parts of the present program in which it is to be taken wherever it can be, one
+    /// after the other.
+    fn within(&mut self, step: &Step, part: (Id, Id), to: Id) -> Result<(), String> {
+        for _ in 0..MAX_PARTS {
+            let now = self.checker.now;
+            if now == to {
+                return Ok(());
+            }
+            if (self.stop)() {
+                return Err(LATE.into());
+            }
+            if self.left == 0 {
+                break;
+            }
+            let (mut parts, mut path) = (Parts::new(&mut self.checker.terms, part), vec![]);
+            if !parts.first(now, to, &mut path) {
+                return Err("the step leads elsewhere".into());
+            }
+            let looked = (1..path.len()).take(self.left);
+            self.left -= looked.len();
+            let length = looked.clone().find(|length| parts.all_within(now, &path[..*length], to));
+            let (at, place) = (vec![path], length.map_or(Place::Here, Place::Within));
+            let step = Step { at, place, ..step.clone() };
+            self.checker.step(&step)?;
+            self.note(step);
+        }
+        Err("the same part stays at some places, and goes in too many kinds of parts".into())
+    }
+}
+
+/// A part that is replaced in parts of a term.
+struct Parts<'a> {
+    terms: &'a mut Terms,
+    old: Id,
+    new: Id,
+}
+
+impl Parts<'_> {
+    fn new(terms: &mut Terms, (old, new): (Id, Id)) -> Parts<'_> {
+        Parts { terms, old, new }
+    }
+
+    /// The path to the first place at which two terms differ by the part.
+    fn first(&self, from: Id, to: Id, path: &mut Vec<usize>) -> bool {
+        if from == to {
+            return false;
+        }
+        if (from, to) == (self.old, self.new) {
+            return true;
+        }
+        let (kids, others) = (self.terms.kids(from), self.terms.kids(to));
+        // Where one child does not lead there no other does: all that differs is the part.
+        let Some(k) = (0..kids.len().min(others.len())).find(|k| kids[*k] != others[*k]) else { return false };
+        path.push(k);
+        deep(|| self.first(kids[k], others[k], path))
+    }
+
+    /// Whether the part may be replaced wherever it stands in the one at a path, wherever that stands, on the way to
+    /// a term.
+    fn all_within(&mut self, from: Id, path: &[usize], to: Id) -> bool {
+        let within = path.iter().fold(from, |id, k| self.terms.kids(id)[*k]);
+        let replaced = self.replaced(from, within, false, &mut FxHashMap::default());
+        self.between(from, replaced, to, &mut FxHashSet::default())
+    }
+
+    fn replaced(&mut self, id: Id, within: Id, inside: bool, done: &mut FxHashMap<(Id, bool), Id>) -> Id {
+        let inside = inside || id == within;
+        if inside && id == self.old {
+            return self.new;
+        }
+        // Children have smaller ids than their parents.
+        if id <= self.old {
+            return id;
+        }
+        if let Some(done) = done.get(&(id, inside)) {
+            return *done;
+        }
+        let kids = self.terms.kids(id).to_vec();
+        let new: Vec<Id> = kids.iter().map(|k| deep(|| self.replaced(*k, within, inside, done))).collect();
+        let out = if new == kids { id } else { self.terms.put(self.terms.head(id), new) };
+        done.insert((id, inside), out);
+        out
+    }
+
+    /// Whether a term has at each place what one of two others has there.
+    fn between(&self, from: Id, id: Id, to: Id, seen: &mut FxHashSet<(Id, Id, Id)>) -> bool {
+        if id == from || id == to || !seen.insert((from, id, to)) {
+            return true;
+        }
+        let [a, b, c] = [from, id, to].map(|id| (self.terms.head(id), self.terms.kids(id)));
+        a.0 == b.0
+            && b.0 == c.0
+            && a.1.len() == b.1.len()
+            && b.1.len() == c.1.len()
+            && (0..b.1.len()).all(|k| deep(|| self.between(a.1[k], b.1[k], c.1[k], seen)))
     }
 }
 

@@ -4,8 +4,10 @@
 //! Invariant: what leaves here was replayed from the input by that checker, texts included.
 
 pub mod closure;
+mod lets;
 pub mod linear;
 pub mod moves;
+pub mod pace;
 pub mod running;
 pub mod shorten;
 pub mod shortest;
@@ -19,8 +21,12 @@ use crate::rewrite::egraph::journal::{Candidate, Journal};
 use crate::rewrite::egraph::trace::{Equation, Tid, Trace};
 use crate::rules::Level;
 use closure::Closure;
-use linear::{Failed, LATE, Linear};
+pub use linear::LATE;
+use linear::{Failed, Linear};
+use pace::Pace;
 use rustc_hash::FxHashSet;
+use std::cell::OnceCell;
+use terms::Concrete;
 
 /// What is derived from what, and how that is checked.
 pub struct Task<'a> {
@@ -38,12 +44,46 @@ pub struct Task<'a> {
     pub model: Model,
     /// Whether a share of what may be spent is spent: then what has no proof yet is given up.
     pub stop: &'a dyn Fn(f64) -> bool,
+    /// The steps before it, and checkers.
+    pub from: From<'a>,
+}
+
+/// Where a derivation goes on: after steps that were taken before.
+#[derive(Default)]
+pub struct From<'a> {
+    before: Vec<Step>,
+    /// A checker that has taken no step yet, once somebody asked for it.
+    first: OnceCell<Result<Checker<'a>, String>>,
+    /// One that has taken the steps before, and the programs on its way.
+    there: OnceCell<Result<(Checker<'a>, Vec<Id>), String>>,
+}
+
+impl<'a> From<'a> {
+    /// After some steps.
+    pub fn after(before: &[Step]) -> From<'a> {
+        From { before: before.to_vec(), ..From::default() }
+    }
 }
 
 impl<'a> Task<'a> {
     /// A checker that has taken no step yet.
     fn checker(&self) -> Result<Checker<'a>, String> {
-        Checker::new(self.program, self.def, self.kept, self.rules, self.level)
+        let new = || Checker::new(self.program, self.def, self.kept, self.rules, self.level);
+        self.from.first.get_or_init(new).clone()
+    }
+
+    /// A checker that has taken the steps before, and the programs on its way.
+    fn there(&self) -> Result<(Checker<'a>, Vec<Id>), String> {
+        let go = || {
+            let mut checker = self.checker()?;
+            let mut programs = vec![checker.now];
+            for step in &self.from.before {
+                checker.step(step)?;
+                programs.push(checker.now);
+            }
+            Ok((checker, programs))
+        };
+        self.from.there.get_or_init(go).clone()
     }
 }
 
@@ -89,45 +129,26 @@ pub fn derived(
     journal: &mut Journal,
     cost: &mut dyn FnMut(&Terms, Id) -> f64,
 ) -> (Option<Derived>, Vec<Unproved>) {
-    let n = task.def.params.len();
-    let mut seen = FxHashSet::default();
     let mut unproved = vec![];
-    let first = match task.checker() {
-        Ok(first) => first,
+    let (start, goals) = match linked(task, journal) {
+        Ok(linked) => linked,
         Err(why) => {
             unproved.extend(journal.bests.last().map(|best| Unproved { cost: best.cost, why }));
             return (None, unproved);
         }
     };
-    let mut terms = first.terms.clone();
-    let start = crate::derive::flat::to_body(&mut terms, first.now, n, 0);
-    let start = terms::concrete(&mut journal.trace, &terms, start, n);
-    terms::axioms(&mut journal.trace, task.def, start, &mut seen);
-    for (terms, id) in &journal.starts {
-        let id = terms::concrete(&mut journal.trace, terms, *id, n);
-        terms::axioms(&mut journal.trace, task.def, id, &mut seen);
-    }
-    // A way starts again from its best so far, so all results are links of the chain.
-    for best in &journal.bests {
-        let id = terms::concrete(&mut journal.trace, &best.flat.0, best.flat.1, n);
-        terms::axioms(&mut journal.trace, task.def, id, &mut seen);
-    }
-    terms::everywhere(&mut journal.trace, task.def);
     let (mut taken, mut best): (usize, Option<Reached<'_>>) = (0, None);
-    let results: Vec<&Candidate> = journal.bests.iter().rev().collect();
+    let results: Vec<(&Candidate, Tid)> = journal.bests.iter().zip(goals).rev().collect();
     let first = results.len().saturating_sub(1).max(MAX_RESULTS.min(results.len()));
-    for (k, candidate) in results.iter().take(MAX_RESULTS).chain(&results[first..]).copied().enumerate() {
+    for (k, (candidate, goal)) in results.iter().take(MAX_RESULTS).chain(&results[first..]).copied().enumerate() {
         // With fewer lets a result is dearer than it was found, and perhaps than the ones behind it.
         if best.as_ref().is_some_and(|b| b.candidate.cost <= candidate.cost) {
             break;
         }
         let stop = || (task.stop)(PROOF_SHARE + NEXT_SHARE * k as f64);
-        let goal = terms::concrete(&mut journal.trace, &candidate.flat.0, candidate.flat.1, n);
-        match reached(task, &mut journal.trace, (start, goal), candidate, &mut taken, &stop) {
+        match reached(task, &mut journal.trace, (start, goal), candidate, (&mut taken, cost), &stop) {
             Ok(mut reached) => {
                 unproved.extend(reached.unproved.take());
-                let (terms, id) = &reached.candidate.shared;
-                reached.candidate.cost = cost(terms, *id);
                 if best.as_ref().is_none_or(|b| reached.candidate.cost < b.candidate.cost) {
                     best = Some(reached);
                 }
@@ -146,6 +167,37 @@ pub fn derived(
     }
 }
 
+/// Links the terms of all e-graphs of a search: the concrete term that the checker starts from, and that of each
+/// result.
+///
+/// # Errors
+/// The definition cannot be unfolded, or the time is up.
+fn linked(task: &Task<'_>, journal: &mut Journal) -> Result<(Tid, Vec<Tid>), String> {
+    let Journal { trace, starts, bests } = journal;
+    let n = task.def.params.len();
+    let stop = || (task.stop)(PROOF_SHARE);
+    let pace = Pace::new(&stop);
+    let (mut seen, mut concrete) = (FxHashSet::default(), Concrete::new(n, &pace));
+    let mut link = |trace: &mut Trace, terms: &Terms, id: Id| -> Result<Tid, String> {
+        let id = concrete.of(trace, terms, id).ok_or(LATE)?;
+        terms::axioms(trace, task.def, id, &mut seen, &pace);
+        Ok(id)
+    };
+    let (mut first, _) = task.there()?;
+    let start = crate::derive::flat::to_body(&mut first.terms, first.now, n, 0);
+    let start = link(trace, &first.terms, start)?;
+    for (terms, id) in starts {
+        link(trace, terms, *id)?;
+    }
+    // A way starts again from its best so far, so all results are links of the chain.
+    let goals = bests.iter().map(|best| link(trace, &best.flat.0, best.flat.1)).collect::<Result<_, _>>()?;
+    terms::everywhere(trace, task.def, &pace);
+    if pace.late() { Err(LATE.into()) } else { Ok((start, goals)) }
+}
+
+/// What the steps of all tries are counted in, and what a result costs.
+type Spent<'s> = (&'s mut usize, &'s mut dyn FnMut(&Terms, Id) -> f64);
+
 /// A result to which the checker came.
 struct Reached<'a> {
     way: Way<'a>,
@@ -160,9 +212,10 @@ fn reached<'a>(
     trace: &mut Trace,
     (start, goal): (Tid, Tid),
     candidate: &Candidate,
-    taken: &mut usize,
+    (taken, cost): Spent<'_>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Reached<'a>, String> {
+    let pace = Pace::new(stop);
     let mut equations: Vec<Equation> = trace.equations.clone();
     // An equation whose use is refused goes last, where another way may come before it; refused
     // again it is left out. What was taken before it holds, so the proof goes on from there.
@@ -171,10 +224,7 @@ fn reached<'a>(
     let mut last = String::new();
     let mut way = Way::new(task, start)?;
     for _ in 0..MAX_TRIES {
-        if stop() {
-            return Err(LATE.into());
-        }
-        let closure = Closure::new(trace, &equations, (&order, &late), [way.at, goal]);
+        let closure = Closure::new(trace, &equations, (&order, &late), [way.at, goal], &pace).ok_or(LATE)?;
         if closure.find(way.at) != closure.find(goal) {
             return Err(format!("no proof is left: {last}"));
         }
@@ -184,7 +234,7 @@ fn reached<'a>(
         match done {
             Ok(()) => {
                 let way = way.shorter(task, trace, (&equations, &closure), (start, goal), stop);
-                return Ok(way.with_lets(task, candidate));
+                return Ok(way.with_lets(task, candidate, cost));
             }
             Err((Failed::Hopeless(why), _)) => return Err(why),
             Err((Failed::Equation(_, why), _)) if *taken > MAX_TAKEN => {
@@ -216,9 +266,8 @@ struct Way<'a> {
 
 impl<'a> Way<'a> {
     fn new(task: &Task<'a>, at: Tid) -> Result<Way<'a>, String> {
-        let checker = task.checker()?;
-        let programs = vec![checker.now];
-        Ok(Way { checker, at, steps: vec![], programs })
+        let (checker, programs) = task.there()?;
+        Ok(Way { checker, at, steps: task.from.before.clone(), programs })
     }
 
     /// Goes on to a term; where that fails, as far as it goes: why, and what was used until then.
@@ -258,13 +307,18 @@ impl<'a> Way<'a> {
     }
 
     /// The result with the lets that the checker takes.
-    fn with_lets(mut self, task: &Task<'a>, candidate: &Candidate) -> Reached<'a> {
+    fn with_lets(
+        mut self,
+        task: &Task<'a>,
+        candidate: &Candidate,
+        cost: &mut dyn FnMut(&Terms, Id) -> f64,
+    ) -> Reached<'a> {
         let mut candidate = candidate.clone();
-        let refused = self.checker.shared(&candidate.shared.0, candidate.shared.1).err();
+        let (shared, refused) = lets::allowed(&mut self.checker, task, &candidate.shared, cost);
         let unproved = refused.map(|why| Unproved { cost: candidate.cost, why });
         if unproved.is_some() {
-            // What the search thought certain may be less so for the checker.
-            candidate.shared = running::proved(&mut self.checker, task.def, task.model);
+            candidate.cost = cost(&shared.0, shared.1);
+            candidate.shared = shared;
         }
         Reached { way: self, candidate, unproved }
     }

@@ -4,7 +4,7 @@
 //! they are. A rule rewrites a part of a state, which stands where it is used, perhaps often: the state
 //! with a hole there has holes at all the places.
 
-use super::{Derived, Task, Unproved, finished, running};
+use super::{Derived, Task, Unproved, finished, lets, running};
 use crate::derive::axioms::Axiom;
 use crate::derive::check::Checker;
 use crate::derive::flat::as_parameter;
@@ -38,29 +38,23 @@ const MAX_SETTLED: usize = 1000;
 /// Places of one part, at most.
 const MAX_PLACES: usize = 2000;
 
-/// Derives the first `count` moves of a search that began where the steps `before` lead; also the same result with
+/// Derives the first `count` moves of a search that began where the steps before lead; also the same result with
 /// lets of which the checker could not prove that they may stand there, where it has some.
 ///
 /// # Errors
 /// What the checker refuses.
 pub fn derived(
     task: &Task<'_>,
-    before: &[Step],
-    best: &Best,
-    count: usize,
+    (best, count): (&Best, usize),
+    cost: &mut dyn FnMut(&Terms, Id) -> f64,
 ) -> Result<(Derived, Option<Unproved>), Refused> {
-    let mut checker = task.checker()?;
-    let mut programs = vec![checker.now];
-    for step in before {
-        checker.step(step)?;
-        programs.push(checker.now);
-    }
-    let mut steps = before.to_vec();
+    let (mut checker, mut programs) = task.there()?;
+    let mut steps = task.from.before.clone();
     let start = flat(task, &mut checker, &best.terms, best.start)?;
     settled(&mut checker, start, &mut steps, &mut programs)?;
     for (k, made) in best.steps.iter().take(count).enumerate() {
         if (task.stop)(super::PROOF_SHARE) {
-            return Err(Refused { step: None, why: super::LATE.into() });
+            return Err(Refused { step: None, why: super::linear::LATE.into() });
         }
         let to = flat(task, &mut checker, &best.terms, made.to)?;
         if to == checker.now {
@@ -78,14 +72,11 @@ pub fn derived(
         steps.push(step);
         programs.push(to);
     }
-    let whole = count >= best.steps.len();
-    let refused = whole.then(|| checker.shared(&best.terms, best.id).err());
-    let shared = match &refused {
-        Some(None) => (best.terms.clone(), best.id),
-        // What the search thought certain may be less so for the checker.
-        Some(Some(_)) | None => running::proved(&mut checker, task.def, task.model),
+    let (shared, refused) = match count >= best.steps.len() {
+        true => lets::allowed(&mut checker, task, &(best.terms.clone(), best.id), cost),
+        false => (running::proved(&mut checker, task.def, task.model), None),
     };
-    let unproved = refused.flatten().map(|why| Unproved { cost: best.cost, why });
+    let unproved = refused.map(|why| Unproved { cost: best.cost, why });
     let candidate = Candidate { flat: (checker.terms.clone(), checker.now), shared, cost: best.cost };
     Ok((finished(task, steps, &programs, candidate)?, unproved))
 }

@@ -3,6 +3,7 @@
 //! Invariant: the weight of an edge is more than the length of each proof that it rests on: that its children are
 //! equal, or the terms that it moves. Lengths never grow, so the invariant stays while weights are made smaller.
 
+use super::pace::Pace;
 use crate::rewrite::egraph::trace::{Equation, Reason, Tid, Trace};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -94,8 +95,8 @@ impl Weights {
         if a == end { b } else { a }
     }
 
-    /// Weighs edges by the shortest proofs that they may rest on.
-    pub fn shorten(&mut self, trace: &Trace, equations: &[Equation]) {
+    /// Weighs edges by the shortest proofs that they may rest on, for as long as there is time.
+    pub fn shorten(&mut self, trace: &Trace, equations: &[Equation], pace: &Pace<'_>) {
         for _ in 0..ROUNDS {
             let mut known: FxHashMap<(Tid, Tid), u64> = FxHashMap::default();
             let mut length = |a: Tid, b: Tid| {
@@ -103,6 +104,7 @@ impl Weights {
                 *known.entry(key).or_insert_with(|| self.shortest(key.0, key.1).map_or(MAX, |(length, _)| length))
             };
             let weigh = |(k, edge): (usize, &Edge)| match edge.why {
+                _ if pace.late() => self.weights[k],
                 Why::Congruence => {
                     let kids = trace.node(edge.ends[0]).1.iter().zip(&trace.node(edge.ends[1]).1);
                     Weights::of_congruence(kids.filter(|(p, q)| p != q).map(|(p, q)| length(*p, *q)))

@@ -1,60 +1,81 @@
 //! Flat terms become concrete terms of a trace and come back; and the equations that need no search.
 
+use super::pace::Pace;
 use crate::derive::axioms::Axiom;
 use crate::derive::flat::{first_of_name, parameter};
 use crate::ir::{Def, Head, Id, Lit, Op, Terms, deep};
 use crate::rewrite::egraph::language::Label;
 use crate::rewrite::egraph::trace::{Theta, Tid, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
-/// The concrete term of a let-free term over a definition's parameters.
-pub fn concrete(trace: &mut Trace, terms: &Terms, id: Id, params: usize) -> Tid {
-    Import { trace, terms, params, memo: FxHashMap::default() }.term(id, &mut vec![])
-}
-
-struct Import<'a> {
-    trace: &'a mut Trace,
-    terms: &'a Terms,
+/// Let-free terms over a definition's parameters become concrete terms. What several have in common becomes one
+/// only once, however many loops it stands in.
+pub struct Concrete<'a> {
+    /// All of the terms, in one arena.
+    terms: Terms,
     params: usize,
-    memo: FxHashMap<(Id, Vec<Tid>), Tid>,
+    /// By the term, the number of variables in scope, and what those that it depends on range over.
+    memo: FxHashMap<(Id, usize, SmallVec<[Tid; 4]>), Tid>,
+    /// Sizes as they are known.
+    sizes: FxHashMap<Tid, Tid>,
+    pace: &'a Pace<'a>,
 }
 
-impl Import<'_> {
-    fn term(&mut self, id: Id, scope: &mut Vec<Tid>) -> Tid {
-        let (head, kids) = (self.terms.head(id), self.terms.kids(id));
+impl<'a> Concrete<'a> {
+    /// For a definition of so many parameters.
+    pub fn new(params: usize, pace: &'a Pace<'a>) -> Concrete<'a> {
+        let (terms, memo, sizes) = Default::default();
+        Concrete { terms, params, memo, sizes, pace }
+    }
+
+    /// The concrete term of a let-free one in an arena; none where the time is up.
+    pub fn of(&mut self, trace: &mut Trace, terms: &Terms, id: Id) -> Option<Tid> {
+        let id = self.terms.import(terms, id);
+        self.term(trace, id, &mut vec![])
+    }
+
+    fn term(&mut self, trace: &mut Trace, id: Id, scope: &mut Vec<Tid>) -> Option<Tid> {
+        let head = self.terms.head(id);
         if let Head::Var(i, ty) = head {
             let i = i as usize;
-            return match scope.len().checked_sub(1 + i) {
-                Some(level) => self.trace.put(Label::Head(head), [scope[level]]),
+            return Some(match scope.len().checked_sub(1 + i) {
+                Some(level) => trace.put(Label::Head(head), [scope[level]]),
                 None => {
                     let k = self.params - 1 - (i - scope.len());
-                    self.trace.put(Label::Param(k as u32, ty), [])
+                    trace.put(Label::Param(k as u32, ty), [])
                 }
-            };
+            });
         }
-        let key = (id, scope.clone());
+        let (free, depth) = (self.terms.free(id), scope.len());
+        let over = scope.iter().rev().enumerate().filter(|(i, _)| free.has(*i)).map(|(_, extent)| *extent);
+        let key = (id, depth, over.collect());
         if let Some(done) = self.memo.get(&key) {
-            return *done;
+            return Some(*done);
         }
+        if self.pace.late() {
+            return None;
+        }
+        let kids = self.terms.kids(id).to_vec();
         let mut new: Vec<Tid> = vec![];
         for (k, kid) in kids.iter().enumerate() {
-            let depth = scope.len();
             if head.binds(k, kids.len()) > 0 {
-                scope.extend(extents(self.trace, head, &new));
+                scope.extend(extents(trace, head, &new, &mut self.sizes));
             }
-            new.push(deep(|| self.term(*kid, scope)));
+            let done = deep(|| self.term(trace, *kid, scope));
             scope.truncate(depth);
+            new.push(done?);
         }
-        let out = self.trace.put(Label::Head(head), new);
+        let out = trace.put(Label::Head(head), new);
         self.memo.insert(key, out);
-        out
+        Some(out)
     }
 }
 
 /// What the variables of a binder range over, as the e-graph has it.
-fn extents(trace: &mut Trace, head: Head, kids: &[Tid]) -> Vec<Tid> {
+fn extents(trace: &mut Trace, head: Head, kids: &[Tid], sizes: &mut FxHashMap<Tid, Tid>) -> Vec<Tid> {
     let unknown = trace.put(Label::Unknown, []);
-    let mut closed = |size: Tid| bound(trace, size).unwrap_or(unknown);
+    let mut closed = |size: Tid| bound(trace, size, sizes).unwrap_or(unknown);
     match head {
         Head::Build(d) | Head::Reduce(_, d) => kids[..d].iter().map(|k| closed(*k)).collect(),
         Head::Arg(_) => vec![closed(kids[0])],
@@ -67,8 +88,8 @@ fn extents(trace: &mut Trace, head: Head, kids: &[Tid]) -> Vec<Tid> {
 
 /// A closed term that is at least a size. A size that depends on loops may be known from what makes
 /// the tensor, and then does not.
-fn bound(trace: &mut Trace, size: Tid) -> Option<Tid> {
-    let size = if trace.free(size).is_closed() { size } else { normal(trace, size, true, &mut FxHashMap::default()) };
+fn bound(trace: &mut Trace, size: Tid, sizes: &mut FxHashMap<Tid, Tid>) -> Option<Tid> {
+    let size = if trace.free(size).is_closed() { size } else { normal(trace, size, true, sizes) };
     if trace.free(size).is_closed() {
         return Some(size);
     }
@@ -156,10 +177,10 @@ impl Stripped {
     }
 }
 
-/// Records what axioms say of a term and its parts, and of what they make.
-pub fn axioms(trace: &mut Trace, def: &Def, root: Tid, seen: &mut FxHashSet<Tid>) {
+/// Records what axioms say of a term and its parts, and of what they make, until the time is up.
+pub fn axioms(trace: &mut Trace, def: &Def, root: Tid, seen: &mut FxHashSet<Tid>, pace: &Pace<'_>) {
     let mut todo = vec![root];
-    while let Some(id) = todo.pop() {
+    while let Some(id) = todo.pop().filter(|_| !pace.late()) {
         if !seen.insert(id) {
             continue;
         }
@@ -180,11 +201,12 @@ pub fn axioms(trace: &mut Trace, def: &Def, root: Tid, seen: &mut FxHashSet<Tid>
 const MAX_TERMS: usize = 400_000;
 
 /// Records what an e-graph takes as known and what extraction does on its way, wherever it could: literals
-/// fold, also those that follow from others; copies are no copies; sizes of one name and known ones are one.
-pub fn everywhere(trace: &mut Trace, def: &Def) {
+/// fold, also those that follow from others; copies are no copies; sizes of one name and known ones are one. It ends
+/// when the time is up.
+pub fn everywhere(trace: &mut Trace, def: &Def, pace: &Pace<'_>) {
     let (mut values, mut known): (Vec<Option<Lit>>, FxHashMap<Tid, Tid>) = Default::default();
     // Children come before parents, and what is added here comes last.
-    while values.len() < trace.len().min(MAX_TERMS) {
+    while values.len() < trace.len().min(MAX_TERMS) && !pace.late() {
         let id = values.len() as Tid;
         let (label, kids) = trace.node(id).clone();
         let mut value = None;

@@ -1,0 +1,166 @@
+//! What the checker of derivations proves, each beside what is nearly that and false.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+mod common;
+
+use common::steps::told;
+use daedal::rules::Level;
+
+/// Of a function of a vector and an integer: from a body by one step to another.
+fn tried(level: Level, from: &str, step: &str, to: &str) -> Result<usize, String> {
+    let def = |body: &str| format!("(def f Float ((v : (Vec Float)) (k : Integer)) {body})");
+    let head = r#"{"def":"f","params":["(Vec Float)","Integer"],"cost":1,"unfolded":1}"#;
+    let step = format!(r#"{{"step":1,"cost":1,{step}}}"#);
+    let result = format!(r#"{{"result":"{}","cost":1}}"#, def(to));
+    told(&def(from), level, &[head, &step, &result])
+}
+
+/// Brings back a sum that is taken away again, at a place.
+fn brought(from: &str, at: &str, to: &str, whole: &str) -> Result<usize, String> {
+    tried(Level::Real, from, &format!(r#""by":"add-sub-cancel-left","at":[[{at}]],"to":"{to}""#), whole)
+}
+
+/// Protects: an index is in range where each number that it may be is, and what it is by an element made on the
+/// spot; never because some are.
+#[test]
+fn indices_are_in_range_case_by_case() {
+    let (n, always) = ("(size v)", "(gt k 3)");
+    let made = |index: &str| format!("(get$1$2 (index 0 (build 2 (lam (q : Integer) (tuple {index} 1.0)))))");
+    let clamped = "(max 0 (min (sub (size v) 1) (add i k)))";
+    for (extent, index, good) in [
+        (n, clamped.to_string(), true),
+        // The vector may be empty.
+        ("k", clamped.to_string(), false),
+        (n, "(max 1 (min (sub (size v) 1) i))".into(), false),
+        (n, "(max 0 (min (size v) (add i k)))".into(), false),
+        (n, "(max 0 (min i k))".into(), true),
+        (n, "(min i k)".into(), true),
+        (n, "(min i (sub k 9))".into(), false),
+        (n, made("i"), true),
+        (n, made("(add i 1)"), false),
+        (n, format!("(sub (sub (size v) 1) {})", made("i")), true),
+        (n, format!("(sub (size v) {})", made("i")), false),
+        (n, "(if (gt k 3) i (size v))".into(), true),
+        (n, "(if (gt k 4) i (size v))".into(), false),
+        (n, "(if (gt i 0) (sub i 1) i)".into(), true),
+        (n, "(if (gte i 0) (sub i 1) i)".into(), false),
+    ] {
+        let back = format!("(sub (add (index {index} v) 1.0) (index {index} v))");
+        let there = back.replace(" i ", " _1 ").replace(" i)", " _1)");
+        let looped = |x: &str| format!("(sumbuild {extent} (lam (i : Integer) (if {always} {x} 2.0)))");
+        let verdict = brought(&looped("1.0"), "1,1", &there, &looped(&back));
+        assert_eq!(verdict.is_ok(), good, "{extent} {index}: {verdict:?}");
+    }
+}
+
+/// Protects: the state of a fold has the sizes that it began with where every step keeps them, and only there; that
+/// of one fold says nothing of another.
+#[test]
+fn states_keep_their_sizes() {
+    let copied = |state: &str, n: u32| format!("(build {n} (lam (q : Integer) (index q {state})))");
+    let fold = |n: u32, step: &str| format!("(fold (lam ((t : (Vec Float)) (x : Float)) {step}) (constVec {n} 0.0) v)");
+    let inner = |index: &str| {
+        let fold = fold(2, &copied("t", 2));
+        format!("(build 3 (lam (q : Integer) (add (index q s) (index {index} {fold}))))")
+    };
+    let scan = |step: &str| {
+        let scan = format!("(scan (lam ((s : (Vec Float)) (j : Integer)) {step}) (constVec 3 0.0) 2)");
+        format!("(index 0 (index 1 {scan}))")
+    };
+    for (read, good) in [
+        (scan(&copied("s", 3)), true),
+        (scan("(build 3 (lam (q : Integer) (index (add q 1) s)))"), false),
+        (scan(&copied("s", 4)), false),
+        (scan(&copied("s", 2)), false),
+        (format!("(index 1 {})", fold(2, &copied("t", 2))), true),
+        (format!("(index 2 {})", fold(2, &copied("t", 2))), false),
+        (scan(&inner("1")), true),
+        (scan(&inner("2")), false),
+        (scan(&format!("(build 3 (lam (r : Integer) (index r {})))", fold(2, &copied("s", 3)))), false),
+    ] {
+        let back = format!("(if (gt {read} 0.0) 1.0 1.0)");
+        let verdict = tried(Level::Exact, "1.0", &format!(r#""by":"if-same","at":[[]],"to":"{back}""#), &back);
+        assert_eq!(verdict.is_ok(), good, "{read}: {verdict:?}");
+    }
+}
+
+/// Protects: an extent is not negative where that of a loop that is certain to run is no greater.
+#[test]
+fn extents_are_compared_as_sums() {
+    for (extent, good) in [
+        ("(sub (sub (size v) 1) 1)", true),
+        ("(add 1 (sub (size v) 2))", true),
+        ("(sub (size v) 3)", false),
+        ("(sub k 2)", false),
+    ] {
+        let sum = |extent: &str| format!("(sumbuild {extent} (lam (j : Integer) (to_float j)))");
+        let back = format!("(sub (add {0} 1.0) {0})", sum(extent));
+        let whole = |x: &str| format!("(add {x} {})", sum("(sub (size v) 2)"));
+        let verdict = brought(&whole("1.0"), "0", &back, &whole(&back));
+        assert_eq!(verdict.is_ok(), good, "{extent}: {verdict:?}");
+    }
+}
+
+/// Protects: a step within parts changes those alone, wherever they stand, and asks what it asks at each place.
+#[test]
+fn steps_are_taken_within_parts() {
+    let zero = "(add (to_float k) 0.0)";
+    let whole = |a: &str, b: &str, c: &str| format!("(add (mul {a} 2.0) (add (exp (mul {b} 2.0)) {c}))");
+    let x = "(to_float k)";
+    let step = |rest: &str| format!(r#""by":"add-zero","at":[[0,0]]{rest}"#);
+    let from = whole(zero, zero, zero);
+    let of = |rest: &str, to: &str| tried(Level::Real, &from, &step(rest), to);
+    assert_eq!(of(r#","within":1"#, &whole(x, x, zero)), Ok(1));
+    assert_eq!(of(r#","within":0"#, &whole(x, x, x)), Ok(1));
+    assert_eq!(of("", &whole(x, zero, zero)), Ok(1));
+    for (rest, to) in [
+        (r#","within":1"#, whole(x, x, x)),
+        (r#","within":1"#, whole(x, zero, zero)),
+        (r#","within":0"#, whole(x, x, zero)),
+        (r#","within":2"#, whole(x, x, zero)),
+        (r#","within":-1"#, whole(x, x, zero)),
+        (r#","within":1,"everywhere":true"#, whole(x, x, zero)),
+    ] {
+        assert!(of(rest, &to).is_err(), "{rest} {to}");
+    }
+    // Conditions around the first place are none around the others.
+    let back = "(sub (add (index 0 v) 1.0) (index 0 v))";
+    let arm = |x: &str| format!("(if (gt (size v) 0) {x} 2.0)");
+    let by = |rest: &str| {
+        let step = format!(r#""by":"add-sub-cancel-left","at":[[1]],"to":"{back}"{rest}"#);
+        tried(Level::Real, &arm("1.0"), &step, &arm(back))
+    };
+    assert_eq!(by(""), Ok(1));
+    let refused = by(r#","within":0"#).unwrap_err();
+    assert!(refused.contains("is not proved here"), "{refused}");
+}
+
+/// Protects: lets in a term that is brought back name what stands there more than once, and mean no more.
+#[test]
+fn terms_that_are_brought_back_may_have_lets() {
+    let back = "(sub (add (cos x) 1.0) (cos x))".replace('x', "(to_float k)");
+    let of = |to: &str| brought("1.0", "", to, &back);
+    assert_eq!(of(&back), Ok(1));
+    assert_eq!(of("(let (c (cos (to_float k))) (sub (add c 1.0) c))"), Ok(1));
+    assert_eq!(of("(let ((x (to_float k)) (c (cos x)) (d (index 0 v))) (sub (add c 1.0) (cos x)))"), Ok(1));
+    assert!(of("(let (c (cos (to_float k))) (sub (add c 1.0) (sin (to_float k))))").is_err());
+    assert!(of("(let (c (index 0 v)) (sub (add c 1.0) c))").is_err());
+}
+
+/// Protects: what a let of the result evaluates early and might fail is named.
+#[test]
+fn an_early_let_is_named() {
+    let def = |body: &str| format!("(def f Float ((v : (Vec Float)) (k : Integer)) {body})");
+    let head = r#"{"def":"f","params":["(Vec Float)","Integer"],"cost":1,"unfolded":1}"#;
+    let read = |let_outside: bool| match let_outside {
+        true => "(let (x (index k v)) (if (gt k 3) (mul x x) 0.0))",
+        false => "(if (gt k 3) (let (x (index k v)) (mul x x)) 0.0)",
+    };
+    let of = |outside: bool| {
+        let result = format!(r#"{{"result":"{}","cost":1}}"#, def(read(outside)));
+        told(&def("(if (gt k 3) (mul (index k v) (index k v)) 0.0)"), Level::Exact, &[head, &result])
+    };
+    assert_eq!(of(false), Ok(0));
+    let refused = of(true).unwrap_err();
+    assert!(refused.contains("a let of the result evaluates early what might fail: `(index k v)`"), "{refused}");
+}
