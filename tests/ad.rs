@@ -416,7 +416,7 @@ fn corners_are_told_with_their_places() {
         (
             "(def f Float (v : (Vec Float) n) (reduce max n (lam (i : Integer) (index i v))))",
             "[1.0,1.0]",
-            "`(max 1.0 1.0)`",
+            "`(maximum 1.0 1.0)`",
         ),
         ("(def f Float (x : Float) (to_float (truncate x)))", "3.0", "`(truncate 3.0)` is 3 at p.ks:1:36 here, but"),
         (
