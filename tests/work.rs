@@ -210,6 +210,7 @@ const COSTLY_DERIVATIVES: &[Exception] = &[
 
 /// The same of random programs, by number.
 const COSTLY_RANDOM_DERIVATIVES: &[Exception] = &[
+    ("1189", 7.74, READS),
     ("948", 3.96, ARMS),
     ("648", 3.47, ARMS),
     ("66", 2.72, CHEAP),
@@ -236,7 +237,6 @@ const COSTLY_RANDOM_DERIVATIVES: &[Exception] = &[
     ("656", 1.29, CHEAP),
     ("876", 1.27, CHEAP),
     ("1322", 1.27, CHEAP),
-    ("505", 1.23, CHEAP),
     ("724", 1.21, CHEAP),
     ("290", 1.17, CHEAP),
     ("1832", 1.15, CHEAP),
@@ -381,8 +381,6 @@ const COSTLIER: &[Exception] = &[
 const COSTLIER_RANDOM: &[Exception] = &[
     ("257", 70.0, EARLY),
     ("31", 3.69, EARLY),
-    ("135", 3.0, EARLY),
-    ("137", 1.2, EARLY),
     ("240", 6.54, KEPT),
     ("298", 2.47, KEPT),
     ("50", 1.3, KEPT),
@@ -390,6 +388,7 @@ const COSTLIER_RANDOM: &[Exception] = &[
     ("90", 1.11, TABLED),
     ("287", 1.08, CHECKED),
     ("0", 1.05, PLAIN),
+    ("121", 1.05, CHECKED),
     ("144", 1.02, PLAIN),
     ("124", 1.01, PLAIN),
     ("172", 1.01, PLAIN),
