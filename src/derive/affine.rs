@@ -67,15 +67,15 @@ impl Prover<'_> {
             let form = self.form(number, scope).unwrap_or_default();
             form.atoms.keys().for_each(|atom| self.own_facts(*atom, scope, &mut facts));
         }
-        self.from_zero(index, &facts, scope) && self.below(index, n, &facts, scope)
+        self.not_negative(index, &facts, scope) && self.below(index, n, &facts, scope)
     }
 
     /// Whether a number is at least 0: the greatest of several if any of them is, the least if all are.
-    fn from_zero(&mut self, id: Id, facts: &[Form], scope: &Scope) -> bool {
+    fn not_negative(&mut self, id: Id, facts: &[Form], scope: &Scope) -> bool {
         let kids = self.terms.kids(id).to_vec();
         match self.terms.head(id) {
-            Head::Op(Op::Max) if kids.iter().any(|k| deep(|| self.from_zero(*k, facts, scope))) => true,
-            Head::Op(Op::Min) if kids.iter().all(|k| deep(|| self.from_zero(*k, facts, scope))) => true,
+            Head::Op(Op::Max) if kids.iter().any(|k| deep(|| self.not_negative(*k, facts, scope))) => true,
+            Head::Op(Op::Min) if kids.iter().all(|k| deep(|| self.not_negative(*k, facts, scope))) => true,
             _ => self.form(id, scope).is_some_and(|form| self.by_facts(&form, facts, scope)),
         }
     }

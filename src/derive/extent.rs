@@ -3,7 +3,7 @@
 //! It must not know what a search believes.
 
 use super::flat::Scope;
-use super::prove::Prover;
+use super::prove::{Extents, Prover};
 use crate::ir::{Head, Id, Terms};
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ impl Prover<'_> {
     }
 
     /// The extents of the loops and tensors that are certain to be made, and the loops around those.
-    fn extents(&mut self) -> Rc<Vec<(Id, Vec<Id>)>> {
+    fn extents(&mut self) -> Extents {
         if let Some(known) = &self.extents {
             return Rc::clone(known);
         }

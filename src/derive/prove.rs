@@ -11,6 +11,9 @@ use crate::types::shape::{part, shape, sizes_of_parts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
+/// The extents of what is certain to be made, each with those of the loops around it.
+pub(super) type Extents = Rc<Vec<(Id, Vec<Id>)>>;
+
 /// Bounds of a number.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
@@ -80,7 +83,7 @@ pub struct Prover<'a> {
     /// The states of the folds around what is looked at, within what is to be proved.
     pub(super) states: Vec<State>,
     /// The extents of what is certain to be made.
-    pub(super) extents: Option<Rc<Vec<(Id, Vec<Id>)>>>,
+    pub(super) extents: Option<Extents>,
     /// What was found out already, under these conditions.
     memo: FxHashMap<(Id, Scope), bool>,
     /// Bounds that were found already, under these conditions.

@@ -326,6 +326,8 @@ impl Costing {
             "build" => (2.0 + all, Tensor(rank, Box::new(shape))),
             "argmin" | "argmax" => (rounds - 1.0 + all, One),
             "sumbuild" => ((rounds - 1.0) * shape.scalars() + all, shape),
+            // A fold over the numbers of its steps, which makes no pair of the factors.
+            "fma" => (2.0 + sizes + rounds * (body - 0.2 + operation("fma")), One),
             op => ((rounds - 1.0) * operation(op) * shape.scalars() + all, shape),
         }
     }

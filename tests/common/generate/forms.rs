@@ -63,8 +63,8 @@ impl Maker {
                 format!("(fma {a} {b} {c})")
             }
             3 => format!("(mul {} {})", self.factor(fuel / 2), self.expr(&F, fuel / 2)),
-            4 => self.two(if fuel % 2 == 0 { "min" } else { "minimum" }, &F, fuel),
-            5 => self.two(if fuel % 2 == 0 { "max" } else { "maximum" }, &F, fuel),
+            4 => self.two(if fuel.is_multiple_of(2) { "min" } else { "minimum" }, &F, fuel),
+            5 => self.two(if fuel.is_multiple_of(2) { "max" } else { "maximum" }, &F, fuel),
             6 => format!("(neg {})", self.expr(&F, fuel)),
             7 if self.knobs.dyadic => format!("(to_float (mod {} 64))", self.expr(&I, fuel)),
             7 => format!("(to_float {})", self.expr(&I, fuel)),
@@ -74,7 +74,7 @@ impl Maker {
             }
             9 => format!("(sum {})", self.expr(&V, fuel)),
             10..12 => self.looped("sumbuild", &F, fuel),
-            12 => self.looped(if fuel % 2 == 0 { "reduce max" } else { "reduce min" }, &F, fuel),
+            12 => self.looped(if fuel.is_multiple_of(2) { "reduce max" } else { "reduce min" }, &F, fuel),
             13..16 => self.element(fuel / 2),
             16 | 17 => self.folded(&F, fuel),
             20 => {
