@@ -181,8 +181,8 @@ sum[i < x_size0]
   from 0.0
   from 0
   over j < x_size1
-  = (if (or (eq j 0) (lt x[i, j] acc0)) x[i, j] acc0)
-  = (if (or (eq j 0) (lt x[i, j] acc0)) j acc1)
+  = (if (or (eq j 0) (precedes x[i, j] acc0)) x[i, j] acc0)
+  = (if (or (eq j 0) (precedes x[i, j] acc0)) j acc1)
 tensor[i < x_size0]
   = x[i, sum.1[i]]
 result x_size0, tensor
@@ -263,8 +263,8 @@ sum[i < x_size0]
   from 0.0
   from 0
   over j < x_size1
-  = (if (or (eq j 0) (lt x[i, j] acc0)) x[i, j] acc0)
-  = (if (or (eq j 0) (lt x[i, j] acc0)) j acc1)
+  = (if (or (eq j 0) (precedes x[i, j] acc0)) x[i, j] acc0)
+  = (if (or (eq j 0) (precedes x[i, j] acc0)) j acc1)
 sum_2[i < x_size0]
   when (gt (to_float i) 0.5)
   check (if (gt (to_float i) 0.5) (gt x_size1 0) true)
@@ -421,7 +421,7 @@ totals[i < x_size0]
 most[]
   from -inf
   over i < x_size0
-  = (max acc0 totals[i])
+  = (maximum acc0 totals[i])
 tensor[i < x_size0]
   = (div totals[(sub (sub x_size0 i) 1)] most[])
 result x_size0, tensor

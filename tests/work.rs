@@ -381,6 +381,7 @@ const COSTLIER: &[Exception] = &[
 const COSTLIER_RANDOM: &[Exception] = &[
     ("257", 70.0, EARLY),
     ("31", 3.69, EARLY),
+    ("137", 1.2, EARLY),
     ("240", 6.54, KEPT),
     ("298", 2.47, KEPT),
     ("50", 1.3, KEPT),

@@ -5,7 +5,6 @@
 
 use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, replaced_leaves, site};
 use super::guard::{Fact, Guards, facts, guard};
-use super::view::State;
 use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
 use crate::types::shape::{part, shape, sizes_of_parts};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,6 +12,15 @@ use std::rc::Rc;
 
 /// The extents of what is certain to be made, each with those of the loops around it.
 pub(super) type Extents = Rc<Vec<(Id, Vec<Id>)>>;
+
+/// The variable of a state that keeps its sizes.
+#[derive(Clone, Copy, Debug)]
+pub struct State {
+    /// How many loops stand around the fold.
+    pub(super) depth: usize,
+    /// What the state begins with, right outside the fold.
+    pub(super) init: Id,
+}
 
 /// Bounds of a number.
 #[derive(Clone, Copy, Debug)]

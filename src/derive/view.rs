@@ -6,7 +6,7 @@
 //! know what a search believes.
 
 use super::flat::Scope;
-use super::prove::Prover;
+use super::prove::{Prover, State};
 use crate::ir::{Head, Id, Lit, deep};
 use crate::types::shape::shape;
 
@@ -14,15 +14,6 @@ use crate::types::shape::shape;
 const MAX_VIEWS: usize = 8;
 /// Elements that are larger as trees are not looked into.
 const MAX_SIZE: u64 = 20_000;
-
-/// The variable of a state that keeps its sizes.
-#[derive(Clone, Copy, Debug)]
-pub struct State {
-    /// How many loops stand around the fold.
-    depth: usize,
-    /// What the state begins with, right outside the fold.
-    init: Id,
-}
 
 impl Prover<'_> {
     /// The number said as directly as may be.

@@ -363,9 +363,9 @@ fn result(name: &str, args: &[Shape]) -> Shape {
 fn operation(name: &str) -> f64 {
     match name {
         "pi" => 0.0,
-        "add" | "sub" | "neg" | "abs" | "min" | "max" | "minimum" | "maximum" | "precedes" | "lt" | "gt" | "lte" | "gte" | "eq" | "ne" | "and" | "or"
-        | "not" | "bitand" | "bitor" | "bitxor" | "bitnot" | "shl" | "shr" | "select" | "floor" | "ceil"
-        | "to_float" | "bool_to_float" | "truncate" | "$ranhashdoub" => 1.0,
+        "add" | "sub" | "neg" | "abs" | "min" | "max" | "minimum" | "maximum" | "precedes" | "lt" | "gt" | "lte"
+        | "gte" | "eq" | "ne" | "and" | "or" | "not" | "bitand" | "bitor" | "bitxor" | "bitnot" | "shl" | "shr"
+        | "select" | "floor" | "ceil" | "to_float" | "bool_to_float" | "truncate" | "$ranhashdoub" => 1.0,
         "mul" | "div" | "mod" | "floordiv" | "floormod" | "sqrt" | "fma" => 2.0,
         "exp" | "log" | "sin" | "cos" | "tan" | "tanh" | "sinh" | "cosh" | "asin" | "acos" | "atan" | "erf"
         | "lgamma" | "pow" | "atan2" => 4.0,

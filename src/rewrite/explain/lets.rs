@@ -4,7 +4,8 @@
 //! It must not know what is certain, only where a term uses a variable whatever is chosen and however often loops
 //! run: whether a let may stand somewhere is asked of the checker.
 
-use super::{Task, running};
+use super::running;
+use super::task::{PROOF_SHARE, Task};
 use crate::derive::check::Checker;
 use crate::ir::{Head, Id, Terms, deep};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -38,7 +39,7 @@ pub fn allowed(
         };
         let which: FxHashSet<Id> = early.iter().filter_map(|e| e.from).collect();
         refused.get_or_insert_with(|| early.into_iter().next().map(|e| e.why).unwrap_or_default());
-        if which.is_empty() || (task.stop)(super::PROOF_SHARE) {
+        if which.is_empty() || (task.stop)(PROOF_SHARE) {
             break;
         }
         body = Later { terms: &mut terms, which, sunk: round < SUNK_ROUNDS, memo: FxHashMap::default() }.term(body);

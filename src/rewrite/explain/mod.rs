@@ -11,81 +11,22 @@ pub mod pace;
 pub mod running;
 pub mod shorten;
 pub mod shortest;
+mod task;
 pub mod terms;
 
-use crate::cost::Model;
 use crate::derive::Step;
-use crate::derive::check::{Checker, Rules};
-use crate::ir::{Def, Fun, Id, Program, Terms};
+use crate::derive::check::Checker;
+use crate::ir::{Id, Terms};
 use crate::rewrite::egraph::journal::{Candidate, Journal};
 use crate::rewrite::egraph::trace::{Equation, Tid, Trace};
-use crate::rules::Level;
 use closure::Closure;
 pub use linear::LATE;
 use linear::{Failed, Linear};
 use pace::Pace;
 use rustc_hash::FxHashSet;
-use std::cell::OnceCell;
+pub use task::{From, Task};
+use task::{NEXT_SHARE, PROOF_SHARE};
 use terms::Concrete;
-
-/// What is derived from what, and how that is checked.
-pub struct Task<'a> {
-    /// The program.
-    pub program: &'a Program,
-    /// Its definition.
-    pub def: &'a Def,
-    /// The functions whose calls stay.
-    pub kept: &'a FxHashSet<Fun>,
-    /// The rules.
-    pub rules: &'a Rules<'a>,
-    /// What they have to keep.
-    pub level: Level,
-    /// What decides which parts are worth a name.
-    pub model: Model,
-    /// Whether a share of what may be spent is spent: then what has no proof yet is given up.
-    pub stop: &'a dyn Fn(f64) -> bool,
-    /// The steps before it, and checkers.
-    pub from: From<'a>,
-}
-
-/// Where a derivation goes on: after steps that were taken before.
-#[derive(Default)]
-pub struct From<'a> {
-    before: Vec<Step>,
-    /// A checker that has taken no step yet, once somebody asked for it.
-    first: OnceCell<Result<Checker<'a>, String>>,
-    /// One that has taken the steps before, and the programs on its way.
-    there: OnceCell<Result<(Checker<'a>, Vec<Id>), String>>,
-}
-
-impl<'a> From<'a> {
-    /// After some steps.
-    pub fn after(before: &[Step]) -> From<'a> {
-        From { before: before.to_vec(), ..From::default() }
-    }
-}
-
-impl<'a> Task<'a> {
-    /// A checker that has taken no step yet.
-    fn checker(&self) -> Result<Checker<'a>, String> {
-        let new = || Checker::new(self.program, self.def, self.kept, self.rules, self.level);
-        self.from.first.get_or_init(new).clone()
-    }
-
-    /// A checker that has taken the steps before, and the programs on its way.
-    fn there(&self) -> Result<(Checker<'a>, Vec<Id>), String> {
-        let go = || {
-            let mut checker = self.checker()?;
-            let mut programs = vec![checker.now];
-            for step in &self.from.before {
-                checker.step(step)?;
-                programs.push(checker.now);
-            }
-            Ok((checker, programs))
-        };
-        self.from.there.get_or_init(go).clone()
-    }
-}
 
 /// A result with the steps that lead to it.
 pub struct Derived {
@@ -116,11 +57,6 @@ const MAX_TRIES: usize = 30;
 const MAX_TAKEN: usize = 6000;
 /// So many of the best results are tried, and then the first, which is the input.
 const MAX_RESULTS: usize = 4;
-
-/// The share of the time that the proof of the best result may take it to, and how much more each other one
-/// gets: the last is the input, whose proof is short.
-const PROOF_SHARE: f64 = 0.8;
-const NEXT_SHARE: f64 = 0.02;
 
 /// The best result of a search that can be derived, and those before it that cannot. `cost` is that of a term over
 /// the parameters.
