@@ -9,9 +9,11 @@ impl Elab<'_> {
     pub(super) fn form_contracted(&mut self, at: usize, args: &[usize]) -> Result<Id> {
         let mark = self.opened();
         let mut sizes = vec![];
-        for n in self.components(args[0])? {
-            let n = self.now(n);
-            sizes.push(self.bind(n));
+        let each = self.components(args[0])?;
+        for n in &each {
+            // Only an inner size is evaluated in more than one round.
+            let now = self.now(*n);
+            sizes.push(if each.len() > 1 { self.bind(now) } else { self.val(now) });
         }
         let (lam, rank) = (self.lambda(args[1])?, sizes.len());
         let names = lam.names(rank).unwrap_or_else(|| vec!["i".to_string(); rank]);
