@@ -111,13 +111,16 @@ fn the_limit_of_time_holds_whatever_is_asked_for() {
     let (file, steps) = (dir.path().join("chain.ks"), dir.path().join("steps.jsonl"));
     std::fs::write(&file, chain(100)).unwrap();
     let steps = steps.to_str().unwrap();
-    let cases: [(&Path, &[&str]); 6] = [
+    // Where a term has many parts in common, and loops in loops.
+    let demosaic = root("programs/imaging/learned_demosaic.ks");
+    let cases: [(&Path, &[&str]); 7] = [
         (&file, &[]),
         (&file, &["--exact"]),
         (&file, &["--derivation", steps]),
         (&file, &["--engine", "auto", "--derivation", steps]),
         (&file, &["--engine", "astar", "--budget", "1000000000"]),
         (&file, &["--max-nodes", "1000000"]),
+        (&demosaic, &["--derivation", steps]),
     ];
     for (file, case) in cases {
         let took = (0..3).map(|_| {

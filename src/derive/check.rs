@@ -22,7 +22,7 @@ use crate::ir::{Def, Fun, Head, Id, Lit, Program, Terms, Ty, deep};
 use crate::rules::{Condition, Level, Meta, Rule};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Rules by name.
 pub type Rules<'a> = BTreeMap<&'a str, &'a Rule>;
@@ -51,7 +51,7 @@ pub struct Checker<'a> {
     /// How many steps were taken.
     taken: usize,
     /// Earlier programs whose certain parts were not collected yet.
-    unread: Vec<Id>,
+    unread: VecDeque<Id>,
     naming: Naming<'a>,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Checker<'a> {
         strict.retain(|(value, _)| *value != id && !terms.kids(*value).is_empty() && small(*value));
         strict.sort_by_key(|(value, scope)| (Reverse(terms.size(*value)), *value, scope.clone()));
         strict.truncate(MAX_EARLY);
-        let (unread, naming, taken, guards) = (vec![], Naming::new(program, kept, def), 0, vec![]);
+        let (unread, naming, taken, guards) = (VecDeque::new(), Naming::new(program, kept, def), 0, vec![]);
         let (now, known, early) = (id, certain, strict);
         Ok(Checker { def, rules, level, kept, program, terms, now, known, seen, early, guards, taken, unread, naming })
     }
@@ -169,7 +169,7 @@ impl<'a> Checker<'a> {
         pairs.dedup();
         pairs.into_iter().for_each(|(old, new)| self.carry(step, old, new));
         self.now = now;
-        self.unread.push(now);
+        self.unread.push_back(now);
         self.taken += 1;
         Ok(())
     }
@@ -247,9 +247,15 @@ impl<'a> Checker<'a> {
 
     /// Collects what the programs so far were certain to evaluate.
     fn learn(&mut self) {
-        for id in std::mem::take(&mut self.unread) {
-            certain(&mut self.terms, id, &mut vec![], &mut self.known, &mut self.seen);
-        }
+        while self.learn_next() {}
+    }
+
+    /// Collects what the next of the programs so far was certain to evaluate; whether there was one. A step that brings a
+    /// term back does so for all of them, which takes long after many steps.
+    pub fn learn_next(&mut self) -> bool {
+        let Some(id) = self.unread.pop_front() else { return false };
+        certain(&mut self.terms, id, &mut vec![], &mut self.known, &mut self.seen);
+        true
     }
 
     fn forward(&mut self, step: &Step, old: Id, scope: &Scope) -> Result<Id, Refused> {

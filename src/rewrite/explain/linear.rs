@@ -284,6 +284,11 @@ impl<'a, 'b> Linear<'a, 'b> {
         if !forward && self.checker.terms.reachable(y).len() > MAX_TEXT {
             return Err(Failed::Equation(k, "the term brought back is too large".into()));
         }
+        while !forward && self.checker.learn_next() {
+            if (self.stop)() {
+                return Err(Failed::Hopeless(LATE.into()));
+            }
+        }
         // The hole as a leaf of the type that belongs there.
         let leaf = self.checker.terms.put(parameter(usize::MAX, self.checker.terms.ty(y)), []);
         let mark = self.trace.put(Label::Param(u32::MAX, self.checker.terms.ty(y)), []);
