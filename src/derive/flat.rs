@@ -101,20 +101,21 @@ pub fn site(terms: &mut Terms, id: Id, scope: &Scope) -> Option<Site> {
 /// depend on, when a term at a place is. What was `seen` is known to be evaluated, too, and not looked at again.
 pub fn certain(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>, seen: &mut FxHashSet<Seen>) {
     let (mut left, mut choices) = (MAX_SEEN, vec![]);
-    let mut walk = Certain { terms, left: &mut left, seen: vec![std::mem::take(seen)] };
+    let mut walk = Certain { terms, left: &mut left, seen: vec![std::mem::take(seen), FxHashSet::default()] };
     walk.collect(id, scope, out, &mut choices);
     walk.arms(choices, out);
-    // What was not looked into for want of room is to be met again.
-    let all = walk.seen.pop().unwrap_or_default();
+    let new = walk.seen.pop().unwrap_or_default();
+    *seen = walk.seen.pop().unwrap_or_default();
+    // What was not looked into for want of room is to be met again, and what led there.
     if left > 0 {
-        *seen = all;
+        seen.extend(new);
     }
 }
 
 /// So many parts are looked at, at most: to know less is no harm.
 const MAX_SEEN: usize = 50_000;
-/// What both arms of a condition evaluate is looked for within so many conditions.
-const MAX_ARMS: usize = 16;
+/// What both arms of a condition evaluate is looked for within so many conditions, the term itself counted.
+const MAX_ARMS: usize = 17;
 
 /// What a part has to do with the loops around it: the part, what its variables range over, and whether the
 /// other loops are certain to run.

@@ -339,13 +339,8 @@ impl Linear<'_, '_> {
         }
         let mut refused = vec![];
         for way in ways {
-            match self.checker.step(&way) {
-                Ok(()) if self.checker.now == to => {
-                    self.note(way);
-                    return Ok(());
-                }
-                Ok(()) => self.checker.now = before,
-                Err(why) => refused.push(why),
+            if self.leads(way, to, &mut refused) {
+                return Ok(());
             }
         }
         if at.len() > 1 {
@@ -358,18 +353,24 @@ impl Linear<'_, '_> {
             self.programs.truncate(steps.1);
             self.checker.now = before;
         }
-        if (FEW_PLACES + 1..=MAX_PLACES).contains(&at.len()) {
-            let way = Step { at, ..step };
-            match self.checker.step(&way) {
-                Ok(()) if self.checker.now == to => {
-                    self.note(way);
-                    return Ok(());
-                }
-                Ok(()) => self.checker.now = before,
-                Err(why) => refused.push(why),
-            }
+        if (FEW_PLACES + 1..=MAX_PLACES).contains(&at.len()) && self.leads(Step { at, ..step }, to, &mut refused) {
+            return Ok(());
         }
         Err(refused.pop().unwrap_or_else(|| "the step leads elsewhere".into()))
+    }
+
+    /// Takes a step, if it leads to a term; else the program stays, and why it is refused is noted, where it is.
+    fn leads(&mut self, step: Step, to: Id, refused: &mut Vec<String>) -> bool {
+        let before = self.checker.now;
+        match self.checker.step(&step) {
+            Ok(()) if self.checker.now == to => {
+                self.note(step);
+                return true;
+            }
+            Ok(()) => self.checker.now = before,
+            Err(why) => refused.push(why),
+        }
+        false
     }
 
     fn note(&mut self, step: Step) {
