@@ -43,7 +43,7 @@ struct Node {
     /// Not worth a name: variables, literals, parts of tuples.
     free: bool,
     /// Takes loops, tensors or transcendental functions: making it where nobody asks for it can be worth it.
-    dear: bool,
+    costly: bool,
     /// How many variables its last child binds.
     binds: usize,
     /// The term it was first met as, which has its names.
@@ -161,7 +161,7 @@ impl Unfold<'_> {
             Label::Head(_) | Label::Binder(..) => (vec![], Ty::tuple([])),
         };
         let (kids, from) = (SmallVec::new(), None);
-        self.intern(Node { label, kids, needs, ty, total: true, free: true, dear: false, binds: 0, from })
+        self.intern(Node { label, kids, needs, ty, total: true, free: true, costly: false, binds: 0, from })
     }
 
     fn intern(&mut self, node: Node) -> Part {
@@ -193,8 +193,8 @@ impl Unfold<'_> {
             let tys: Vec<Ty> = ids.iter().map(|k| self.terms.ty(*k)).collect();
             let ty = self.terms.ty(id);
             let free = self.has_name(head, &kids) || !is_named(self.model, head, &tys, ty);
-            let (label, from, dear) = (Label::Head(head), Some(id), self.dear(head, ty, &kids));
-            return self.intern(Node { label, kids, needs, ty, total, free, dear, binds: 0, from });
+            let (label, from, costly) = (Label::Head(head), Some(id), self.costly(head, ty, &kids));
+            return self.intern(Node { label, kids, needs, ty, total, free, costly, binds: 0, from });
         }
         let key = self.binder_key(id, scope);
         if let Some(key) = &key
@@ -216,7 +216,7 @@ impl Unfold<'_> {
         needs.retain(|b| *b != binder);
         let ty = self.terms.ty(id);
         let (label, from) = (Label::Binder(head, binder), Some(id));
-        let part = self.intern(Node { label, kids, needs, ty, total, free: false, dear: true, binds, from });
+        let part = self.intern(Node { label, kids, needs, ty, total, free: false, costly: true, binds, from });
         if let Some(key) = key {
             self.binders.insert(key, part);
         }
@@ -225,13 +225,13 @@ impl Unfold<'_> {
 
     /// Whether a node without variables of its own takes loops, a tensor or a transcendental function, itself or
     /// in a child.
-    fn dear(&self, head: Head, ty: Ty, kids: &[Part]) -> bool {
+    fn costly(&self, head: Head, ty: Ty, kids: &[Part]) -> bool {
         let own = match head {
             Head::Op(op) => ty.has_tensor() || op.row().class == Class::Transcendental,
             Head::Call(_) | Head::Sum | Head::ConstVec(_) | Head::DeltaVec(_) | Head::VecInit => true,
             _ => false,
         };
-        own || kids.iter().any(|k| self.nodes[*k].dear)
+        own || kids.iter().any(|k| self.nodes[*k].costly)
     }
 
     /// Whether a part is the size of a parameter that the definition has a name for.
@@ -363,12 +363,12 @@ impl Placing<'_> {
         at
     }
 
-    /// The place around the outermost loop that a dear part can leave together with arms in it; none where it
+    /// The place around the outermost loop that a costly part can leave together with arms in it; none where it
     /// depends on all loops around the arms.
     fn outside(&self, part: Part, mut at: Place) -> Option<Place> {
         let node = &self.nodes[part];
         let mut out = None;
-        while let (true, Some(parent)) = (node.dear, self.scopes[at].parent) {
+        while let (true, Some(parent)) = (node.costly, self.scopes[at].parent) {
             match self.scopes[at].kind {
                 Kind::Loop(binder) if node.needs.contains(&binder) => break,
                 Kind::Loop(_) => out = Some(parent),

@@ -263,16 +263,18 @@ impl<'a, 'c> Trials<'a, 'c> {
         let params = self.params();
         let (within, outside) = elaborate_both(&mut terms, flat.id, &self.def.params, &flat.total, self.model);
         crate::types::verify::closed(&terms, within, &params).ok()?;
-        let (mut id, mut cost) = (within, self.costing.term(within, self.def, &terms));
-        if let Some(outside) = outside.filter(|id| crate::types::verify::closed(&terms, *id, &params).is_ok()) {
-            let other = self.costing.term(outside, self.def, &terms);
-            if other < cost - 1e-9 {
-                (id, cost) = (outside, other);
-            }
-        }
         let least = self.best.as_ref().map_or(f64::INFINITY, |b| b.cost);
-        if cost < least - 1e-9 {
-            cost = self.sweep.price(id, &terms, cost, self.before);
+        let outside = outside.filter(|id| crate::types::verify::closed(&terms, *id, &params).is_ok());
+        let (mut id, mut cost) = (within, f64::INFINITY);
+        // What left arms may be cheaper at the sizes that were told alone.
+        for each in [Some(within), outside].into_iter().flatten() {
+            let mut own = self.costing.term(each, self.def, &terms);
+            if own < least.min(cost) - 1e-9 {
+                own = self.sweep.price(each, &terms, own, self.before);
+            }
+            if own < cost - 1e-9 {
+                (id, cost) = (each, own);
+            }
         }
         if self.best.is_none() || cost < least - 1e-9 {
             if let Some(journal) = &mut self.journal {
