@@ -6,12 +6,12 @@ use crate::diag::Result;
 use crate::ir::{Head, Id, Op, Ty};
 
 impl Elab<'_> {
-    /// An argument that is a tensor of a rank, bound, with its rank and elements.
-    fn tensor_of(&mut self, at: usize, least: usize, expected: &str) -> Result<(Val, usize, Ty)> {
+    /// An argument that is a tensor, bound, with its rank and elements.
+    fn tensor_of(&mut self, at: usize, expected: &str) -> Result<(Val, usize, Ty)> {
         let id = self.expr(at)?;
         match self.terms.ty(id).as_tensor() {
-            Some((rank, elem)) if rank >= least => Ok((self.bind(id), rank, elem)),
-            _ => {
+            Some((rank, elem)) => Ok((self.bind(id), rank, elem)),
+            None => {
                 let label = format!("expected {expected}, found {}", self.terms.ty(id));
                 Err(self.error(at, "type mismatch", &label))
             }
@@ -33,7 +33,7 @@ impl Elab<'_> {
         let mark = self.opened();
         let from = self.integer(args[0], "a slice begins at an index")?;
         let count = self.integer(args[1], "a slice has so many elements")?;
-        let (of, rank, _) = self.tensor_of(args[2], 1, "a tensor, as in `(slice from n v)`")?;
+        let (of, rank, _) = self.tensor_of(args[2], "a tensor, as in `(slice from n v)`")?;
         let mut kids = self.sizes(of, rank);
         kids[0] = self.now(count);
         let depth = self.depth();
@@ -52,7 +52,7 @@ impl Elab<'_> {
     /// `(stack v)`: a vector of tensors of one shape as one tensor, of one axis more than they have.
     pub(super) fn form_stack(&mut self, at: usize, args: &[usize]) -> Result<Id> {
         let mark = self.opened();
-        let (of, rank, elem) = self.tensor_of(args[0], 1, "a vector of vectors")?;
+        let (of, rank, elem) = self.tensor_of(args[0], "a vector of vectors")?;
         let Some((inner, _)) = elem.as_tensor().filter(|_| rank == 1) else {
             let ty = self.terms.ty(of.id);
             let label = format!("expected a vector of vectors or tensors, found {ty}");
@@ -77,7 +77,7 @@ impl Elab<'_> {
     /// `(unstack t)`: the vector of the parts of a tensor along its first axis.
     pub(super) fn form_unstack(&mut self, at: usize, args: &[usize]) -> Result<Id> {
         let mark = self.opened();
-        let (of, rank, elem) = self.tensor_of(args[0], 1, "a tensor of two or more axes")?;
+        let (of, rank, elem) = self.tensor_of(args[0], "a tensor of two or more axes")?;
         if rank == 1 {
             let label = format!("expected a tensor of two or more axes, found {}", self.terms.ty(of.id));
             let hint =
