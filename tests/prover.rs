@@ -101,6 +101,29 @@ fn extents_are_compared_as_sums() {
     }
 }
 
+/// Protects: a quotient of integers is no further from 0 than what is divided, however it is rounded, and no nearer than
+/// that for certain.
+#[test]
+fn quotients_have_the_bounds_of_what_is_divided() {
+    for (quotient, least, good) in [
+        ("(div (floormod k 50) 7)", 0, true),
+        ("(div (floormod k 50) 7)", -1, false),
+        ("(floordiv (sub (floormod k 50) 49) 3)", 49, true),
+        // By 1 it is -49.
+        ("(floordiv (sub (floormod k 50) 49) 1)", 49, true),
+        ("(floordiv (sub (floormod k 50) 49) 1)", 48, false),
+        ("(div (sub (floormod k 50) 49) -1)", 49, true),
+        ("(div (floormod k 50) -1)", 49, true),
+        ("(div (floormod k 50) -1)", 48, false),
+        ("(div k 2)", 1000000, false),
+    ] {
+        let sum = format!("(sumbuild (add {quotient} {least}) (lam (j : Integer) (to_float j)))");
+        let back = format!("(sub (add {sum} 1.0) {sum})");
+        let verdict = brought("1.0", "", &back, &back);
+        assert_eq!(verdict.is_ok(), good, "{quotient} {least}: {verdict:?}");
+    }
+}
+
 /// Protects: a step within parts changes those alone, wherever they stand, and asks what it asks at each place.
 #[test]
 fn steps_are_taken_within_parts() {
