@@ -14,6 +14,7 @@ pub mod scheduled;
 pub mod sharing;
 pub mod sized;
 pub mod steps;
+pub mod sums;
 
 use daedal::ad;
 use daedal::diag::{Result, Source};

@@ -20,8 +20,9 @@ impl Graph {
     /// What the language cannot say: ragged tensors in states, scatters over triangles, text beyond reason.
     pub fn program(&self, def: &Def) -> Result<Program, String> {
         let ways = Ways::new(&def.params);
-        let (terms, scope, steps, fixed) = Default::default();
-        let mut maker = Maker { g: self.clone(), terms, scope, ways, steps, fixed };
+        let (terms, scope, recurrences, steps, fixed) = Default::default();
+        let mut maker = Maker { g: self.clone(), terms, scope, ways, recurrences, steps, fixed };
+        maker.find_recurrences();
         for (k, p) in def.params.iter().enumerate() {
             maker.scope.push(Bound::Param(k), p.ty);
         }
@@ -42,8 +43,7 @@ impl Maker {
         let entry = self.g.entry.clone().into_iter();
         let entry: Vec<Body> = entry.filter(|c| !self.is_granted(*c, def) && !self.is_said(*c)).collect();
         self.after(&entry, &mut |m| {
-            let wanted: Vec<StageId> = m.g.ids().filter(|s| m.g.is_output(*s) || m.fails(*s)).collect();
-            let items = m.in_order(wanted, None)?;
+            let items = m.in_order(m.wanted(), None);
             m.bound(&items, &[], &mut |m| {
                 let (mut outputs, ret) = (m.g.outputs.clone().into_iter(), def.fun.sig().ret);
                 m.result(ret, &mut outputs, &mut vec![])
@@ -96,54 +96,45 @@ impl Maker {
         !self.g.stage(s).checks.is_empty()
     }
 
+    /// The stages that the result needs, and those that may fail: in steps these are computed with their recurrence.
+    fn wanted(&self) -> Vec<StageId> {
+        let failing = self.g.ids().filter(|s| self.fails(*s)).map(|s| self.made_in(s).map_or(s, |r| r.leader));
+        self.g.ids().filter(|s| self.g.is_output(*s)).chain(failing).collect()
+    }
+
     // Lets.
 
     /// What some stages need, in an order in which each comes after what it reads; with a step, only what is made in it.
-    pub(super) fn in_order(&mut self, wanted: Vec<StageId>, step: Option<&IndexSet<StageId>>) -> Made<Vec<Item>> {
+    pub(super) fn in_order(&self, wanted: Vec<StageId>, step: Option<&IndexSet<StageId>>) -> Vec<Item> {
         let mut out = IndexSet::new();
-        for s in wanted {
-            self.visit(s, step, &mut out)?;
-        }
-        Ok(out.into_iter().collect())
+        wanted.into_iter().for_each(|s| self.visit(s, step, &mut out));
+        out.into_iter().collect()
     }
 
-    fn visit(&mut self, s: StageId, step: Option<&IndexSet<StageId>>, out: &mut IndexSet<Item>) -> Made<()> {
+    fn visit(&self, s: StageId, step: Option<&IndexSet<StageId>>, out: &mut IndexSet<Item>) {
         if step.is_some_and(|members| !members.contains(&s)) {
-            return Ok(());
+            return;
         }
         let item = match self.g.stage(s).recurrence() {
             Some((leader, _)) => Item::States(leader),
             None => Item::Stage(s),
         };
         if out.contains(&item) {
-            return Ok(());
+            return;
         }
-        for read in self.needs(item) {
-            deep(|| self.visit(read, step, out))?;
-        }
+        self.needs(item).into_iter().for_each(|read| deep(|| self.visit(read, step, out)));
         out.insert(item);
-        Ok(())
     }
 
     /// The stages that have to be there before one, or before the states of a recurrence; what is made in its steps is made
     /// with it, and read from outside after it.
     fn needs(&self, item: Item) -> Vec<StageId> {
         match item {
-            Item::Stage(s) => {
-                let mut out = self.read_by(s);
-                for leader in self.g.ids().filter(|l| self.g.leads(*l).is_some()) {
-                    let apart = self.steps.iter().all(|step| step.leader != leader);
-                    if apart && self.members(leader).contains(&s) {
-                        out.insert(0, leader);
-                    }
-                }
-                out
-            }
+            Item::Stage(s) => self.made_in(s).map(|r| r.leader).into_iter().chain(self.read_by(s)).collect(),
             Item::States(leader) => {
-                let members = self.members(leader);
-                let states = self.states(leader);
-                let all = states.iter().chain(members.iter()).flat_map(|s| self.read_by(*s));
-                all.filter(|s| !members.contains(s) && !states.contains(s)).collect()
+                let Some(r) = self.recurrence(leader) else { return vec![] };
+                let all = r.states.iter().chain(&r.members).flat_map(|s| self.read_by(*s));
+                all.filter(|s| !r.members.contains(s) && !r.states.contains(s)).collect()
             }
         }
     }
@@ -177,6 +168,10 @@ impl Maker {
         let mut out = inner(self)?;
         for (value, s) in values.into_iter().rev() {
             self.scope.pop(1);
+            if matches!(self.terms.head(out), Head::Var(0, _)) {
+                out = value;
+                continue;
+            }
             out = self.put(Head::Let, vec![value, out])?;
             self.terms.name(out, vec![self.g.stage(s).name.clone()], true);
         }
@@ -203,10 +198,9 @@ impl Maker {
     /// The indices of those dimensions that are not fixed where a value is bound; the others are the step's own.
     pub(super) fn not_fixed(&self, item: Item, dims: &[DimId], at: &[Body]) -> Made<Vec<(DimId, Body)>> {
         let fixed = self.fixed.get(&item).map_or(&[][..], Vec::as_slice);
-        let own = |b: Body, d: DimId| matches!(self.g.bodies.node(b), Node::Index(e) if *e == d);
         let (inner, outer): (Vec<_>, Vec<_>) =
             dims.iter().copied().zip(at.iter().copied()).partition(|(d, _)| !fixed.contains(d));
-        if outer.iter().any(|(d, b)| !own(*b, *d)) {
+        if outer.iter().any(|(d, b)| !self.is_index(*b, *d)) {
             return Err("a step that reads what another step has computed".into());
         }
         Ok(inner)

@@ -3,8 +3,10 @@
 use super::scope::{Bound, Scope};
 use super::ways::Ways;
 use crate::ir::{Head, Id, Terms};
-use crate::stage::{DimId, Graph, StageId};
+use crate::stage::{Body, DimId, Graph, Node, StageId};
+use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// What is made, or why it cannot be said in the language.
 pub(super) type Made<T> = Result<T, String>;
@@ -22,15 +24,17 @@ pub(super) struct Maker {
     pub terms: Terms,
     pub scope: Scope,
     pub ways: Ways,
-    /// The steps of recurrences that are being made, outermost first.
-    pub steps: Vec<Step>,
+    /// The recurrences.
+    pub recurrences: Vec<Rc<Recurrence>>,
+    /// Those whose steps are being made, outermost first.
+    pub steps: Vec<Rc<Recurrence>>,
     /// Which dimensions of a stage that is bound have one index, that of the step that is being made.
     pub fixed: FxHashMap<Item, Vec<DimId>>,
 }
 
-/// A step in the making.
-pub(super) struct Step {
-    /// The first stage of the recurrence.
+/// A recurrence.
+pub(super) struct Recurrence {
+    /// The first stage of it.
     pub leader: StageId,
     /// The dimension of what is computed for a step.
     pub each: DimId,
@@ -38,6 +42,8 @@ pub(super) struct Step {
     pub states: Vec<StageId>,
     /// The loops around.
     pub outer: Vec<DimId>,
+    /// The stages that a step computes of its state.
+    pub members: IndexSet<StageId>,
 }
 
 impl Maker {
@@ -47,6 +53,11 @@ impl Maker {
             Some((k, ty)) => Ok(self.terms.var(k, ty)),
             None => Err(format!("something is read where it is not bound ({what:?})")),
         }
+    }
+
+    /// Whether a body is the index of a dimension itself.
+    pub(super) fn is_index(&self, b: Body, d: DimId) -> bool {
+        matches!(self.g.bodies.node(b), Node::Index(e) if *e == d)
     }
 
     /// A node whose types fit.

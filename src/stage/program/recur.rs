@@ -1,30 +1,49 @@
 //! Recurrences become scans: a pair of the first state and the later ones, in each of the loops around.
 
-use super::maker::{Item, Made, Maker, Step};
+use super::maker::{Item, Made, Maker, Recurrence};
 use super::scope::Bound;
 use crate::ir::{Head, Id, Op, Scalar, Ty};
-use crate::stage::{Body, Definition, DimId, Node, Stage, StageId};
+use crate::stage::{Body, Definition, DimId, Stage, StageId};
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 impl Maker {
-    /// The stages of a recurrence's state.
-    pub(super) fn states(&self, leader: StageId) -> Vec<StageId> {
-        self.g.ids().filter(|s| self.g.leader(*s) == leader).collect()
+    /// Finds the recurrences of the graph, and what their steps compute.
+    pub(super) fn find_recurrences(&mut self) {
+        for leader in self.g.ids() {
+            let stage = self.g.stage(leader);
+            let (Definition::Recur { axis, .. }, Some((_, each))) = (&stage.def, self.g.leads(leader)) else {
+                continue;
+            };
+            let outer = stage.dims[..*axis].to_vec();
+            let states: Vec<StageId> = self.g.ids().filter(|s| self.g.leader(*s) == leader).collect();
+            let members = self.members(&states, each);
+            self.recurrences.push(Rc::new(Recurrence { leader, each, states, outer, members }));
+        }
+    }
+
+    /// The recurrence of a leader.
+    pub(super) fn recurrence(&self, leader: StageId) -> Option<&Rc<Recurrence>> {
+        self.recurrences.iter().find(|r| r.leader == leader)
+    }
+
+    /// The recurrence in whose steps a stage is made, and whose step is not being made.
+    pub(super) fn made_in(&self, s: StageId) -> Option<&Rc<Recurrence>> {
+        let outside = |r: &&Rc<Recurrence>| self.steps.iter().all(|step| step.leader != r.leader);
+        self.recurrences.iter().find(|r| r.members.contains(&s) && outside(r))
     }
 
     /// The stages that a step computes of its state.
-    pub(super) fn members(&self, leader: StageId) -> IndexSet<StageId> {
-        let Some((_, each)) = self.g.leads(leader) else { return IndexSet::new() };
-        let states = self.states(leader);
+    fn members(&self, states: &[StageId], each: DimId) -> IndexSet<StageId> {
         let mut out: IndexSet<StageId> = IndexSet::new();
         let inside: Vec<StageId> = self.g.ids().filter(|s| self.g.stage(*s).dims.contains(&each)).collect();
         loop {
             let reads = |s: &StageId| {
-                let own = self.g.stage(*s).recurrence().map_or(vec![*s], |(l, _)| self.states(l));
-                let all = own.iter().flat_map(|s| self.read_by(*s));
-                let mut all = all.filter(|r| !own.contains(r));
-                all.any(|r| states.contains(&r) || out.contains(&r))
+                let of = self.g.leader(*s);
+                let own: Vec<StageId> = self.g.ids().filter(|o| self.g.leader(*o) == of).collect();
+                let mut all = own.iter().flat_map(|s| self.read_by(*s));
+                all.any(|r| !own.contains(&r) && (states.contains(&r) || out.contains(&r)))
             };
             let more: Vec<StageId> = inside.iter().copied().filter(|s| !out.contains(s) && reads(s)).collect();
             if more.is_empty() {
@@ -37,33 +56,28 @@ impl Maker {
     /// The first state of a recurrence, and those after each step, in a tensor over the loops around that are not fixed.
     pub(super) fn all_states(&mut self, leader: StageId, fixed: &[DimId]) -> Made<Id> {
         let stage = self.g.stage(leader).clone();
-        let (Definition::Recur { axis, each, .. }, states) = (stage.def.clone(), self.states(leader)) else {
-            return Err("a recurrence without a state".into());
-        };
-        let outer: Vec<DimId> = stage.dims[..axis].to_vec();
-        let loops: Vec<DimId> = outer.iter().copied().filter(|d| !fixed.contains(d)).collect();
-        let mut inner = states.iter().flat_map(|s| self.g.stage(*s).dims[axis..].to_vec());
-        if inner.any(|d| self.g.bodies.dims(self.g.dim(d).extent).iter().any(|e| loops.contains(e))) {
+        let r = Rc::clone(self.recurrence(leader).ok_or("a recurrence without a state")?);
+        let loops: Vec<DimId> = r.outer.iter().copied().filter(|d| !fixed.contains(d)).collect();
+        let mut inner = r.states.iter().flat_map(|s| &self.g.stage(*s).dims[r.outer.len()..]);
+        if inner.any(|d| self.g.bodies.dims(self.g.dim(*d).extent).iter().any(|e| loops.contains(e))) {
             return Err("rows of different lengths in the loops around a recurrence".into());
         }
-        let fixed = [fixed, loops.as_slice(), &[each]].concat();
+        let fixed = [fixed, loops.as_slice(), &[r.each]].concat();
         let (before, at_each) = self.g.checks(leader);
         self.over(&loops, &mut |m| {
             m.where_taken(
                 stage.when,
                 &mut |m| {
                     m.after(&before, &mut |m| {
-                        let step = Step { leader, each, states: states.clone(), outer: outer.clone() };
-                        let first = m.state(&step, &mut |m, s| match &s.def {
+                        let first = m.state(&r, &mut |m, s| match &s.def {
                             Definition::Recur { init, .. } => m.components(init),
                             _ => Err("a state that is none".into()),
                         })?;
-                        m.scanned(step, first, &fixed, &at_each)
+                        m.scanned(&r, first, &fixed, &at_each)
                     })
                 },
                 &mut |m| {
-                    let step = Step { leader, each, states: states.clone(), outer: outer.clone() };
-                    let zero = m.state(&step, &mut |m, s| m.zeros(&s.tys))?;
+                    let zero = m.state(&r, &mut |m, s| m.zeros(&s.tys))?;
                     let n = m.count(leader)?;
                     let later = m.put(Head::ConstVec(1), vec![n, zero])?;
                     m.put(Head::Tuple, vec![zero, later])
@@ -73,35 +87,18 @@ impl Maker {
     }
 
     /// A pair of a first state and those after each step.
-    fn scanned(&mut self, step: Step, first: Id, fixed: &[DimId], checks: &[Body]) -> Made<Id> {
-        let (leader, each, ty) = (step.leader, step.each, self.terms.ty(first));
+    fn scanned(&mut self, r: &Rc<Recurrence>, first: Id, fixed: &[DimId], checks: &[Body]) -> Made<Id> {
+        let ty = self.terms.ty(first);
         self.scope.push(Bound::Other, ty);
-        let n = self.count(leader)?;
-        let start = self.terms.var(0, ty);
-        self.scope.push(Bound::Step(leader), ty);
-        self.scope.push(Bound::Dim(each), Ty::int());
-        let members = self.members(leader);
-        let of = self.next_step(leader, each)?;
-        let mut wanted: Vec<StageId> = step.states.iter().flat_map(|s| self.read_by(*s)).collect();
-        wanted.extend(members.iter().filter(|s| self.fails(**s)));
-        self.steps.push(step);
-        let items = self.in_order(wanted, Some(&members))?;
-        let checks: Vec<Body> = checks.iter().map(|c| self.g.bodies.substitute(*c, &of)).collect();
-        let body = self.bound(&items, fixed, &mut |m| {
-            m.after(&checks, &mut |m| {
-                let Some(step) = m.steps.pop() else { return Err("a step that is none".into()) };
-                m.steps.push(Step { states: step.states.clone(), outer: step.outer.clone(), ..step });
-                m.state(&step, &mut |m, s| {
-                    let Definition::Recur { next, .. } = &s.def else { return Err("a state that is none".into()) };
-                    let next: Vec<Body> = next.iter().map(|b| m.g.bodies.substitute(*b, &of)).collect();
-                    m.components(&next)
-                })
-            })
-        })?;
+        let (n, start) = (self.count(r.leader)?, self.terms.var(0, ty));
+        self.scope.push(Bound::Step(r.leader), ty);
+        self.scope.push(Bound::Dim(r.each), Ty::int());
+        self.steps.push(Rc::clone(r));
+        let body = self.stepped(r, fixed, checks)?;
         self.steps.pop();
         self.scope.pop(2);
         let later = self.put(Head::Scan, vec![start, n, body])?;
-        let names = vec!["state".to_string(), self.g.dim(each).name.clone()];
+        let names = vec!["state".to_string(), self.g.dim(r.each).name.clone()];
         self.terms.name(later, names, true);
         let pair = self.put(Head::Tuple, vec![start, later])?;
         self.scope.pop(1);
@@ -110,13 +107,26 @@ impl Maker {
         Ok(out)
     }
 
-    /// The index of a state, as one more than that of the step that makes it.
-    fn next_step(&mut self, leader: StageId, each: DimId) -> Made<FxHashMap<DimId, Body>> {
-        let Some(steps) = self.g.stage(leader).steps() else { return Err("a recurrence without steps".into()) };
-        let (at, one) = (self.g.bodies.index(each), self.g.bodies.int(1));
+    /// The next state, after what the step computes for it.
+    fn stepped(&mut self, r: &Recurrence, fixed: &[DimId], checks: &[Body]) -> Made<Id> {
+        // The index of a state is one more than that of the step that makes it.
+        let (at, one) = (self.g.bodies.index(r.each), self.g.bodies.int(1));
         let next = self.g.bodies.ints(Op::Add, at, one);
-        let all = self.states(leader).into_iter().filter_map(|s| self.g.stage(s).steps()).chain([steps]);
-        Ok(all.map(|d| (d, next)).collect())
+        let of: FxHashMap<DimId, Body> =
+            r.states.iter().filter_map(|s| self.g.stage(*s).steps()).map(|d| (d, next)).collect();
+        let mut wanted: Vec<StageId> = r.states.iter().flat_map(|s| self.read_by(*s)).collect();
+        wanted.extend(r.members.iter().filter(|s| self.fails(**s)));
+        let items = self.in_order(wanted, Some(&r.members));
+        let checks: Vec<Body> = checks.iter().map(|c| self.g.bodies.substitute(*c, &of)).collect();
+        self.bound(&items, fixed, &mut |m| {
+            m.after(&checks, &mut |m| {
+                m.state(r, &mut |m, s| {
+                    let Definition::Recur { next, .. } = &s.def else { return Err("a state that is none".into()) };
+                    let next: Vec<Body> = next.iter().map(|b| m.g.bodies.substitute(*b, &of)).collect();
+                    m.components(&next)
+                })
+            })
+        })
     }
 
     /// How many steps there are.
@@ -128,11 +138,11 @@ impl Maker {
     }
 
     /// A state, of which each stage is a part: a number, or a tensor over what is inside.
-    fn state(&mut self, step: &Step, part: &mut dyn FnMut(&mut Self, &Stage) -> Made<Id>) -> Made<Id> {
+    fn state(&mut self, r: &Recurrence, part: &mut dyn FnMut(&mut Self, &Stage) -> Made<Id>) -> Made<Id> {
         let mut out = vec![];
-        for s in &step.states {
+        for s in &r.states {
             let stage = self.g.stage(*s).clone();
-            let inner = &stage.dims[step.outer.len() + 1..];
+            let inner = &stage.dims[r.outer.len() + 1..];
             out.push(self.over(inner, &mut |m| part(m, &stage))?);
         }
         match out.as_slice() {
@@ -148,10 +158,9 @@ impl Maker {
             return Err("a state that is none".into());
         };
         let (around, inner) = (&at[..*axis], &at[axis + 1..]);
-        let own = |m: &Self, b: Body, d: DimId| matches!(m.g.bodies.node(b), Node::Index(e) if *e == d);
-        let current = self.steps.iter().rev().find(|step| step.leader == leader);
-        if let Some(step) = current {
-            let here = step.outer.iter().zip(around).all(|(d, b)| own(self, *b, *d)) && own(self, at[*axis], step.each);
+        if let Some(step) = self.steps.iter().find(|step| step.leader == leader) {
+            let here = step.outer.iter().zip(around).all(|(d, b)| self.is_index(*b, *d));
+            let here = here && self.is_index(at[*axis], step.each);
             if !here {
                 return Err("a step that reads what another step has computed".into());
             }
@@ -187,9 +196,9 @@ impl Maker {
 
     /// A number of a state.
     fn part_of_state(&mut self, s: StageId, leader: StageId, state: Id, k: u32, inner: &[Body]) -> Made<Id> {
-        let states = self.states(leader);
-        let own = match states.iter().position(|o| *o == s) {
-            Some(at) if states.len() > 1 => self.put(Head::Get(at as u32, states.len() as u32), vec![state])?,
+        let states = self.recurrence(leader).map_or(&[][..], |r| &r.states);
+        let own = match (states.iter().position(|o| *o == s), states.len()) {
+            (Some(at), n) if n > 1 => self.put(Head::Get(at as u32, n as u32), vec![state])?,
             _ => state,
         };
         let element = self.indexed(own, inner)?;

@@ -15,7 +15,7 @@ impl Maker {
         let looped = stage.looped();
         let loops: Vec<DimId> = stage.dims[..looped].iter().copied().filter(|d| !fixed.contains(d)).collect();
         self.over(&loops, &mut |m| {
-            let taken = m.taken(&stage, &loops)?;
+            let taken = m.taken(&stage, &loops);
             m.where_taken(taken, &mut |m| m.element(s, &stage), &mut |m| m.nothing(&stage))
         })
     }
@@ -33,7 +33,7 @@ impl Maker {
     }
 
     /// The condition under which a stage has an element: in its rows, and in its arm.
-    fn taken(&mut self, stage: &Stage, loops: &[DimId]) -> Made<Option<Body>> {
+    fn taken(&mut self, stage: &Stage, loops: &[DimId]) -> Option<Body> {
         let mut all: Vec<Body> = vec![];
         for (k, d) in loops.iter().enumerate() {
             let n = self.g.dim(*d).extent;
@@ -44,7 +44,7 @@ impl Maker {
         }
         all.extend(stage.when);
         let no = self.g.bodies.bool(false);
-        Ok(all.into_iter().rev().reduce(|inner, c| self.g.bodies.cond(c, inner, no)))
+        all.into_iter().rev().reduce(|inner, c| self.g.bodies.cond(c, inner, no))
     }
 
     pub(super) fn where_taken(
@@ -191,38 +191,20 @@ impl Maker {
             return Err("a scatter whose loops depend on each other".into());
         }
         let mut parts = self.extents(into)?;
-        let each: Vec<Body> = over.iter().map(|d| self.g.dim(*d).extent).collect();
-        let one = self.g.bodies.int(1);
-        let mut count = each.iter().fold(one, |n, m| self.g.bodies.ints(Op::Mul, n, *m));
-        if only.is_some() {
-            // What adds nothing is said to be added at the first place, which has to be there.
-            let zero = self.g.bodies.int(0);
-            for d in into {
-                let n = self.g.dim(*d).extent;
-                let some = self.g.bodies.test(Op::Gt, n, zero);
-                count = self.g.bodies.cond(some, count, zero);
-            }
-        }
+        let count = self.additions(over, into, only.is_some());
         parts.push(self.number(count)?);
-        let depth = if let [one] = over {
-            self.scope.push(Bound::Dim(*one), Ty::int());
-            vec![]
-        } else {
-            self.scope.push(Bound::Other, Ty::int());
-            self.digits(over, &each)?
-        };
-        let pair = |m: &mut Self| {
-            m.after(checks, &mut |m| {
-                m.where_taken(only, &mut |m| m.addition(at, value), &mut |m| {
-                    let (zero, tys): (_, Vec<Scalar>) =
-                        (m.g.bodies.int(0), value.iter().map(|b| m.g.bodies.ty(*b)).collect());
-                    let zeros: Vec<Body> = tys.into_iter().map(|s| m.g.bodies.lit(Lit::zero(s))).collect();
-                    m.addition(&vec![zero; at.len()], &zeros)
-                })
-            })
-        };
-        let mut body = pair(self)?;
-        for (digit, d) in depth.into_iter().rev() {
+        // One loop has its own index, several are made of that of one over all their points.
+        let one = if let [one] = over { Some(*one) } else { None };
+        self.scope.push(one.map_or(Bound::Other, Bound::Dim), Ty::int());
+        let digits = if one.is_some() { vec![] } else { self.digits(over)? };
+        let zero = self.g.bodies.int(0);
+        let zeros: Vec<Scalar> = value.iter().map(|b| self.g.bodies.ty(*b)).collect();
+        let zeros: Vec<Body> = zeros.into_iter().map(|s| self.g.bodies.lit(Lit::zero(s))).collect();
+        let mut body = self.after(checks, &mut |m| {
+            let nothing = &mut |m: &mut Self| m.addition(&vec![zero; at.len()], &zeros);
+            m.where_taken(only, &mut |m| m.addition(at, value), nothing)
+        })?;
+        for (digit, d) in digits.into_iter().rev() {
             self.scope.pop(1);
             body = self.put(Head::Let, vec![digit, body])?;
             self.terms.name(body, vec![self.g.dim(d).name.clone()], false);
@@ -230,6 +212,24 @@ impl Maker {
         self.scope.pop(1);
         parts.push(body);
         self.put(Head::Scatter(into.len()), parts)
+    }
+
+    /// How often a scatter adds. What adds nothing is said to be added at the first place: `idle` says whether there is
+    /// such, and then that place has to be there.
+    fn additions(&mut self, over: &[DimId], into: &[DimId], idle: bool) -> Body {
+        let extent = |m: &Self, d: &DimId| m.g.dim(*d).extent;
+        let mut count = self.g.bodies.int(1);
+        for d in over {
+            let n = extent(self, d);
+            count = self.g.bodies.ints(Op::Mul, count, n);
+        }
+        let zero = self.g.bodies.int(0);
+        for d in into.iter().filter(|_| idle) {
+            let n = extent(self, d);
+            let some = self.g.bodies.test(Op::Gt, n, zero);
+            count = self.g.bodies.cond(some, count, zero);
+        }
+        count
     }
 
     /// Where something is added, and what.
@@ -244,7 +244,8 @@ impl Maker {
     }
 
     /// The indices of loops of one loop over all their points: each is bound in turn, and the values are given.
-    fn digits(&mut self, over: &[DimId], extents: &[Body]) -> Made<Vec<(Id, DimId)>> {
+    fn digits(&mut self, over: &[DimId]) -> Made<Vec<(Id, DimId)>> {
+        let extents: Vec<Body> = over.iter().map(|d| self.g.dim(*d).extent).collect();
         let mut out = vec![];
         for (k, d) in over.iter().enumerate() {
             let mut digit = self.terms.var(k as u32, Ty::int());
