@@ -69,6 +69,8 @@ const MAX_EARLY: usize = 64;
 const MAX_EARLY_SIZE: u64 = 5_000;
 /// So much of the text of a part is named in a refusal.
 const MAX_NAMED: usize = 160;
+/// One of more nodes as a tree is not written for that: many refusals are never shown.
+const MAX_NAMED_SIZE: u64 = 1_000;
 /// Parts of more nodes are not shown.
 const LONG: u64 = 120;
 
@@ -236,6 +238,10 @@ impl<'a> Checker<'a> {
 
     /// The text of a part under so many loops, the types of whose variables only the part itself says.
     fn named(&mut self, id: Id, depth: usize) -> String {
+        let size = self.terms.size(id);
+        if size > MAX_NAMED_SIZE {
+            return format!("a part of {size} nodes");
+        }
         let body = to_body(&mut self.terms, id, self.def.params.len(), depth);
         let text = self.naming.show(&self.terms, body, &vec![Ty::int(); depth]);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
