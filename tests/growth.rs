@@ -120,6 +120,25 @@ fn small_random_programs_take_little_work() {
     bounded(&(0..300).map(program).collect::<Vec<_>>());
 }
 
+/// Protects: what stands in many loops once it has no lets is given up where it has too many parts, and not written.
+#[test]
+fn chains_of_samplings_are_optimized() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let mut text = "(def main (Vec Float) (x : (Vec Float) n)\n".to_string();
+    for k in 0..16 {
+        let before = if k == 0 { "x".to_string() } else { format!("a{}", k - 1) };
+        let half = |at: &str| format!("(index (max 0 (min (sub (size {before}) 1) (div {at} 2))) {before})");
+        let element = format!("(mul 0.5 (add {} {}))", half("i"), half("(add i 1)"));
+        text += &format!("(let (a{k} (build n (lam (i : Integer) {element})))\n");
+    }
+    let program = read("samplings.ks", &format!("{text}a15{})", ")".repeat(16))).unwrap();
+    for cost in [Model::Knossos, Model::Analytic] {
+        let out = optimize_with(&program, &rules, &Options { cost, ..Options::standard() }).unwrap();
+        assert!(out.rows[0].cost_after <= out.rows[0].cost_before);
+    }
+}
+
 fn chain(n: usize, left: &str, right: &str) -> Program {
     read("chain.ks", &format!("(def main Float (x : Float) {}x{})", left.repeat(n), right.repeat(n))).unwrap()
 }

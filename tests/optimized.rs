@@ -5,7 +5,7 @@ mod common;
 
 use common::generate::{self, Knobs};
 use common::random::{Trial, compare, recosted};
-use common::{Case, Run, agree, arguments, corpus, workloads};
+use common::{Case, Run, agree, arguments, corpus, read, root, workloads};
 use daedal::cost::{Costing, Model};
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Def, Head, Program};
@@ -369,4 +369,48 @@ fn names_of_the_source_stay() {
     }
     let again = text(&text(source, Engine::Egraph), Engine::Egraph);
     assert!(again.contains("weights") && again.contains("peak"), "{again}");
+}
+
+/// Protects: calls stay where all that their removal gains is the calls themselves, once; a value is called what it
+/// is called itself, wherever lets stand around it; and lets in each other are one.
+#[test]
+fn calls_that_gain_nothing_stay() {
+    let source = "
+(def norm Float (v : (Vec Float) n) (sqrt (sumbuild n (lam (i : Integer) (mul (index i v) (index i v))))))
+(def twice Float (v : (Vec Float) n) (mul 2.0 (norm v)))
+(def unit (Vec Float) (v : (Vec Float) n) (let (r (norm v)) (build n (lam (i : Integer) (div (index i v) r)))))
+(def again (Vec Float) (v : (Vec Float) n) (unit v))
+(def joined Float (v : (Vec Float) n) (mul (norm v) (norm v)))
+(def norms (Vec Float) (a : (Vec (Vec Float)) (n m)) (build n (lam (k : Integer) (norm (index k a)))))
+(def rows (Vec (Vec Float)) ((a : Vec (Vec Float)) (b : Vec (Vec Float)))
+  (build (size a) (lam (i : Integer)
+    (let ((p (index i a)) (q (index i b)))
+      (build (add 0 (size p)) (lam (j : Integer) (add (index j p) (index j q))))))))
+";
+    let printed = text(source, Engine::Egraph);
+    for stays in ["(mul 2.0 (norm v))", "(let (r (norm v))", "(unit v)", "(q (index i b))"] {
+        assert!(printed.contains(stays), "{stays} is not in\n{printed}");
+    }
+    let joined = printed.split("(def ").find(|def| def.starts_with("joined")).unwrap();
+    assert!(!joined.contains("sqrt") && !joined.contains("norm"), "{printed}");
+    let norms = printed.split("(def ").find(|def| def.starts_with("norms")).unwrap();
+    assert!(!norms.contains("(norm "), "a call in a loop is paid in each round\n{printed}");
+    assert!(printed.contains("(let ((v (size$2 a)))\n    (build (size a)"), "{printed}");
+}
+
+/// Protects: a proof of what is cheapest is looked for from the best result, and so gives no worse one.
+#[test]
+fn exact_extraction_gives_no_worse_results() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let path = root("programs/agent/outside.ks");
+    let program = read("outside.ks", &std::fs::read_to_string(path).unwrap()).unwrap();
+    let costs = |exact: bool| {
+        let options = Options { exact, cost: Model::Knossos, max_nodes: 1_000, ..Options::standard() };
+        let rows = optimize_with(&program, &rules, &options).unwrap().rows;
+        rows.into_iter().map(|row| (row.name, row.cost_after)).collect::<Vec<_>>()
+    };
+    for ((name, without), (_, with)) in costs(false).into_iter().zip(costs(true)) {
+        assert!(with <= without + 1e-9, "{name}: {with}, and {without} without a proof");
+    }
 }

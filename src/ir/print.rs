@@ -142,9 +142,9 @@ impl<'a> Printer<'a> {
     fn fresh(&mut self, id: Id, k: usize) -> String {
         let free = |n: &str| !self.used.contains_key(n);
         let chosen = self.terms.chosen(id).and_then(|names| names.get(k)).map(String::as_str);
-        // A let that a pass made is called what its value was called.
-        let value =
-            || if self.terms.head(id) == Head::Let { self.terms.labelled(self.terms.kids(id)[0]) } else { None };
+        // A let that a pass made is called what its value was called, unless the pass knows that it had no name.
+        let made = self.terms.head(id) == Head::Let && self.terms.names(id).is_none();
+        let value = || if made { self.terms.labelled(self.terms.kids(id)[0]) } else { None };
         match chosen.or_else(value) {
             Some(name) => self.numbers.free(names::base(name), free),
             None => self.numbers.generated(self.terms.head(id), k, free),
@@ -228,7 +228,7 @@ impl<'a> Printer<'a> {
             }
             let name = self.fresh(id, 0);
             // `((a b) (c d))` would read as one pattern, so such a binding gets a form of its own.
-            let alone = self.scope.len() == from && self.terms.kids(value).len() <= 1;
+            let alone = self.scope.len() == from && self.is_word(value);
             self.push(&if alone { format!("{name} ") } else { format!("({name} ") });
             deep(|| self.term(value, indent + 6));
             self.enter(name);
@@ -245,6 +245,11 @@ impl<'a> Printer<'a> {
         while self.scope.len() > from {
             self.leave();
         }
+    }
+
+    /// Whether a term is printed without parentheses.
+    fn is_word(&self, id: Id) -> bool {
+        self.terms.kids(id).len() <= 1 && matches!(self.parts(id).as_slice(), [Part::Text(t)] if !t.starts_with('('))
     }
 
     fn parts(&self, id: Id) -> Vec<Part> {

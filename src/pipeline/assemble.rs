@@ -1,6 +1,7 @@
 //! What searches found becomes a program again: better bodies replace the old ones, and the text is read
 //! back and checked.
 
+use super::inlined::only_inlined;
 use super::only::chosen;
 use super::options::Options;
 use super::outcome::{Derived, Outcome, Row};
@@ -10,6 +11,7 @@ use crate::derive::Derivation;
 use crate::diag::{Diagnostic, Result, Source};
 use crate::ir::{Body, Def, Fun, Id, Program, print};
 use crate::rewrite::egraph::optimize::Found;
+use crate::rewrite::inline::recursive;
 use crate::types;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -46,6 +48,7 @@ pub fn assemble(program: &Program, results: Vec<Searched<'_>>, options: &Options
     let mut old = Costing::new(program, options.cost, &options.sizes);
     // Definitions come after what they call, so a call may be better than what was found without it.
     let mut work = program.clone();
+    let kept = recursive(program);
     let (mut rows, mut defs, mut taken) = (vec![], vec![], Taken::default());
     for Searched { found, def, seconds, stopped } in results {
         let Tried { better, mut unproved, mut skipped, .. } = found;
@@ -57,8 +60,9 @@ pub fn assemble(program: &Program, results: Vec<Searched<'_>>, options: &Options
             skipped = refused(&work, def, &s.found, options)?;
         }
         if let Some(Better { found, derived: how }) = better.filter(|_| skipped.is_none()) {
-            let cheaper = found.cost < Costing::new(&work, options.cost, &options.sizes).def(def)? - 1e-9;
-            if cheaper {
+            let gain = Costing::new(&work, options.cost, &options.sizes).def(def)? - found.cost;
+            let how_called = (&kept, options.cost);
+            if gain > 1e-9 && !only_inlined(&work, how_called, def, (&found.terms, found.id), gain) {
                 taken.derived.extend(how.map(|d| (def.fun, d)));
                 let body = work.terms.import(&found.terms, found.id);
                 if let Some(d) = work.defs.get_mut(&def.fun) {

@@ -6,6 +6,7 @@
 mod assemble;
 mod callers;
 mod equal;
+mod inlined;
 pub mod lab;
 pub mod native;
 mod only;

@@ -232,7 +232,8 @@ impl Search<'_> {
             restarts: 24,
             trials: 300,
             journal: options.derive,
-            effort: if options.exact { EXACT } else { SMALL },
+            effort: SMALL,
+            last: options.exact.then_some(EXACT),
             stop: &stop,
         };
         Ok(saturate(def, start, (&mut costing, &mut sweep), &settings))

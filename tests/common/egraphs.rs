@@ -58,6 +58,7 @@ fn settings<'a>(
         trials: 0,
         journal: false,
         effort: SMALL,
+        last: None,
         stop: &|_| false,
     }
 }

@@ -74,23 +74,37 @@ pub fn is_named(model: Model, head: Head, kids: &[Ty], ty: Ty) -> bool {
 /// Binds the shared and invariant parts of a let-free term over parameters. `total` says which terms
 /// cannot fail; the model which nodes are worth a name. No part leaves an arm.
 pub fn elaborate(terms: &mut Terms, root: Id, params: &[Param], total: &FxHashMap<Id, bool>, model: Model) -> Id {
-    let (nodes, root) = unfolded(terms, root, params, total, model);
+    let (nodes, root) = unfolded(terms, root, params, total, (model, usize::MAX));
     placed(terms, params, &nodes, root, false).0
 }
 
-/// As [`elaborate`]; and, where something can leave arms with loops, the same term with all of that moved out.
+/// A term with lets.
+pub struct Elaborated {
+    /// The term of [`elaborate`].
+    pub within: Id,
+    /// Where something can leave arms with loops, the same term with all of that moved out.
+    pub outside: Option<Id>,
+    /// How many parts the term has: what stands in several loops counts in each.
+    pub parts: usize,
+}
+
+/// As [`elaborate`], both ways. None where the term would have more than `most` parts.
 pub fn elaborate_both(
     terms: &mut Terms,
     root: Id,
     params: &[Param],
     total: &FxHashMap<Id, bool>,
-    model: Model,
-) -> (Id, Option<Id>) {
-    let (nodes, root) = unfolded(terms, root, params, total, model);
+    (model, most): (Model, usize),
+) -> Option<Elaborated> {
+    let (nodes, root) = unfolded(terms, root, params, total, (model, most));
+    if nodes.len() > most {
+        return None;
+    }
     let (within, _) = placed(terms, params, &nodes, root, false);
     let arms = nodes.iter().any(|n| n.label == Label::Head(Head::If));
     let outside = arms.then(|| placed(terms, params, &nodes, root, true));
-    (within, outside.and_then(|(id, left)| left.then_some(id)))
+    let outside = outside.and_then(|(id, left)| left.then_some(id));
+    Some(Elaborated { within, outside, parts: nodes.len() })
 }
 
 fn unfolded(
@@ -98,10 +112,10 @@ fn unfolded(
     root: Id,
     params: &[Param],
     total: &FxHashMap<Id, bool>,
-    model: Model,
+    (model, most): (Model, usize),
 ) -> (Vec<Node>, Part) {
     let (nodes, known, memo, binders) = Default::default();
-    let mut graph = Unfold { terms, params, total, model, nodes, known, memo, binders, count: 0 };
+    let mut graph = Unfold { terms, params, total, model, most, nodes, known, memo, binders, count: 0 };
     let mut scope: Vec<Label> = params.iter().enumerate().map(|(k, p)| Label::Param(k, p.ty)).collect();
     let root = graph.part(root, &mut scope, usize::MAX);
     (graph.nodes, root)
@@ -131,6 +145,8 @@ struct Unfold<'a> {
     params: &'a [Param],
     total: &'a FxHashMap<Id, bool>,
     model: Model,
+    /// Where there are more parts than this, the rest does not matter.
+    most: usize,
     nodes: Vec<Node>,
     known: FxHashMap<(Label, SmallVec<[Part; 3]>), Part>,
     /// Parts by term and the innermost binder in scope.
@@ -148,6 +164,9 @@ impl Unfold<'_> {
         }
         if let Some(done) = self.memo.get(&(id, innermost, scope.len())) {
             return *done;
+        }
+        if self.nodes.len() > self.most {
+            return 0;
         }
         let out = deep(|| self.node(id, scope, innermost));
         self.memo.insert((id, innermost, scope.len()), out);
@@ -452,11 +471,20 @@ impl Emit<'_> {
             self.depth += 1;
         }
         let mut out = self.part(root, at);
-        for value in values.into_iter().rev() {
+        for (part, value) in parts.into_iter().zip(values).rev() {
             out = self.terms.put(Head::Let, [value, out]);
+            self.called(out, part);
             self.depth -= 1;
         }
         out
+    }
+
+    /// Lets the variable of a let be called what its part was called. That says the part alone: with lets around it
+    /// the value may be the same term as another part without them.
+    fn called(&mut self, bound: Id, part: Part) {
+        let name = self.placing.nodes[part].from.and_then(|from| self.terms.labelled(from)).map(str::to_string);
+        let chosen = name.is_some();
+        self.terms.name(bound, vec![name.unwrap_or_else(|| "v".to_string())], chosen);
     }
 
     /// A use of a part: its name where a let binds it, else the part itself.

@@ -12,7 +12,7 @@ use crate::cost::{self, Model, Shape};
 use crate::ir::{Head, Ty, deep};
 use egg::{Id, Language};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -34,6 +34,8 @@ pub struct Candidates<'a> {
     literals: FxHashSet<Id>,
     /// Choices by the tensors that are kept.
     trees: RefCell<FxHashMap<BTreeSet<Id>, Rc<Choice>>>,
+    /// Where classes may be children.
+    users: OnceCell<Vec<Vec<u32>>>,
     /// Whether all that may be spent is spent: then choices stay incomplete.
     pub halt: &'a dyn Fn() -> bool,
 }
@@ -150,9 +152,7 @@ impl Split {
 
     /// One number: an outer loop's cost counts less than an inner one's.
     fn weight(&self) -> f64 {
-        let n = self.inside.len() as i32;
-        let inner: f64 = self.inside.iter().enumerate().map(|(k, c)| c * cost::ASSUMED.powi(n - k as i32)).sum();
-        self.closed + inner
+        self.closed + self.inside.iter().fold(0.0, |outer, c| (outer + c) * cost::ASSUMED)
     }
 }
 
@@ -178,25 +178,30 @@ impl<'a> Candidates<'a> {
             nodes.insert(class.id, allowed);
         }
         order.sort();
-        let (costs, literals, trees) = Default::default();
-        let mut out = Candidates { g, model, nodes, order, families, costs, literals, trees, halt: &|| false };
+        let (costs, literals, trees, users) = Default::default();
+        let mut out = Candidates { g, model, nodes, order, families, costs, literals, trees, users, halt: &|| false };
+        while out.more_literals() {}
         let cost = |id: &Id, n: &ENode| {
             let (own, trips) = out.own(*id, n);
-            (own, trips, free_of(g, n).innermost())
+            // Operations on literals are literals where the term is made.
+            (if out.is_literal(n) { 0.0 } else { own }, trips, free_of(g, n).innermost())
         };
         let costs = out.nodes.iter().map(|(id, each)| (*id, each.iter().map(|n| cost(id, n)).collect())).collect();
         out.costs = costs;
-        while out.more_literals() {}
         out
     }
 
-    fn more_literals(&mut self) -> bool {
-        let literal = |n: &ENode| match n.head() {
+    /// Whether a member is a literal, or becomes one.
+    fn is_literal(&self, n: &ENode) -> bool {
+        match n.head() {
             Some(Head::Const(_)) => true,
             Some(Head::Op(_) | Head::Cast(_)) => n.kids.iter().all(|k| self.literals.contains(k)),
             _ => false,
-        };
-        let new = |id: &&Id| !self.literals.contains(*id) && self.nodes[*id].iter().any(literal);
+        }
+    }
+
+    fn more_literals(&mut self) -> bool {
+        let new = |id: &&Id| !self.literals.contains(*id) && self.nodes[*id].iter().any(|n| self.is_literal(n));
         let found: Vec<Id> = self.order.iter().filter(new).copied().collect();
         self.literals.extend(&found);
         !found.is_empty()
@@ -212,15 +217,11 @@ impl<'a> Candidates<'a> {
         self.model
     }
 
-    /// The cost of a member without its children, and how often the body of its loop runs.
+    /// The cost of a member without its children, nothing where it can become a literal, and how often the body of
+    /// its loop runs.
     pub fn price(&self, class: Id, member: usize) -> (f64, f64) {
         let (own, trips, _) = self.costs[&class][member];
         (own, trips)
-    }
-
-    /// Whether the term of a class can be a literal.
-    pub fn may_be_literal(&self, class: Id) -> bool {
-        self.literals.contains(&class)
     }
 
     /// Whether elaboration gives a member a name where it is shared.
@@ -301,26 +302,41 @@ impl<'a> Candidates<'a> {
     }
 
     fn grow(&self, kept: &BTreeSet<Id>) -> Choice {
+        let users = self.users.get_or_init(|| self.users());
         let mut best: FxHashMap<Id, (f64, Split, ENode)> = FxHashMap::default();
-        loop {
-            let mut changed = false;
+        // A class is looked at again where what one of its members is made of became cheaper.
+        let mut open = vec![true; self.order.len()];
+        while open.contains(&true) {
             for (k, id) in self.order.iter().enumerate() {
                 if k % LOOK == 0 && (self.halt)() {
                     return best.into_iter().map(|(id, (_, _, node))| (id, node)).collect();
+                }
+                if !std::mem::take(&mut open[k]) {
+                    continue;
                 }
                 for (node, cost) in self.nodes[id].iter().zip(&self.costs[id]) {
                     let Some(split) = self.tree_cost(*cost, node, &best, kept) else { continue };
                     let weight = split.weight();
                     if best.get(id).is_none_or(|(w, _, _)| weight < *w - 1e-9) {
                         best.insert(*id, (weight, split, node.clone()));
-                        changed = true;
+                        users[k].iter().for_each(|user| open[*user as usize] = true);
                     }
                 }
             }
-            if !changed {
-                return best.into_iter().map(|(id, (_, _, node))| (id, node)).collect();
-            }
         }
+        best.into_iter().map(|(id, (_, _, node))| (id, node)).collect()
+    }
+
+    /// The classes that each class may be a child in, by their places in the order.
+    fn users(&self) -> Vec<Vec<u32>> {
+        let places: FxHashMap<Id, usize> = self.order.iter().enumerate().map(|(k, id)| (*id, k)).collect();
+        let mut users = vec![vec![]; self.order.len()];
+        for (user, id) in self.order.iter().enumerate() {
+            let kids: BTreeSet<usize> =
+                self.nodes[id].iter().flat_map(extracted_kids).filter_map(|k| places.get(k).copied()).collect();
+            kids.into_iter().for_each(|k| users[k].push(user as u32));
+        }
+        users
     }
 
     fn tree_cost(

@@ -39,6 +39,8 @@ pub struct Settings<'a> {
     pub journal: bool,
     /// How far the exact extraction goes.
     pub effort: Effort,
+    /// How far it goes in the end, from the best term, where that is asked for.
+    pub last: Option<Effort>,
     /// Whether a share of what may be spent is spent: then the best so far is the result.
     pub stop: &'a (dyn Fn(f64) -> bool + Sync),
 }
@@ -69,6 +71,8 @@ const LARGE_FIRST: Way = Way { steps: &[(3_000, 40)], large: true, share: 0.7, l
 
 /// The parts of the best term.
 const REGION: Way = Way { steps: &[(600, 0)], large: false, share: 0.3, left: 0.0, tried: 50_000 };
+/// So many nodes of terms with tables may be tried.
+const TABLES: usize = 200_000;
 /// So many parts are rewritten at most.
 const REGIONS: usize = 24;
 /// A part has so many nodes at least.
@@ -77,6 +81,9 @@ const LEAST_PART: usize = 6;
 /// The e-graphs of a way look at a share of so many classes and matches at most, and so many for each node.
 const LOOK: usize = 500_000;
 const LOOK_EACH: usize = 6_000;
+/// All e-graphs of a term with fewer nodes than `SMALL` look at so many at most: that takes less than half a second.
+const LOOK_SMALL: usize = 800_000;
+const SMALL: usize = 50;
 
 /// The best term found.
 pub struct Found {
@@ -116,7 +123,8 @@ pub fn optimize<'c>(
     settings: &Settings<'_>,
 ) -> Option<Found> {
     let search = Trials::new(def, costs, settings.model, settings.stop);
-    let mut walk = Walk { def, settings, search, reports: vec![], proved: false };
+    let looks = if start.terms.reachable(start.id).len() < SMALL { LOOK_SMALL } else { usize::MAX };
+    let mut walk = Walk { def, settings, effort: settings.effort, looks, search, reports: vec![], proved: false };
     let whole = walk.run(start.clone(), &SMALL_FIRST);
     let mut ends = vec![walk.end()];
     if !whole && !(settings.stop)(SEARCH_SHARE) {
@@ -129,8 +137,12 @@ pub fn optimize<'c>(
     let End { best, journal } = ends.next()?;
     (walk.search.best, walk.search.journal) = (best, journal);
     walk.regions();
+    if let Some(effort) = settings.last {
+        walk.effort = effort;
+        walk.on(&SMALL_FIRST);
+    }
     let Walk { mut search, reports, proved, .. } = walk;
-    search.left = usize::MAX;
+    search.left = TABLES;
     search.tabulate();
     let journals = search.journal.take().into_iter().chain(ends.filter_map(|e| e.journal)).collect();
     let best = search.best?;
@@ -153,6 +165,10 @@ impl End {
 struct Walk<'a, 's, 'c> {
     def: &'a Def,
     settings: &'a Settings<'s>,
+    /// How far the exact extraction goes.
+    effort: Effort,
+    /// How many classes and matches all e-graphs may look at together.
+    looks: usize,
     search: Trials<'a, 'c>,
     reports: Vec<Report>,
     proved: bool,
@@ -169,9 +185,22 @@ struct Seen {
 impl Walk<'_, '_, '_> {
     /// Whether the first e-graph already had all that the rules make of the start.
     fn run(&mut self, start: Flat, way: &Way) -> bool {
+        let first = self.reports.len();
+        self.search.journal = self.settings.journal.then(Journal::default);
+        self.steps(start, way);
+        self.reports.get(first).is_some_and(|r| r.saturated)
+    }
+
+    /// Goes a way from the best term.
+    fn on(&mut self, way: &Way) {
+        if let Some(flat) = self.flat() {
+            self.steps(flat, way);
+        }
+    }
+
+    fn steps(&mut self, start: Flat, way: &Way) {
         let (mut flat, mut step, first) = (start, 0, self.reports.len());
         self.search.left = way.tried;
-        self.search.journal = self.settings.journal.then(Journal::default);
         for _ in 0..self.settings.restarts.max(1) {
             let Some(Seen { saturated, settled }) = self.look(&flat, way, first, step, None) else { break };
             let only = self.reports.len() == first + 1;
@@ -183,7 +212,6 @@ impl Walk<'_, '_, '_> {
             let Some(next) = self.flat() else { break };
             flat = next;
         }
-        self.reports.get(first).is_some_and(|r| r.saturated)
     }
 
     /// Rewrites parts of the best term alone, the greatest first: within a part there is room for what a large
@@ -216,6 +244,8 @@ impl Walk<'_, '_, '_> {
         let (mut seen, start) = (None, g.total_size());
         if !missing {
             let mut limits = way.limits(&settings.limits, start, &self.reports[first..], step);
+            let looked: usize = self.reports.iter().map(|r| r.looked).sum();
+            limits.looked = limits.looked.min(self.looks.saturating_sub(looked));
             if part.is_some() {
                 limits.nodes = settings.limits.nodes.min(limits.nodes + start);
             }
@@ -226,7 +256,7 @@ impl Walk<'_, '_, '_> {
             let saturated = report.saturated;
             self.reports.push(report);
             if g.analysis.contradiction.is_none() {
-                let proved = self.search.all(&mut g, root, settings.effort, settings.trials);
+                let proved = self.search.all(&mut g, root, self.effort, settings.trials);
                 self.proved = if part.is_some() { self.proved } else { proved };
                 let after = self.search.best.as_ref().map(|b| b.cost);
                 let settled = before.zip(after).is_some_and(|(before, after)| after > before - 1e-6);

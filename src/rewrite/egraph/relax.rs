@@ -343,7 +343,7 @@ impl<'a> Program<'a> {
         let place = &places[p];
         let share = if place.arms >= ARMS { 0.0 } else { 0.5f64.powi(place.arms as i32) };
         for (k, (member, _)) in place.members.iter().enumerate() {
-            let cost = self.own(place.class, *member) * place.times * share;
+            let cost = self.all.price(place.class, *member).0 * place.times * share;
             if cost == 0.0 {
                 continue;
             }
@@ -359,21 +359,11 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// What a member costs for itself; nothing where it can become a literal.
-    fn own(&self, class: Id, member: usize) -> f64 {
-        let literal = |n: &ENode| !n.kids.is_empty() && n.kids.iter().all(|k| self.all.may_be_literal(*k));
-        let node = &self.all.nodes[&class][member];
-        match node.head() {
-            Some(Head::Op(_) | Head::Cast(_)) if literal(node) => 0.0,
-            _ => self.all.price(class, member).0,
-        }
-    }
-
     /// The let of a place that is read twice, or moved out of a loop.
     fn bind(&mut self, to: usize, readers: &Readers) {
         let place = &self.places[to];
         let named = place.members.iter().all(|(k, _)| self.all.is_named(place.class, *k));
-        let least = place.members.iter().map(|(k, _)| self.own(place.class, *k)).fold(f64::INFINITY, f64::min);
+        let least = place.members.iter().map(|(k, _)| self.all.price(place.class, *k).0).fold(f64::INFINITY, f64::min);
         let cost = self.all.model().binding().min(least) * place.times;
         let solid: Vec<&Vec<Reader>> =
             readers.iter().filter(|(p, _)| self.places[**p].arms == 0).map(|(_, each)| each).collect();

@@ -4,7 +4,7 @@
 //! single changes. Where an e-graph is small enough, the exact search says that nothing is cheaper.
 
 use super::Graph;
-use super::elaborate::elaborate_both;
+use super::elaborate::{Elaborated, elaborate_both};
 use super::exact::{Effort, exact, order};
 use super::extract::{Candidates, Choice, MAX_FAMILIES, extracted_kids, families};
 use super::journal::{Candidate, Journal};
@@ -18,6 +18,8 @@ use std::rc::Rc;
 /// The share of the time after which nothing new is tried: what is being tried has to end too.
 const EXTRACT_SHARE: f64 = 0.95;
 
+/// A definition as it is has so many parts at most, or is left alone.
+const MAX_PARTS: usize = 1_000_000;
 /// So many tables are made at most.
 const MAX_TABLES: usize = 16;
 /// So many terms are tried for tables.
@@ -215,7 +217,7 @@ impl<'a, 'c> Trials<'a, 'c> {
                 if tried.contains(&target) {
                     continue;
                 }
-                if tried.len() == MAX_TARGETS || self.stopped() {
+                if tried.len() == MAX_TARGETS || self.left == 0 || self.stopped() {
                     return;
                 }
                 tried.push(target.clone());
@@ -259,9 +261,15 @@ impl<'a, 'c> Trials<'a, 'c> {
     /// The cost of a let-free term after elaboration; the best one is kept.
     fn term(&mut self, flat: Known) -> Option<f64> {
         let mut terms = flat.terms.clone();
-        self.left = self.left.saturating_sub(terms.len());
         let params = self.params();
-        let (within, outside) = elaborate_both(&mut terms, flat.id, &self.def.params, &flat.total, self.model);
+        // The first term is that of the definition as it is. A later one may have many times its parts: what stands
+        // in several loops counts in each.
+        let most = if self.best.is_some() { self.left } else { MAX_PARTS };
+        self.left = self.left.saturating_sub(terms.len());
+        let elaborated = elaborate_both(&mut terms, flat.id, &self.def.params, &flat.total, (self.model, most));
+        let more = elaborated.as_ref().map_or(most, |e| e.parts).saturating_sub(flat.terms.len());
+        self.left = self.left.saturating_sub(more);
+        let Elaborated { within, outside, .. } = elaborated?;
         crate::types::verify::closed(&terms, within, &params).ok()?;
         let least = self.best.as_ref().map_or(f64::INFINITY, |b| b.cost);
         let outside = outside.filter(|id| crate::types::verify::closed(&terms, *id, &params).is_ok());
