@@ -35,6 +35,7 @@ mod sequence;
 mod smooth;
 mod solve;
 mod split;
+mod stand_in;
 mod walk;
 
 pub use flow::has_floats;
