@@ -46,6 +46,8 @@ pub struct Reverse<'a, 't> {
     pub arms: usize,
     /// Whether what the steps of folds and scans make is kept.
     pub keeps: bool,
+    /// Conditions that are not made at once with their derivatives, because an arm has none.
+    pub separate: FxHashSet<Id>,
     /// What is kept of the steps of folds and scans in scope, by the term and the number of variables around it.
     pub kept: FxHashMap<(Id, usize), Vec<Kept>>,
 }
@@ -287,12 +289,24 @@ impl Reverse<'_, '_> {
             return scope.plans[at];
         }
         let plan = match self.w.e.let_value(level) {
+            Some(value) if scope.may_keep(level) && self.is_part_of_row(scope, value, level) => Plan::Table,
             Some(value) if self.again(scope, value, level, &mut 0) => Plan::Again,
             Some(value) if scope.may_keep(level) && self.uniform(scope, value, level) => Plan::Table,
             _ => Plan::Never,
         };
         scope.plans[at] = plan;
         plan
+    }
+
+    /// Whether a number is a part of what a condition gives, of which a table would have to keep all parts.
+    fn is_part_of_row(&mut self, scope: &mut Scope, value: Id, depth: usize) -> bool {
+        let terms = &self.w.e.terms;
+        let part = matches!(terms.head(value), Head::Get(..)) && !terms.ty(value).has_tensor();
+        let of = if part { terms.head(terms.kids(value)[0]) } else { Head::Tuple };
+        let Head::Var(i, _) = of else { return false };
+        let Some(level) = (depth - 1).checked_sub(i as usize).filter(|l| *l >= scope.first_let()) else { return false };
+        let row = self.w.e.let_value(level).is_some_and(|v| self.w.e.terms.head(v) == Head::If);
+        row && self.plan(scope, level) == Plan::Table
     }
 
     /// Whether a term is cheap enough to be made again, with the lets it needs.

@@ -6,35 +6,17 @@
 
 use super::Requests;
 use super::emit::{Emit, Val};
+use super::env::{Active, Entry, Env};
 use super::flow::{Flow, Known};
+use super::nested::Nested;
 use super::scalar::Partials;
+use super::slope::Slope;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Op, Terms, Ty, TyKind, deep};
 use crate::types::shape::shape;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-
-/// What a variable of the source stands for.
-#[derive(Clone)]
-pub struct Entry {
-    /// Its value.
-    pub val: Val,
-    /// The number under which its adjoint is collected, or its tangent; nothing where neither is wanted.
-    pub active: Active,
-    /// The sizes of its axes, where it is a tensor.
-    pub sizes: Vec<Val>,
-}
-
-/// What a derivative is carried by.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Active {
-    /// No derivative flows.
-    No,
-    /// Forward: the tangent.
-    Tangent(Val),
-    /// Reverse: the number of the adjoint.
-    Adjoint(usize),
-}
+use std::rc::Rc;
 
 /// Of so many terms it is looked for whether a size can fail.
 const SEEN: usize = 200;
@@ -43,14 +25,21 @@ const SEEN: usize = 200;
 pub struct Walk<'a, 't> {
     /// The text under construction.
     pub e: Emit<'t>,
-    /// The variables of the source, outermost first.
-    pub env: Vec<Entry>,
+    /// The variables of the source.
+    pub env: Env,
     /// Derivatives of other functions.
     pub requests: &'a mut Requests,
     /// Partial derivatives of operations.
     pub partials: &'a mut Partials,
     memo: FxHashMap<(Id, usize), Val>,
-    log: Vec<(Id, usize)>,
+    /// Slopes of conditions whose values are known.
+    slopes: FxHashMap<(Id, usize), Rc<Vec<Slope>>>,
+    /// What was noted, and whether it is slopes.
+    log: Vec<((Id, usize), bool)>,
+    /// How deep conditions are nested in terms of the source.
+    pub nested: Nested,
+    /// How many conditions that are made at once with their derivatives are open.
+    pub joint: usize,
     /// Whether derivatives flow through a term, by the set of its variables that carry one.
     flowing: RefCell<Known>,
 }
@@ -58,8 +47,8 @@ pub struct Walk<'a, 't> {
 impl<'a, 't> Walk<'a, 't> {
     /// Nothing in scope.
     pub fn new(terms: &'t mut Terms, requests: &'a mut Requests, partials: &'a mut Partials) -> Walk<'a, 't> {
-        let (env, memo, log, flowing) = Default::default();
-        Walk { e: Emit::new(terms), env, requests, partials, memo, log, flowing }
+        let (env, memo, slopes, log, nested, flowing) = Default::default();
+        Walk { e: Emit::new(terms), env, requests, partials, memo, slopes, log, nested, joint: 0, flowing }
     }
 
     /// A place to come back to with [`Walk::forget`].
@@ -69,9 +58,25 @@ impl<'a, 't> Walk<'a, 't> {
 
     /// Forgets the values that were made since the mark: their scope has ended.
     pub fn forget(&mut self, mark: usize) {
-        for key in self.log.drain(mark..) {
-            self.memo.remove(&key);
+        for (key, slopes) in self.log.drain(mark..) {
+            if slopes {
+                self.slopes.remove(&key);
+            } else {
+                self.memo.remove(&key);
+            }
         }
+    }
+
+    /// The slopes of a condition of the source, where they were made.
+    pub fn slopes(&self, id: Id) -> Option<Rc<Vec<Slope>>> {
+        self.slopes.get(&(id, self.env.len())).cloned()
+    }
+
+    /// From here on a condition of the source has these slopes, until that is forgotten.
+    pub fn remember_slopes(&mut self, id: Id, slopes: Vec<Slope>) {
+        let key = (id, self.env.len());
+        self.slopes.insert(key, Rc::new(slopes));
+        self.log.push((key, true));
     }
 
     /// The value of a term of the source, where it was made already.
@@ -86,7 +91,7 @@ impl<'a, 't> Walk<'a, 't> {
             && !self.memo.contains_key(&key)
         {
             self.memo.insert(key, val);
-            self.log.push(key);
+            self.log.push((key, false));
         }
     }
 
@@ -104,8 +109,10 @@ impl<'a, 't> Walk<'a, 't> {
     pub fn active_under(&self, id: Id, binds: usize) -> bool {
         let env = &self.env;
         let outer = |i: usize| env[env.len() - 1 - i].active != Active::No;
-        let mut flow = Flow::knowing(self.e.terms, &outer, self.flowing.take());
-        let found = flow.flows(id, &mut vec![false; binds]);
+        let mut known = self.flowing.take();
+        let prefixes = env.prefixes(&mut known);
+        let mut flow = Flow::knowing(self.e.terms, &outer, &prefixes, known);
+        let found = flow.under(&vec![false; binds], id);
         self.flowing.replace(flow.known());
         found
     }
@@ -129,7 +136,7 @@ impl<'a, 't> Walk<'a, 't> {
         }
         let val = deep(|| self.made(id));
         self.memo.insert(key, val);
-        self.log.push(key);
+        self.log.push((key, false));
         val
     }
 
@@ -162,6 +169,7 @@ impl<'a, 't> Walk<'a, 't> {
             | Head::Assert
             | Head::Get(..)
             | Head::VecInit
+            | Head::Call(_)
             | Head::DeltaVec(_) => self.by_kids(id, head, &kids),
             _ => {
                 let made = self.translate(id);
