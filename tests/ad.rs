@@ -207,6 +207,62 @@ fn gives(program: &Program, name: &str, args: &[&str], want: &str) {
     assert_eq!(found, common::value(want, def.fun.sig().ret), "{name} {words:?}");
 }
 
+/// Protects: conditions nested deep, which are made at once with their derivatives, have the ones of forward mode: of numbers
+/// and of elements of tensors, with lets between, in one arm or both, on all sides of their conditions.
+#[test]
+fn nests_of_conditions_have_right_derivatives() {
+    let levels: [fn(&str, &str) -> String; 6] = [
+        |c, rest| format!("(if (gt x {c}) (mul x {rest}) (add y {c}))"),
+        |c, rest| format!("(add (if (gt x {c}) {rest} (mul y {c})) x)"),
+        |c, rest| format!("(if (lt y {c}) (mul x y) (sin (mul y {rest})))"),
+        |c, rest| format!("(if (gt x {c}) (let (z (mul x {c})) (let (x z) (mul z {rest}))) (if (gt y 0.6) {rest} x))"),
+        |c, rest| {
+            format!("(if (gt x {c}) (mul (index 1 v) {rest}) (mul y (index (size v) (constVec (add 1 (size v)) y))))")
+        },
+        |c, rest| format!("(if (gt (index k v) {c}) (mul (index k v) {rest}) (mul x (index (sub k 1) v)))"),
+    ];
+    let mut points = 0;
+    for (which, level) in levels.iter().enumerate() {
+        for depth in if which == 3 { 2..6 } else { 1..16 } {
+            let body = (1..=depth)
+                .rev()
+                .fold("(mul x y)".to_string(), |rest, c| level(&format!("{:?}", f64::from(c) / 8.0), &rest));
+            for loops in ["$E", "(sumbuild 2 (lam (i : Integer) (let (x (mul x (to_float i))) $E)))"] {
+                let text = format!(
+                    "(def main Float ((x : Float) (y : Float) (v : (Vec Float)) (k : Integer)) {})",
+                    loops.replace("$E", &body)
+                );
+                let program = common::read("nest.ks", &text).unwrap();
+                let def = program.named("main")[0];
+                let checked = Checked::new(&program, def, &floats(def)).unwrap();
+                for words in [["0.3", "0.7"], ["1.1", "0.45"], ["2.5", "1.5"], ["0.01", "3.0"]] {
+                    let args = [words[0], words[1], "[0.4,1.2,2.0]", "1"].map(String::from);
+                    let args = arguments(def, &args).unwrap();
+                    let Some(point) = checked.at(&args, 7).unwrap() else { continue };
+                    let off = point.off_modes().max(point.off_difference().unwrap_or(0.0) / 1e3);
+                    assert!(off <= 1e-9, "{which}, {depth} deep, at {words:?}: {off}\n{text}");
+                    points += 1;
+                }
+            }
+        }
+    }
+    assert!(points > 600, "{points}");
+}
+
+/// Protects: what an arm that is not taken reads has the adjoint 0, also where that of the whole is infinite.
+#[test]
+fn infinite_adjoints_stay_out_of_other_arms() {
+    let text = "
+(def f Float ((x : Float) (y : Float))
+  (sqrt (if (gt x 1.0) (mul x (if (gt x 2.0) (mul x (if (gt x 3.0) (mul x y) x)) (add x y))) (mul x (sub x 0.5)))))
+(gdef rev [f (Tuple Float Float)])";
+    let program = ad::complete(&common::read("root.ks", text).unwrap()).unwrap();
+    let def = program.named("[rev f]")[0];
+    let args = arguments(def, &["[0.5,2.0]".into(), "1.0".into()]).unwrap();
+    let found = Interpreter::new(&program).run(def, &args).unwrap().to_json();
+    assert_eq!(found[1], 0.0, "{found}");
+}
+
 /// Protects: a derivative that the program writes itself is the one that calls use, whatever it says:
 /// those here are wrong on purpose, by factors of 10 and 100.
 #[test]

@@ -170,6 +170,52 @@ fn few_states_give_the_same_gradient_of_everything() {
     assert!(of_corpus >= 50 && random >= 400, "only {of_corpus} of the corpus and {random} random ones compared");
 }
 
+/// Protects: a fold of no steps has a gradient with few states wherever it has a value, in the shape of the arguments,
+/// whatever its steps would read.
+#[test]
+fn folds_of_no_steps_have_gradients_with_few_states() {
+    let text = "
+(def inner Float ((w : (Vec Float) d) (xs : (Vec Float) k))
+  (fold (lam ((s : Float) (x : Float))
+          (mul s (index 0 (fold (lam ((t : (Vec Float)) (y : Float))
+                                  (build d (lam (i : Integer) (mul y (mul s (index i t))))))
+                                w xs))))
+        0.5 xs))
+(def scans Float ((w : (Vec Float) d) (xs : (Vec Float) k))
+  (fold (lam ((s : Float) (x : Float))
+          (mul s (index 0 (index 1 (scan (lam ((t : (Vec Float)) (j : Integer))
+                                           (build d (lam (i : Integer) (mul x (mul s (index i t))))))
+                                         w 3)))))
+        0.5 xs))
+(def tuples Float ((w : (Vec Float) d) (xs : (Vec Float) k))
+  (get$2$2 (fold (lam ((s : (Tuple (Vec Float) Float)) (x : Float))
+                   (tuple (add w (mul x (get$1$2 s))) (mul x (sum (get$1$2 s)))))
+                 (tuple w 1.5) xs)))
+(def nothing (Vec Float) ((w : (Vec Float) d) (xs : (Vec Float) k))
+  (sumbuild (sub k 2) (lam (o : Integer)
+    (fold (lam ((s : (Vec Float)) (x : Float)) (mul x (add s w))) (mul 2.0 w) (build o (lam (i : Integer) (index i xs)))))))
+";
+    let program = common::read("none", text).unwrap();
+    for def in program.defs.values() {
+        let [plain, few] = both(&program, def).unwrap();
+        for n in 0..4 {
+            let w = floats([0.5, 1.5, 1.0]);
+            let args = [w, floats((0..n).map(|k| 0.5 + 0.25 * f64::from(k)))];
+            let Ok(value) = Interpreter::new(&program).run(def, &args) else { continue };
+            let args = [&args[..], &[ad::check::change(&value, 3)]].concat();
+            let told = |d: Box<daedal::diag::Diagnostic>| panic!("{} of {n} steps: {d}", def.name());
+            let (want, found) = (run(&plain, &args).unwrap_or_else(told), run(&few, &args).unwrap_or_else(told));
+            assert!(
+                agree(&found, &want, 1e-9),
+                "{} of {n} steps: {} is not {}",
+                def.name(),
+                found.to_json(),
+                want.to_json()
+            );
+        }
+    }
+}
+
 /// Protects: the states that are held at a time grow with the root of their number.
 #[test]
 fn few_states_are_held() {

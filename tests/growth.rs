@@ -204,6 +204,61 @@ fn derivatives_of_many_conditions_are_linear() {
     }
 }
 
+/// A nest of conditions, each level by its number and what is within.
+fn nest(n: usize, level: impl Fn(usize, &str) -> [String; 2], outside: &str) -> Program {
+    let levels: Vec<[String; 2]> = (1..=n).map(|k| level(k, &format!("{}.{}", k / 10, k % 10))).collect();
+    let (left, right): (String, String) =
+        (levels.iter().map(|l| l[0].as_str()).collect(), levels.iter().rev().map(|l| l[1].as_str()).collect());
+    read("nest.ks", &outside.replace("$E", &format!("{left}x{right}"))).unwrap()
+}
+
+/// Protects: so are those of conditions with operations between them, each of which needs the value of all within it: in
+/// one arm or both, with lets between, by earlier values, in loops.
+#[test]
+fn derivatives_of_nested_conditions_are_linear() {
+    type Level = fn(usize, &str) -> [String; 2];
+    let levels: [Level; 6] = [
+        |_, c| [format!("(if (gt x {c}) (mul x "), format!(") (add x {c}))")],
+        |_, c| [format!("(add (if (gt x {c}) "), format!(" (mul x {c})) x)")],
+        |_, c| [format!("(if (lt x {c}) (mul x {c}) (sin (mul x (cos "), "))))".into()],
+        |k, c| [format!("(if (gt x {c}) (let (y{k} (mul x {c})) (mul y{k} "), format!(")) (add x {c}))")],
+        |k, c| [format!("(let (y{k} (mul x {c})) (if (gt y{k} 1.5) (mul y{k} "), format!(") (add x {c})))")],
+        |_, c| [format!("(if (gt x {c}) (add (mul x "), format!(") (if (gt x 2.5) (sin x) x)) (mul {c} x))")],
+    ];
+    let plain = "(def main Float (x : Float) $E)";
+    let summed = "(def main Float (v : (Vec Float)) (sumbuild (size v) (lam (i : Integer) (let (x (index i v)) $E))))";
+    for (k, level) in levels.into_iter().enumerate() {
+        for outside in [plain, summed] {
+            for mode in [Mode::Forward, Mode::Reverse] {
+                let [one, two] = [200, 400].map(|n| derived(&nest(n, level, outside), mode));
+                assert!(two <= 2 * one + 100, "nest {k}, {mode:?}: {one} terms, then {two}");
+            }
+        }
+        for mode in [Mode::Forward, Mode::Reverse] {
+            derived(&nest(5_000, level, plain), mode);
+        }
+    }
+}
+
+/// Protects: so are those of conditions in both arms of others, by the size of the tree.
+#[test]
+fn derivatives_of_trees_of_conditions_are_linear() {
+    fn tree(depth: usize, number: &mut usize) -> String {
+        *number += 1;
+        let c = format!("{}.{}", *number / 10, *number % 10);
+        if depth == 0 {
+            return format!("(mul x {c})");
+        }
+        let arms = [tree(depth - 1, number), tree(depth - 1, number)];
+        format!("(if (gt x {c}) (mul x {}) (sin {}))", arms[0], arms[1])
+    }
+    let program = |depth| read("tree.ks", &format!("(def main Float (x : Float) {})", tree(depth, &mut 0))).unwrap();
+    for mode in [Mode::Forward, Mode::Reverse] {
+        let [one, two] = [7, 8].map(|depth| derived(&program(depth), mode));
+        assert!(two <= 2 * one + one / 20 + 100, "{mode:?}: {one} terms, then {two}");
+    }
+}
+
 /// Protects: so are those of wide tuples, whose parts all speak of one variable.
 #[test]
 fn derivatives_of_wide_tuples_are_linear() {

@@ -4,10 +4,11 @@
 mod common;
 
 use common::native::{difference, quick, same};
+use daedal::ad::{self, Mode, Wanted, check};
 use daedal::cost::Model;
 use daedal::diag::Result;
 use daedal::eval::{Interpreter, Value};
-use daedal::ir::{Def, Lit, Program, print};
+use daedal::ir::{Def, Fun, Lit, Program, print};
 use daedal::pipeline::{Options, optimize};
 use daedal::rules::Level;
 use rayon::prelude::*;
@@ -218,4 +219,162 @@ fn sums_of_parts_of_tensors_agree() {
     let (all, wrong) = run(&program(PARTS, PLACES), "as it is,");
     assert!(wrong.is_empty(), "{} disagree\n{}", wrong.len(), wrong[0]);
     assert!(all.iter().flatten().filter(|r| r.is_ok()).count() > 100);
+}
+
+/// What derivatives flow through: the numbers of elements are those of `v`.
+fn flowing(elements: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+    let numbers =
+        [("1.5", "(index 0 v)"), ("2.5", "(index 1 v)"), ("2.0", "(mul 2.0 (index 1 v))"), ("1.0", "(index 0 v)")];
+    let of = |e: &str| numbers.iter().fold(e.to_string(), |e, (from, to)| e.replace(from, to));
+    elements.iter().map(|(ty, e)| (*ty, of(e))).collect()
+}
+
+/// The sum of the products of all floats of two values of one shape; nothing where they have none.
+fn dot(a: &Value, b: &Value) -> Option<f64> {
+    match (a, b) {
+        (Value::Scalar(x), Value::Scalar(y)) => Some(x.as_f64()? * y.as_f64()?),
+        (Value::Tuple(x), Value::Tuple(y)) if x.len() == y.len() => {
+            x.iter().zip(y.iter()).map(|(x, y)| dot(x, y)).sum()
+        }
+        (Value::Tensor(x), Value::Tensor(y)) if x.dims == y.dims => {
+            x.data.iter().zip(&y.data).map(|(x, y)| dot(x, y)).sum()
+        }
+        _ => None,
+    }
+}
+
+fn ready((made, fun): &(Program, Fun)) -> (Interpreter<'_>, Def) {
+    (Interpreter::new(made), made.defs[fun].clone())
+}
+
+/// What is wrong with the derivatives of a function where it has a value, and at how many points it has one.
+fn derivatives(program: &Program, def: &Def) -> (Vec<String>, usize) {
+    let wrt: Vec<bool> = def.params.iter().map(|p| ad::has_floats(p.ty)).collect();
+    let by = |mode, checkpoint| {
+        ad::derive(program, &Wanted { fun: def.fun, mode, wrt: wrt.clone(), value: true, checkpoint })
+    };
+    let made = [(Mode::Forward, false), (Mode::Reverse, false), (Mode::Reverse, true)].map(|(m, c)| by(m, c));
+    let [Ok(forward), Ok(reverse), Ok(few)] = &made else { return (vec![], 0) };
+    let (forward, reverse, few) = (ready(forward), ready(reverse), ready(few));
+    let interpreter = Interpreter::new(program);
+    let (mut wrong, mut points) = (vec![], 0);
+    // Every other size is as good as 1.
+    let one = Value::Scalar(Lit::int(1));
+    for args in grid().into_iter().filter(|args| !args[..3].contains(&one)) {
+        let Ok(value) = interpreter.run(def, &args) else { continue };
+        points += 1;
+        let changes: Vec<Value> = args[3..].iter().map(|a| check::change(a, 5)).collect();
+        let dr = check::change(&value, 9);
+        let run = |(interpreter, def): &(Interpreter<'_>, Def), more: &[Value]| {
+            let parts = interpreter.run(def, &[&args[..], more].concat())?;
+            let Value::Tuple(parts) = parts else { panic!("no pair") };
+            Ok::<_, Box<daedal::diag::Diagnostic>>((parts[0].clone(), parts[1].clone()))
+        };
+        let told = |what: &str, told: String| format!("{what} of `{}` {}: {told}", def.name(), shown(&args));
+        let along = match run(&forward, &changes) {
+            Ok((v, d)) if common::agree(&v, &value, 1e-12) => dot(&d, &dr),
+            Ok((v, _)) => {
+                wrong.push(told("forward", format!("{} is not {}", v.to_json(), value.to_json())));
+                continue;
+            }
+            Err(d) => {
+                wrong.push(told("forward", d.render()));
+                continue;
+            }
+        };
+        for (what, of) in [("reverse", &reverse), ("reverse with few states", &few)] {
+            match run(of, std::slice::from_ref(&dr)) {
+                Ok((v, d)) => {
+                    let back = dot(&d, &Value::tuple(changes.clone()));
+                    let same = match (along, back) {
+                        (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * (1.0 + a.abs()),
+                        _ => false,
+                    };
+                    if !same || !common::agree(&v, &value, 1e-12) {
+                        wrong.push(told(what, format!("{v:?} {d:?}, {along:?} {back:?}, {value:?}")));
+                    }
+                }
+                Err(d) => wrong.push(told(what, d.render())),
+            }
+        }
+    }
+    (wrong, points)
+}
+
+/// Protects: derivatives have values wherever their functions have, at sizes of nothing too, in the shapes of results and
+/// arguments; and the modes agree there.
+#[test]
+fn derivatives_have_the_sizes_of_their_functions() {
+    let elements = flowing(ELEMENTS);
+    let elements: Vec<(&str, &str)> = elements.iter().map(|(ty, e)| (*ty, e.as_str())).collect();
+    let before = program(&elements, PLACES);
+    let defs = functions(&before);
+    let results: Vec<_> = defs.par_iter().map(|def| derivatives(&before, def)).collect();
+    let (points, wrong) = (results.iter().map(|r| r.1).sum::<usize>(), results.into_iter().flat_map(|r| r.0));
+    let wrong: Vec<String> = wrong.collect();
+    let shown: Vec<&str> = wrong.iter().take(12).map(String::as_str).collect();
+    assert!(wrong.is_empty(), "{} at {points} points\n{}", wrong.len(), shown.join("\n\n"));
+    assert!(points > 3_000, "{points} points");
+}
+
+/// Sums over what may be nothing, by one number.
+const NOTHING: &str = "
+(def row (Vec Float) ((x : Float) (m : Integer)) (build m (lam (j : Integer) (mul x (to_float j)))))
+(def arms Float ((x : Float) (n : Integer))
+  (sum (sum (build n (lam (i : Integer) (if false (constVec 3 x) (constVec 3 x)))))))
+(def constants Float ((x : Float) (n : Integer)) (index 1 (sum (constVec n (constVec 3 (mul x x))))))
+(def deltas Float ((x : Float) (n : Integer))
+  (index 1 (sumbuild n (lam (i : Integer) (deltaVec 3 i (mul x x))))))
+(def scans Float ((x : Float) (n : Integer))
+  (sum (sumbuild n (lam (i : Integer) (scan (lam ((s : Float) (j : Integer)) (mul s x)) x 3)))))
+(def builds Float ((x : Float) (n : Integer))
+  (sum (sum (sum (build n (lam (i : Integer) (build 2 (lam (j : Integer) (constVec 3 (mul x x)))))))))) 
+(def called Float ((x : Float) (n : Integer)) (index 1 (sumbuild n (lam (i : Integer) (row x 3)))))
+(def added Float ((x : Float) (n : Integer))
+  (index 1 (sumbuild n (lam (i : Integer) (add (row x 3) (mul x (constVec 3 x)))))))
+(def chosen (Vec Float) ((x : Float) (n : Integer))
+  (if (gt n 0) (constVec n (mul x x)) (constVec 2 (mul x x))))
+";
+
+/// Protects: gradients of sums over nothing of all kinds, in compiled code too.
+#[test]
+fn gradients_of_sums_over_nothing_are_zeros() {
+    let before = common::read("nothing.ks", NOTHING).unwrap_or_else(|d| panic!("{}", d.render()));
+    let mut ran = 0;
+    for def in before.defs.values().filter(|d| d.name() != "row") {
+        let wanted =
+            Wanted { fun: def.fun, mode: Mode::Reverse, wrt: vec![true, false], value: true, checkpoint: false };
+        let (program, fun) = ad::derive(&before, &wanted).unwrap();
+        let native = daedal::pipeline::native::compile(&program, &program.defs[&fun], &quick("sizes")).unwrap();
+        for n in [-1, 0, 1, 2] {
+            let args = [Value::Scalar(Lit::float(1.5)), Value::Scalar(Lit::int(n))];
+            let Ok(value) = Interpreter::new(&before).run(def, &args) else { continue };
+            let args = [&args[..], &[check::change(&value, 4)]].concat();
+            let made = Interpreter::new(&program).run(&program.defs[&fun], &args);
+            assert!(difference(&made, &native.call(&args)).is_none(), "{} {n}", def.name());
+            let made = made.unwrap_or_else(|d| panic!("{} {n}: {}", def.name(), d.render()));
+            let Value::Tuple(parts) = &made else { panic!("no pair") };
+            assert!(common::agree(&parts[0], &value, 1e-12), "{} {n}: {}", def.name(), made.to_json());
+            if n == 0 && def.name() != "chosen" {
+                assert!(same(&parts[1], &Value::Scalar(Lit::float(0.0))), "{}: {}", def.name(), made.to_json());
+            }
+            ran += 1;
+        }
+    }
+    assert!(ran >= 24, "{ran}");
+}
+
+/// Protects: what `docs/language.md` says of sizes: where a tensor is never made, its size is what was asked for.
+#[test]
+fn a_size_of_what_is_never_made_is_what_was_asked_for() {
+    let text = "(def f Integer (n : Integer) (size (build n (lam (i : Integer) 1.0))))";
+    let before = common::read("size.ks", text).unwrap();
+    let after = optimize(&before, &Options::standard()).unwrap().program;
+    let run =
+        |program: &Program, n: i64| Interpreter::new(program).run(program.named("f")[0], &[Value::Scalar(Lit::int(n))]);
+    for n in [0, 3] {
+        assert!(difference(&run(&before, n), &run(&after, n)).is_none());
+    }
+    assert!(run(&before, -1).unwrap_err().message.contains("negative size -1"));
+    assert!(same(&run(&after, -1).unwrap(), &Value::Scalar(Lit::int(-1))));
 }

@@ -15,6 +15,8 @@ use daedal::rewrite::agent::value::train::{Trainer, huber};
 use daedal::rewrite::agent::value::{Network, Setting};
 use daedal::rules::{Level, Library};
 use ndarray::Array2;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 /// Graphs of random programs, and an empty one.
 fn graphs(count: u64) -> Vec<Graph> {
@@ -94,4 +96,39 @@ fn a_resumed_training_is_the_uninterrupted_one() {
     resumed.resume("middle", &middle).unwrap();
     assert_eq!(resumed.epoch(), last);
     assert!(resumed.checkpoint().unwrap() == whole.checkpoint().unwrap());
+}
+
+/// Protects: a training that is interrupted says so with exit code 2, leaves the weights of the last epoch that it told of,
+/// and goes on after it.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_the_last_epoch() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "(def f Float ((x : Float) (y : Float)) (div (mul (add x y) (exp (add x y))) (exp (add x y))))";
+    std::fs::write(dir.path().join("f.ks"), text).unwrap();
+    let train = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_daedal"));
+        command.current_dir(dir.path()).args(["train", "value", "f.ks", "-o", "f.safetensors", "--width", "8"]);
+        command.args(["--budget", "100", "--depth", "5"]).args(more);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    // Lines of epochs begin with their number.
+    let epoch = |line: &str| line.split_whitespace().next().and_then(|word| word.parse::<usize>().ok());
+    let mut child = train(&["--epochs", "1000000"]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| epoch(&line).is_some()), "no epoch was done");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let last = lines.filter_map(|line| epoch(&line)).last();
+    let done = child.wait_with_output().unwrap();
+    let message = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(2), "{message}");
+    assert!(message.contains("interrupted after "), "{message}");
+    let first = message.split("interrupted after ").nth(1).and_then(epoch).unwrap();
+    assert!(last.is_none_or(|last| last == first), "{last:?}: {message}");
+    assert!(dir.path().join("f.safetensors").exists());
+    let more = (first + 1).to_string();
+    let done = train(&["--epochs", &more, "--resume"]).wait_with_output().unwrap();
+    let (told, message) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{message}");
+    assert_eq!(told.lines().filter_map(epoch).collect::<Vec<_>>(), (1..=first + 1).collect::<Vec<_>>());
 }

@@ -283,6 +283,39 @@ fn derivatives_of_random_programs_cost_a_constant_factor() {
     judge("the law of random derivatives", verdicts, COSTLY_RANDOM_DERIVATIVES, 10_000);
 }
 
+/// Protects: the same of conditions nested deep, with operations between, whatever arms are taken and however deep.
+#[test]
+fn derivatives_of_nested_conditions_cost_a_constant_factor() {
+    let levels: [fn(&str, &str) -> String; 4] = [
+        |c, rest| format!("(if (gt x {c}) (mul x {rest}) (add x {c}))"),
+        |c, rest| format!("(add (if (gt x {c}) {rest} (mul x {c})) x)"),
+        |c, rest| format!("(if (gt x {c}) (let (y (mul x {c})) (mul y {rest})) (sin x))"),
+        |c, rest| format!("(if (lt x {c}) (mul x {c}) (sin (mul x (cos {rest}))))"),
+    ];
+    let mut verdicts = vec![];
+    for (k, level) in levels.iter().enumerate() {
+        for n in [4, 30, 300] {
+            let body =
+                (1..=n).rev().fold("x".to_string(), |rest, c| level(&format!("{:?}", f64::from(c) / 8.0), &rest));
+            let text = format!(
+                "(def main Float (v : (Vec Float)) (sumbuild (size v) (lam (i : Integer) (let (x (index i v)) {body}))))"
+            );
+            let program = read("nest.ks", &text).unwrap();
+            let def = program.named("main")[0];
+            let made = gradient(&program, def).unwrap();
+            let mut verdict = Verdict::of(format!("nest {k}, {n} deep"));
+            for words in ["[0.1,0.2]", "[0.6,0.7]", "[3.1,0.1]", "[90.0,100.0]"] {
+                let args = arguments(def, &[words.to_string()]).unwrap();
+                let (value, primal) = interpreted(&program, def, &args, TERMS).unwrap();
+                let most = 8 * primal.work() + 4 * (args.iter().map(elements).sum::<u64>() + elements(&value));
+                verdict.add(derived(&made, &args, &value).unwrap(), most, || words.to_string());
+            }
+            verdicts.push(verdict);
+        }
+    }
+    judge("the law of nested conditions", verdicts, &[], 48);
+}
+
 /// A processor, so that the loops that are counted are the same everywhere.
 fn machine() -> Machine {
     Machine { vector_bytes: 32, threads: 1, caches: [32 << 10, 512 << 10, 8 << 20] }

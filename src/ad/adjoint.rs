@@ -12,8 +12,8 @@ use super::piece::{Item, Piece};
 use super::walk::Walk;
 use crate::diag::Result;
 use crate::ir::op::Class;
-use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar, Ty, TyKind};
-use crate::types::shape::{lowered, shape};
+use crate::ir::{Head, Id, Monoid, Op, Ty, TyKind};
+use crate::types::shape::{empty_sum, lowered, shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -46,6 +46,8 @@ pub struct Reverse<'a, 't> {
     pub arms: usize,
     /// Whether what the steps of folds and scans make is kept.
     pub keeps: bool,
+    /// Conditions that are not made at once with their derivatives, because an arm has none.
+    pub separate: FxHashSet<Id>,
     /// What is kept of the steps of folds and scans in scope, by the term and the number of variables around it.
     pub kept: FxHashMap<(Id, usize), Vec<Kept>>,
 }
@@ -204,7 +206,7 @@ impl Reverse<'_, '_> {
             Leaving::Loop(extents) | Leaving::Parts(extents) => {
                 let head = Head::Reduce(Monoid::Add, extents.len());
                 let sum = self.w.e.put(head, extents.iter().copied().chain([body]));
-                self.unless_tuple(scope, (ty, &like), extents, sum)
+                Ok(self.with_shape(scope, (ty, &like), extents, sum))
             }
             Leaving::Arm(c) => {
                 // The zero is made in the scope around the arm, where no let of the arm may be used.
@@ -244,13 +246,17 @@ impl Reverse<'_, '_> {
         Ok((adjoints, made))
     }
 
-    /// A sum of tuples of tensors over nothing has no shape of its own.
-    fn unless_tuple(&mut self, scope: &Scope, (ty, like): (Ty, &Like), extents: &[Id], sum: Id) -> Result<Id> {
-        if ty.as_tuple().is_none() || !ty.has_tensor() {
-            return Ok(sum);
+    /// A sum with the shape that it is to have, also over nothing: there it has that of its element as written.
+    fn with_shape(&mut self, scope: &Scope, (ty, like): (Ty, &Like), extents: &[Id], sum: Id) -> Id {
+        if !ty.has_tensor() {
+            return sum;
+        }
+        let wanted: Vec<Id> = like.sizes.iter().map(|s| self.w.e.terms.shift(s.id, scope.outer - s.depth)).collect();
+        if empty_sum(self.w.e.terms, sum).is_some_and(|sizes| sizes == wanted) {
+            return sum;
         }
         let zero = self.zero_outside(scope.outer, like);
-        Ok(self.unless_nothing(extents, sum, zero))
+        self.unless_nothing(extents, sum, zero)
     }
 
     /// The sum where all extents are positive, else the zero.
@@ -283,12 +289,24 @@ impl Reverse<'_, '_> {
             return scope.plans[at];
         }
         let plan = match self.w.e.let_value(level) {
+            Some(value) if scope.may_keep(level) && self.is_part_of_row(scope, value, level) => Plan::Table,
             Some(value) if self.again(scope, value, level, &mut 0) => Plan::Again,
             Some(value) if scope.may_keep(level) && self.uniform(scope, value, level) => Plan::Table,
             _ => Plan::Never,
         };
         scope.plans[at] = plan;
         plan
+    }
+
+    /// Whether a number is a part of what a condition gives, of which a table would have to keep all parts.
+    fn is_part_of_row(&mut self, scope: &mut Scope, value: Id, depth: usize) -> bool {
+        let terms = &self.w.e.terms;
+        let part = matches!(terms.head(value), Head::Get(..)) && !terms.ty(value).has_tensor();
+        let of = if part { terms.head(terms.kids(value)[0]) } else { Head::Tuple };
+        let Head::Var(i, _) = of else { return false };
+        let Some(level) = (depth - 1).checked_sub(i as usize).filter(|l| *l >= scope.first_let()) else { return false };
+        let row = self.w.e.let_value(level).is_some_and(|v| self.w.e.terms.head(v) == Head::If);
+        row && self.plan(scope, level) == Plan::Table
     }
 
     /// Whether a term is cheap enough to be made again, with the lets it needs.
@@ -337,8 +355,10 @@ impl Reverse<'_, '_> {
         if ty.as_tensor().is_none_or(|(_, e)| contains_tuple_of_tensors(e)) {
             return false;
         }
+        // Where an arm is not taken, something of the same sizes stands for what it makes.
+        let arm = scope.indices == 0;
         let sizes = shape(self.w.e.terms, value);
-        sizes.into_iter().all(|s| self.fixed(scope, s, level))
+        sizes.into_iter().all(|s| self.fixed(scope, s, level) && (!arm || self.w.is_safe_size(s, level)))
     }
 
     /// Whether a size depends on nothing inside of the scope.
@@ -441,14 +461,16 @@ impl Reverse<'_, '_> {
     fn in_place_of(&mut self, scope: &Scope, level: usize) -> Id {
         let Some(value) = self.w.e.let_value(level) else { return self.w.e.int(0) };
         let ty = self.w.e.ty(value);
-        if ty.as_tensor().is_some() {
-            let sizes = shape(self.w.e.terms, value);
-            let outside: Option<Vec<Id>> = sizes.into_iter().map(|s| self.fixed_outside(scope, s, level)).collect();
-            if let Some(made) = outside.and_then(|s| self.sized(ty, &s)) {
-                return made;
-            }
+        let sizes = match self.tables.get(&value) {
+            Some(known) => known.clone(),
+            None if ty.as_tensor().is_some_and(|(_, e)| !contains_tuple_of_tensors(e)) => shape(self.w.e.terms, value),
+            None => vec![],
+        };
+        let outside: Option<Vec<Id>> = sizes.into_iter().map(|s| self.fixed_outside(scope, s, level)).collect();
+        if let Some(made) = outside.and_then(|s| self.w.stand_in_of(ty, &mut s.into_iter())) {
+            return made;
         }
-        self.anything(ty)
+        self.w.stand_in(ty)
     }
 
     /// A size in the scope around, where it depends on nothing inside.
@@ -461,32 +483,6 @@ impl Reverse<'_, '_> {
             return self.fixed_outside(scope, value, level);
         }
         lowered(self.w.e.terms, id, depth - scope.outer)
-    }
-
-    /// Anything of a type of nested tensors, with sizes.
-    fn sized(&mut self, ty: Ty, sizes: &[Id]) -> Option<Id> {
-        let Some((rank, elem)) = ty.as_tensor() else { return Some(self.anything(ty)) };
-        let mut kids = sizes.get(..rank)?.to_vec();
-        kids.push(self.sized(elem, &sizes[rank..])?);
-        Some(self.w.e.put(Head::ConstVec(rank), kids))
-    }
-
-    /// A closed value of a type: it is never read.
-    fn anything(&mut self, ty: Ty) -> Id {
-        match ty.kind() {
-            TyKind::Scalar(s) => self.w.e.terms.lit(Lit::zero(*s)),
-            TyKind::String => self.w.e.terms.lit(Lit::Str("")),
-            TyKind::Tuple(parts) => {
-                let parts: Vec<Id> = parts.iter().map(|p| self.anything(*p)).collect();
-                self.w.e.put(Head::Tuple, parts)
-            }
-            TyKind::Tensor(rank, elem) => {
-                let mut kids = vec![self.w.e.int(0); *rank];
-                kids.push(self.anything(*elem));
-                self.w.e.put(Head::ConstVec(*rank), kids)
-            }
-            TyKind::Var(..) => self.w.e.float(Scalar::F64, 0.0),
-        }
     }
 
     /// Notes the lets that a term needs of a table.

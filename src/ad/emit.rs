@@ -26,10 +26,15 @@ enum Bound {
     Let(Id, bool),
 }
 
+/// Variables of a scope that waits to be gone on with.
+pub struct Aside(Vec<(Ty, Bound)>);
+
 /// In a scope of more lets than this, what is longer than that stays a let even where it is used once: it
 /// would be copied for every let between its place and its use, which in long chains is each of them.
 const MANY: usize = 500;
 const SHORT: u64 = 24;
+/// Tables of more than this are made anew rather than cleared.
+const ROOM: usize = 256;
 
 /// Terms under construction.
 pub struct Emit<'t> {
@@ -170,6 +175,28 @@ impl<'t> Emit<'t> {
         out
     }
 
+    /// The term with all lets opened since `mark` around it, as they are, moved to the depth `mark`; they stay
+    /// open. Nothing is moved, so that deep nests are made in linear time; they are for [`super::sweep`].
+    pub fn as_nested(&mut self, mark: usize, id: Id) -> Id {
+        let mut out = id;
+        for level in (mark..self.depth()).rev() {
+            if let Some(value) = self.let_value(level) {
+                out = self.put(Head::Let, [value, out]);
+            }
+        }
+        out
+    }
+
+    /// Takes variables out of scope, so that `mark` remain, to go on with them later.
+    pub fn set_aside(&mut self, mark: usize) -> Aside {
+        Aside(self.scope.split_off(mark))
+    }
+
+    /// Goes on where the same variables are in scope as when these were set aside.
+    pub fn reopen(&mut self, aside: Aside) {
+        self.scope.extend(aside.0);
+    }
+
     /// Takes variables out of scope, so that `mark` remain.
     pub fn leave(&mut self, mark: usize) {
         self.scope.truncate(mark);
@@ -185,7 +212,11 @@ impl<'t> Emit<'t> {
             if uses[level - mark] > 0
                 && let Some(value) = self.let_value(level)
             {
-                seen.clear();
+                // To clear a table takes time by what it could hold.
+                match seen.capacity() {
+                    0..=ROOM => seen.clear(),
+                    _ => seen = FxHashMap::default(),
+                }
                 self.count(value, level, mark, 0, 1, &mut uses, &mut seen);
             }
         }

@@ -6,31 +6,47 @@
 use crate::ir::{Fun, Head, Id, Terms, Ty, TyKind, deep};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Whether derivatives flow through a term, by the set of its variables that carry one.
-pub type Known = FxHashMap<(Id, u64), bool>;
-
 /// Sets of variables are exact for indices below this.
 const EXACT: usize = 63;
+
+/// Whether derivatives flow through terms, by those of their variables that carry one.
+#[derive(Default)]
+pub struct Known {
+    /// The variables are the set of the near ones, and a number for those further out.
+    flows: FxHashMap<(Id, u64, u32), bool>,
+    /// Numbers for which of some variables carry derivatives, by that of all but the last, and the last.
+    prefixes: FxHashMap<(u32, bool), u32>,
+}
+
+impl Known {
+    /// The number of one more variable; that of none is 0.
+    pub fn longer(&mut self, before: u32, carries: bool) -> u32 {
+        let next = self.prefixes.len() as u32 + 1;
+        *self.prefixes.entry((before, carries)).or_insert(next)
+    }
+}
 
 /// What is known of the variables outside of a term, and of its parts.
 pub struct Flow<'a> {
     terms: &'a Terms,
     /// Whether a derivative flows through a free variable.
     outer: &'a dyn Fn(usize) -> bool,
-    memo: FxHashMap<(Id, Vec<bool>), bool>,
+    /// The numbers of the variables outside, and of those that are bound.
+    prefixes: &'a [u32],
+    bound: Vec<u32>,
     /// A walk asks of every part of a term again: what is the same question has one answer for all time.
     known: Known,
 }
 
 impl<'a> Flow<'a> {
-    /// Nothing is known yet.
-    pub fn new(terms: &'a Terms, outer: &'a dyn Fn(usize) -> bool) -> Flow<'a> {
-        Flow::knowing(terms, outer, Known::default())
+    /// Nothing is known yet of a closed term.
+    pub fn new(terms: &'a Terms) -> Flow<'a> {
+        Flow::knowing(terms, &|_| false, &[], Known::default())
     }
 
-    /// Goes on from what was known.
-    pub fn knowing(terms: &'a Terms, outer: &'a dyn Fn(usize) -> bool, known: Known) -> Flow<'a> {
-        Flow { terms, outer, memo: FxHashMap::default(), known }
+    /// Goes on from what was known, under variables with these numbers.
+    pub fn knowing(terms: &'a Terms, outer: &'a dyn Fn(usize) -> bool, prefixes: &'a [u32], known: Known) -> Flow<'a> {
+        Flow { terms, outer, prefixes, bound: vec![], known }
     }
 
     /// What is known now.
@@ -38,31 +54,39 @@ impl<'a> Flow<'a> {
         self.known
     }
 
-    /// Whether the variable of an index carries a derivative.
+    /// Whether a derivative flows through a term under more variables.
+    pub fn under(&mut self, vars: &[bool], id: Id) -> bool {
+        self.with(vars, &mut vec![], |me, bound| me.flows(id, bound))
+    }
+
+    /// Whether the variable of an index carries a derivative. Far out the set of variables of a term has some
+    /// that are none.
     fn carries(&self, index: usize, bound: &[bool]) -> bool {
         match bound.len().checked_sub(1 + index) {
             Some(at) => bound[at],
-            None => (self.outer)(index - bound.len()),
+            None => index < bound.len() + self.prefixes.len() && (self.outer)(index - bound.len()),
         }
     }
 
-    /// The variables in a term that carry derivatives, as a set. Nothing where there are variables too far
-    /// out to be told apart.
-    fn carried(&self, id: Id, bound: &[bool]) -> Option<u64> {
+    /// The variables in a term that carry derivatives, as a set and the number of those further out.
+    fn carried(&self, id: Id, bound: &[bool]) -> (u64, u32) {
         let mut left = self.terms.free(id);
-        if left.above(EXACT) {
-            return None;
-        }
-        let mut out = 0;
-        while let Some(index) = left.innermost() {
+        let (mut near, mut far) = (0, 0);
+        while let Some(index) = left.innermost().filter(|i| *i < EXACT) {
             left.0 &= left.0 - 1;
-            out |= u64::from(self.carries(index, bound)) << index;
+            near |= u64::from(self.carries(index, bound)) << index;
         }
-        Some(out)
+        let outer = self.prefixes.len();
+        if let Some(level) = (outer + bound.len()).checked_sub(EXACT + 1)
+            && left.above(EXACT)
+        {
+            far = if level < outer { self.prefixes[level] } else { self.bound[level - outer] };
+        }
+        (near, far)
     }
 
     /// Whether a derivative flows through a term under variables of which that is known.
-    pub fn flows(&mut self, id: Id, bound: &mut Vec<bool>) -> bool {
+    fn flows(&mut self, id: Id, bound: &mut Vec<bool>) -> bool {
         if !has_floats(self.terms.ty(id)) || self.terms.free(id).is_closed() {
             return false;
         }
@@ -71,17 +95,15 @@ impl<'a> Flow<'a> {
         if let Head::Var(i, _) = head {
             return self.carries(i as usize, bound);
         }
-        let key = self.carried(id, bound).map(|set| (id, set));
-        let known = match key {
-            Some((_, 0)) => Some(false),
-            Some(key) => self.known.get(&key).copied(),
-            None => self.memo.get(&(id, bound.clone())).copied(),
-        };
-        if let Some(known) = known {
-            return known;
+        let (near, far) = self.carried(id, bound);
+        if (near, far) == (0, 0) {
+            return false;
+        }
+        if let Some(known) = self.known.flows.get(&(id, near, far)) {
+            return *known;
         }
         let last = kids.len().saturating_sub(1);
-        let found = match self.under(id, bound) {
+        let found = match self.binds(id, bound) {
             None => kids.iter().any(|k| deep(|| self.flows(*k, bound))),
             Some(vars) => {
                 // A state that starts with a derivative keeps it. The value of a let matters where its body uses it.
@@ -89,15 +111,12 @@ impl<'a> Flow<'a> {
                 outer || self.with(&vars, bound, |me, bound| deep(|| me.flows(kids[last], bound)))
             }
         };
-        match key {
-            Some(key) => drop(self.known.insert(key, found)),
-            None => drop(self.memo.insert((id, bound.clone()), found)),
-        }
+        self.known.flows.insert((id, near, far), found);
         found
     }
 
     /// Whether derivatives flow through the variables that a node binds; nothing where it binds none.
-    fn under(&mut self, id: Id, bound: &mut Vec<bool>) -> Option<Vec<bool>> {
+    fn binds(&mut self, id: Id, bound: &mut Vec<bool>) -> Option<Vec<bool>> {
         let (terms, head) = (self.terms, self.terms.head(id));
         let kids = terms.kids(id);
         let last = kids.len().saturating_sub(1);
@@ -121,9 +140,15 @@ impl<'a> Flow<'a> {
         bound: &mut Vec<bool>,
         inside: impl FnOnce(&mut Self, &mut Vec<bool>) -> R,
     ) -> R {
-        bound.extend_from_slice(vars);
+        for carries in vars {
+            let before = self.bound.last().or(self.prefixes.last()).copied().unwrap_or_default();
+            let number = self.known.longer(before, *carries);
+            self.bound.push(number);
+            bound.push(*carries);
+        }
         let out = inside(self, bound);
         bound.truncate(bound.len() - vars.len());
+        self.bound.truncate(bound.len());
         out
     }
 
@@ -146,7 +171,7 @@ impl<'a> Flow<'a> {
             }
         }
         let last = kids.len().saturating_sub(1);
-        let vars = self.under(id, bound);
+        let vars = self.binds(id, bound);
         for (k, kid) in kids.iter().enumerate() {
             match &vars {
                 Some(vars) if k == last => {
@@ -164,8 +189,10 @@ pub fn closed(terms: &Terms, fun: Fun, body: Id, wrt: &[bool]) -> Vec<bool> {
     let mut all = wrt.to_vec();
     loop {
         let mut found = all.clone();
-        let none = |_: usize| false;
-        Flow::new(terms, &none).arguments((body, fun), &mut all.clone(), &mut found, &mut FxHashSet::default());
+        let mut flow = Flow::new(terms);
+        flow.with(&all, &mut vec![], |me, bound| {
+            me.arguments((body, fun), bound, &mut found, &mut FxHashSet::default());
+        });
         if found == all {
             return all;
         }

@@ -3,8 +3,10 @@
 //! A tangent that is zero is not made, until a place needs one in its shape.
 
 use super::emit::Val;
+use super::env::{Active, Entry};
 use super::flow::has_floats;
-use super::walk::{Active, Entry, Walk};
+use super::sweep::sweep;
+use super::walk::Walk;
 use super::{Mode, Request};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Fun, Head, Id, Monoid, Op, Scalar, Ty, deep};
@@ -44,14 +46,17 @@ impl Walk<'_, '_> {
         Ok(Some(self.e.bind(id)))
     }
 
-    fn let_tangent(&mut self, value: Id, body: Id) -> Result<Option<Val>> {
+    /// Work under a let, by its value.
+    fn with_let<R>(&mut self, value: Id, inside: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        // Tangents come first: those of deep nests bring the values along.
+        let change = self.tangent(value)?;
         let mut entry = self.entry(value, Active::No);
-        if let Some(v) = self.tangent(value)? {
+        if let Some(v) = change {
             entry.active = Active::Tangent(v);
         }
         let mark = self.mark();
         self.env.push(entry);
-        let out = self.tangent(body);
+        let out = inside(self);
         self.env.pop();
         self.forget(mark);
         out
@@ -64,7 +69,10 @@ impl Walk<'_, '_> {
                 Active::Tangent(v) => Some(v),
                 Active::No | Active::Adjoint(_) => None,
             }),
-            Head::Let => self.let_tangent(kids[0], kids[1]),
+            Head::Let => self.with_let(kids[0], |me| me.tangent(kids[1])),
+            Head::If if !self.e.ty(id).has_tensor() && self.nested.is_deep(self.e.terms, id) => {
+                self.joint_if(id, &kids)
+            }
             Head::If => {
                 let c = self.value(kids[0]);
                 let arms = [self.arm(kids[1])?, self.arm(kids[2])?];
@@ -132,7 +140,9 @@ impl Walk<'_, '_> {
             let v = self.e.enter(*ty);
             self.push(v);
         }
+        let joint = std::mem::take(&mut self.joint);
         let made = self.tangent_or_zero(body);
+        self.joint = joint;
         self.env.truncate(self.env.len() - vars.len());
         self.forget(mark);
         let made = self.e.close(outer + vars.len(), made?);
@@ -152,8 +162,12 @@ impl Walk<'_, '_> {
 
     fn op_tangent(&mut self, id: Id, kids: &[Id]) -> Result<Option<Val>> {
         let mut sum: Option<Val> = None;
-        for (k, kid) in kids.iter().enumerate() {
-            let Some(d) = self.tangent(*kid)? else { continue };
+        let mut changes = vec![];
+        for kid in kids {
+            changes.push(self.tangent(*kid)?);
+        }
+        for (k, d) in changes.into_iter().enumerate() {
+            let Some(d) = d else { continue };
             let term = self.scaled_partial(id, k, d)?;
             let total = match sum {
                 None => term,
@@ -217,16 +231,58 @@ impl Walk<'_, '_> {
         Ok(made)
     }
 
+    /// A condition in a deep nest gives its value with its tangent: each level needs the value of the one within.
+    fn joint_if(&mut self, id: Id, kids: &[Id]) -> Result<Option<Val>> {
+        let c = self.value(kids[0]);
+        let outer = self.e.depth();
+        self.joint += 1;
+        let mut arms = vec![];
+        for arm in &kids[1..] {
+            let mark = self.mark();
+            let (value, change) = self.both(*arm)?;
+            let row = [self.e.now(value), self.e.now(change)];
+            let row = self.e.put(Head::Tuple, row);
+            arms.push(self.e.as_nested(outer, row));
+            self.e.leave(outer);
+            self.forget(mark);
+        }
+        self.joint -= 1;
+        let c = self.e.now(c);
+        let mut both = self.e.put(Head::If, [c, arms[0], arms[1]]);
+        if self.joint == 0 {
+            both = sweep(self.e.terms, both, true);
+        }
+        let both = self.e.bind(both);
+        let of = self.e.now(both);
+        let value = self.e.get(0, 2, of);
+        let value = self.e.bind(value);
+        self.remember(id, Some(value));
+        let of = self.e.now(both);
+        let change = self.e.get(1, 2, of);
+        self.bound(change)
+    }
+
+    /// Value and tangent of a term. What the lets of a deep nest bind serves both.
+    pub fn both(&mut self, id: Id) -> Result<(Val, Val)> {
+        let (Head::Let, [value, body]) = (self.e.terms.head(id), self.e.terms.kids(id)) else {
+            let change = self.tangent_or_zero(id)?;
+            let change = self.e.val(change);
+            return Ok((self.value(id), change));
+        };
+        let (value, body) = (*value, *body);
+        self.with_let(value, |me| deep(|| me.both(body)))
+    }
+
     fn scatter_tangent(&mut self, d: usize, kids: &[Id]) -> Result<Option<Val>> {
         let sizes: Vec<Val> = kids[..=d].iter().map(|k| self.value(*k)).collect();
         let (outer, mark) = (self.e.depth(), self.mark());
         let i = self.e.enter(Ty::int());
         self.push(i);
+        let change = self.tangent_or_zero(kids[d + 1])?;
+        let change = self.e.val(change);
         let pair = self.value(kids[d + 1]);
-        let change = self.tangent_or_zero(kids[d + 1]);
         self.env.pop();
-        let change = change?;
-        let pair = self.e.now(pair);
+        let (pair, change) = (self.e.now(pair), self.e.now(change));
         let (at, change) = (self.e.get(0, 2, pair), self.e.get(1, 2, change));
         let body = self.e.put(Head::Tuple, [at, change]);
         let body = self.e.close(outer + 1, body);
@@ -249,11 +305,9 @@ impl Walk<'_, '_> {
         let active = if has_floats(state) { Active::Tangent(ds) } else { Active::No };
         self.env.push(Entry { val: s, active, sizes: vec![] });
         self.env.push(Entry { val: second.0, active: second.1, sizes: vec![] });
-        let next = self.value(body);
-        let change = self.tangent_or_zero(body);
+        let (next, change) = self.both(body)?;
         self.env.truncate(self.env.len() - 2);
-        let change = change?;
-        let next = self.e.now(next);
+        let (next, change) = (self.e.now(next), self.e.now(change));
         Ok(self.e.put(Head::Tuple, [next, change]))
     }
 
@@ -308,9 +362,7 @@ impl Walk<'_, '_> {
 
     /// Value and tangent of a term as a tuple.
     fn dual(&mut self, id: Id) -> Result<Val> {
-        let value = self.value(id);
-        let change = self.tangent_or_zero(id)?;
-        let change = self.e.val(change);
+        let (value, change) = self.both(id)?;
         let (value, change) = (self.e.now(value), self.e.now(change));
         let both = self.e.put(Head::Tuple, [value, change]);
         Ok(self.e.val(both))

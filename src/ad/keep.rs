@@ -7,12 +7,12 @@
 
 use super::adjoint::Reverse;
 use super::emit::Val;
+use super::env::Active;
 use super::flow::has_floats;
 use super::kept::{Kept, Target};
 use super::like::Like;
 use super::piece::Piece;
 use super::split::takes_work;
-use super::walk::Active;
 use crate::diag::Result;
 use crate::ir::{Head, Id, Terms, Ty, deep};
 use rustc_hash::FxHashMap;

@@ -3,13 +3,16 @@
 use super::adjoint::Reverse;
 use super::checkpoint::checkpoint;
 use super::emit::{Emit, Val};
+use super::env::{Active, Entry};
 use super::flow::has_floats;
 use super::like::Like;
+use super::nested::Nested;
 use super::normal::normal;
 use super::requests::{Key, Mode, Request, Requests, packed};
 use super::scalar::Partials;
-use super::split::split;
-use super::walk::{Active, Entry, Walk};
+use super::split::{lifted, split};
+use super::sweep::sweep;
+use super::walk::Walk;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty};
 use crate::types::{sizes, verify};
@@ -365,10 +368,13 @@ impl<'a> Maker<'a> {
         };
         let mode = usize::from(key.mode == Mode::Reverse);
         let mut body = normal(&mut self.terms, &self.inline[mode], body);
+        let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
+        let deep = Nested::is_deep_within(&self.terms, body);
         // Tables of what both ways need are what checkpoints do without.
         if key.mode == Mode::Reverse && !self.checkpoint {
-            let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
             body = split(&mut self.terms, &self.scalars, &tys, body);
+        } else if deep {
+            body = lifted(&mut self.terms, &tys, body);
         }
         let (body, over_parts) = match self.checkpoint && key.mode == Mode::Reverse {
             true => checkpoint(&mut self.terms, body, has_floats),
@@ -388,20 +394,28 @@ impl<'a> Maker<'a> {
                     w.env[k].active = Active::Tangent(change);
                 }
                 let mark = w.e.depth();
-                let first = value.then(|| w.value(body));
-                let made = w.tangent_or_zero(body)?;
+                let (first, made) = match value {
+                    true => w.both(body).map(|(first, made)| (Some(first), made))?,
+                    false => {
+                        let made = w.tangent_or_zero(body)?;
+                        (None, w.e.val(made))
+                    }
+                };
+                let made = w.e.now(made);
                 paired(&mut w, first, made, mark)
             }
             Mode::Reverse => {
                 let dr = w.e.enter(def.fun.sig().ret.tangent());
                 let frames = vec![Default::default()];
-                let (likes, tables, kept) = Default::default();
+                let (likes, tables, separate, kept) = Default::default();
                 let keeps = !self.checkpoint;
-                let mut r = Reverse { w, frames, likes, tables, over_parts, sequences: 0, arms: 0, keeps, kept };
+                let (sequences, arms) = (0, 0);
+                let mut r = Reverse { w, frames, likes, tables, over_parts, sequences, arms, keeps, separate, kept };
                 gradient(&mut r, (body, n), &key.wrt, dr, value)?
             }
         };
-        Ok(out)
+        // What nests give and nobody takes, at their outermost level too.
+        Ok(if deep { sweep(&mut self.terms, out, false) } else { out })
     }
 
     fn finish(mut self) -> Result<Program> {
@@ -449,10 +463,10 @@ fn gradient(r: &mut Reverse<'_, '_>, (body, n): (Id, usize), wrt: &[bool], dr: V
     let piece = r.whole(dr);
     let terms = &r.w.e.terms;
     let steps = terms.reachable(body).into_iter().any(|id| matches!(terms.head(id), Head::Fold | Head::Scan));
-    let first = if value && steps {
+    let first = if value && (steps || r.w.nested.is_deep(r.w.e.terms, body)) {
         Some(r.with_value(body, vec![piece])?)
     } else {
-        // Rewriting finds what both share, but for what is in steps.
+        // Rewriting finds what both share, but for what is in steps and deep nests.
         let first = value.then(|| r.w.value(body));
         r.back(body, vec![piece])?;
         first

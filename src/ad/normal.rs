@@ -2,10 +2,11 @@
 //! loops, reductions that differentiate by position have one index, calls of functions of tensors
 //! are inlined, and sizes are known from what makes a tensor.
 //!
-//! The values stay the same. It must not know what a derivative is.
+//! The values stay the same, and so do the sizes of sums over nothing. It must not know what a derivative is.
 
-use crate::ir::{Fun, Head, Id, Monoid, Op, Terms, Ty, deep};
-use crate::types::shape::shape;
+use super::piece::simple;
+use crate::ir::{Fun, Head, Id, Lit, Monoid, Op, Terms, Ty, TyKind, deep};
+use crate::types::shape::{empty_sum, lower, shape};
 use rustc_hash::FxHashMap;
 
 /// Rewrites terms of one arena; free variables keep their meaning.
@@ -28,7 +29,10 @@ impl Normal<'_> {
         }
         let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
         let kids: Vec<Id> = kids.into_iter().map(|k| deep(|| self.term(k))).collect();
-        let out = self.node(head, kids);
+        let mut out = self.node(head, kids);
+        if matches!(head, Head::Sum | Head::Reduce(Monoid::Add, _)) && self.terms.ty(id).has_tensor() {
+            out = self.with_shape(id, out);
+        }
         self.terms.keep_hints(id, out);
         self.memo.insert(id, out);
         out
@@ -36,11 +40,10 @@ impl Normal<'_> {
 
     fn node(&mut self, head: Head, kids: Vec<Id>) -> Id {
         match head {
-            Head::Op(op) if kids.iter().any(|k| self.terms.ty(*k).as_scalar().is_none()) => self.by_element(op, kids),
-            Head::Sum => self.bound(kids, |me, kids| {
-                let rank = me.terms.ty(kids[0]).as_tensor().map_or(1, |(r, _)| r);
-                me.over(Head::Reduce(Monoid::Add, rank), kids[0], rank, |_, element, _| element)
-            }),
+            Head::Op(op) if kids.iter().any(|k| self.terms.ty(*k).as_scalar().is_none()) => {
+                self.by_element(op, kids, None)
+            }
+            Head::Sum => self.sum(kids[0]),
             Head::ConstVec(d) => {
                 let value = kids[d];
                 let sizes = kids[..d].to_vec();
@@ -118,13 +121,78 @@ impl Normal<'_> {
         out
     }
 
-    /// A loop over the indices of a tensor: the body gets its element and the number of binders.
-    fn over(&mut self, head: Head, tensor: Id, rank: usize, body: impl FnOnce(&mut Self, Id, &[Id]) -> Id) -> Id {
-        let sizes = shape(self.terms, tensor);
-        let mut kids: Vec<Id> = sizes[..rank].to_vec();
+    /// The sum of a normal tensor. That of tensors is a loop over what makes them, where that can be seen: what
+    /// is taken out of a tensor of none has no sizes.
+    fn sum(&mut self, tensor: Id) -> Id {
+        let (head, kids) = (self.terms.head(tensor), self.terms.kids(tensor).to_vec());
+        let (rank, elem) = self.terms.ty(tensor).as_tensor().unwrap_or((1, Ty::int()));
+        match head {
+            Head::Let if elem.has_tensor() => {
+                let body = deep(|| self.sum(kids[1]));
+                self.terms.put(head, [kids[0], body])
+            }
+            Head::Build(d) if elem.has_tensor() => self.terms.put(Head::Reduce(Monoid::Add, d), kids),
+            _ => self.bound(vec![tensor], |me, kids| {
+                let sizes = shape(me.terms, kids[0]);
+                me.over(Head::Reduce(Monoid::Add, rank), &sizes[..rank], |me, vars| me.element(kids[0], vars))
+            }),
+        }
+    }
+
+    /// The normal form of a sum of tensors, with the sizes that the sum has over nothing: those of the element
+    /// as it is written, which need not be those of its normal form.
+    fn with_shape(&mut self, id: Id, made: Id) -> Id {
+        let Some(dims) = empty_sum(self.terms, id) else { return made };
+        let dims: Vec<Id> = dims.into_iter().map(|s| deep(|| self.term(s))).collect();
+        if shape_of_nothing(self.terms, made).as_ref() == Some(&dims) {
+            return made;
+        }
+        let kids = self.terms.kids(id).to_vec();
+        let extents = match self.terms.head(id) {
+            Head::Reduce(_, d) => kids[..d].to_vec(),
+            _ => {
+                let rank = self.terms.ty(kids[0]).as_tensor().map_or(1, |(r, _)| r);
+                shape(self.terms, kids[0])[..rank].to_vec()
+            }
+        };
+        let zero = self.zeros(self.terms.ty(id), &dims);
+        let none = self.terms.int(0);
+        extents.into_iter().fold(made, |made, n| {
+            let n = deep(|| self.term(n));
+            match self.terms.as_lit(n).and_then(|l| l.as_int()) {
+                Some(0) => zero,
+                Some(_) => made,
+                None => {
+                    let empty = self.terms.op(Op::Eq, [n, none]);
+                    self.terms.put(Head::If, [empty, zero, made])
+                }
+            }
+        })
+    }
+
+    /// Zeros of a type of tensors of the sizes, whose innermost elements have no tensors.
+    fn zeros(&mut self, ty: Ty, sizes: &[Id]) -> Id {
+        match ty.kind() {
+            TyKind::Tensor(rank, elem) => {
+                let (outer, inner) = sizes.split_at(*rank);
+                let inner: Vec<Id> = inner.iter().map(|s| self.terms.shift(*s, *rank)).collect();
+                let zero = self.zeros(*elem, &inner);
+                self.terms.put(Head::Build(*rank), outer.iter().copied().chain([zero]))
+            }
+            TyKind::Tuple(parts) => {
+                let parts: Vec<Id> = parts.iter().map(|p| self.zeros(*p, sizes)).collect();
+                self.terms.put(Head::Tuple, parts)
+            }
+            TyKind::Scalar(s) => self.terms.lit(Lit::zero(*s)),
+            TyKind::String | TyKind::Var(..) => self.terms.lit(Lit::Str("")),
+        }
+    }
+
+    /// A loop over indices of these extents: the body gets them.
+    fn over(&mut self, head: Head, sizes: &[Id], body: impl FnOnce(&mut Self, &[Id]) -> Id) -> Id {
+        let (rank, mut kids) = (sizes.len(), sizes.to_vec());
         let vars: Vec<Id> = (0..rank).map(|k| self.terms.var((rank - 1 - k) as u32, Ty::int())).collect();
-        let element = self.element(tensor, &vars);
-        kids.push(body(self, element, &vars));
+        kids.push(body(self, &vars));
         self.terms.put(head, kids)
     }
 
@@ -135,13 +203,23 @@ impl Normal<'_> {
         self.terms.put(Head::Index(vars.len()), at)
     }
 
-    fn by_element(&mut self, op: Op, args: Vec<Id>) -> Id {
+    /// The sizes of the first tensor are `known`, or those of what makes it, where these are simple: a name for
+    /// it would say them only where it has elements.
+    fn by_element(&mut self, op: Op, args: Vec<Id>, known: Option<Vec<Id>>) -> Id {
         let tensor = |t: &Terms, a: &Id| t.ty(*a).as_tensor().map(|(rank, _)| rank);
         let tuple = |t: &Terms, a: &Id| t.ty(*a).as_tuple().map(<[_]>::len);
-        if let Some(rank) = args.iter().find_map(|a| tensor(self.terms, a)) {
+        if let Some((rank, first)) = args.iter().find_map(|a| tensor(self.terms, a).map(|rank| (rank, *a))) {
+            let moved = args.iter().filter(|a| !self.atom(**a)).count();
+            let known = known.or_else(|| {
+                let sizes = shape(self.terms, first);
+                sizes.iter().all(|s| simple(self.terms, *s)).then_some(sizes)
+            });
+            let known = known.map(|sizes| sizes.into_iter().map(|s| self.terms.shift(s, moved)).collect::<Vec<_>>());
             return self.bound(args, |me, args| {
                 let first = args.iter().copied().find(|a| tensor(me.terms, a).is_some()).unwrap_or(args[0]);
-                me.over(Head::Build(rank), first, rank, |me, _, vars| {
+                let sizes = known.clone().unwrap_or_else(|| shape(me.terms, first));
+                let inner = known.map(|s| s[rank..].iter().map(|s| me.terms.shift(*s, rank)).collect());
+                me.over(Head::Build(rank), &sizes[..rank], |me, vars| {
                     let each: Vec<Id> = args
                         .iter()
                         .map(|a| match tensor(me.terms, a) {
@@ -149,7 +227,7 @@ impl Normal<'_> {
                             None => me.terms.shift(*a, rank),
                         })
                         .collect();
-                    me.by_element(op, each)
+                    me.by_element(op, each, inner)
                 })
             });
         }
@@ -164,7 +242,7 @@ impl Normal<'_> {
                                 None => *a,
                             })
                             .collect();
-                        me.by_element(op, each)
+                        me.by_element(op, each, None)
                     })
                     .collect();
                 me.terms.put(Head::Tuple, parts)
@@ -195,5 +273,18 @@ impl Normal<'_> {
             false => t.var(i - d as u32 + 1 + depth as u32, ty),
         });
         self.terms.put(Head::Reduce(m, 1), [total, body])
+    }
+}
+
+/// The sizes that a normal sum has over nothing, as it is written; nothing where it has none, or is no sum.
+fn shape_of_nothing(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
+    match terms.head(id) {
+        Head::Let => {
+            let body = terms.kids(id)[1];
+            let sizes = deep(|| shape_of_nothing(terms, body))?;
+            lower(terms, &sizes, 1)
+        }
+        Head::Reduce(Monoid::Add, _) => empty_sum(terms, id),
+        _ => None,
     }
 }

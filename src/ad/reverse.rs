@@ -6,11 +6,11 @@
 
 use super::adjoint::{Leaving, Reverse};
 use super::emit::Val;
+use super::env::Active;
 use super::flow::has_floats;
 use super::gather::part_of;
 use super::like::Like;
 use super::piece::{Item, Piece, Step};
-use super::walk::Active;
 use super::{Mode, Request};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Fun, Head, Id, Monoid, Op, Ty, deep};
@@ -33,6 +33,7 @@ impl Reverse<'_, '_> {
 
     /// Pieces of the adjoint of a term as one value, bound by a let.
     pub fn dense(&mut self, id: Id, pieces: Vec<Piece>) -> Result<Val> {
+        self.prepare(id);
         let like = self.like(id);
         let ty = self.w.e.ty(id);
         let made = self.w.force(ty, &like, pieces)?;
@@ -68,7 +69,10 @@ impl Reverse<'_, '_> {
                     me.back(kids[1], pieces)
                 })
             }
-            Head::If => self.if_back(id, &kids, &pieces),
+            Head::If => match self.slopes(id) {
+                Some(slopes) => self.slopes_back(id, &slopes, pieces),
+                None => self.if_back(id, &kids, &pieces),
+            },
             Head::Assert => {
                 let c = self.w.value(kids[0]);
                 let pieces = pieces.into_iter().map(|p| self.asserted(c, p)).collect();
@@ -137,6 +141,7 @@ impl Reverse<'_, '_> {
     /// As [`Reverse::back`], and gives the value: what the outermost lets bind serves both.
     pub fn with_value(&mut self, id: Id, pieces: Vec<Piece>) -> Result<Val> {
         let (Head::Let, [value, rest]) = (self.w.e.terms.head(id), self.w.e.terms.kids(id)) else {
+            self.prepare(id);
             let made = self.w.value(id);
             self.back(id, pieces)?;
             return Ok(made);
@@ -157,6 +162,7 @@ impl Reverse<'_, '_> {
         pieces: Vec<Piece>,
         body: impl FnOnce(&mut Self, Vec<Piece>) -> Result<()>,
     ) -> Result<()> {
+        self.prepare(value);
         let mut entry = self.w.entry(value, Active::No);
         let mut number = None;
         if self.w.active(value) {

@@ -7,12 +7,12 @@
 
 use super::adjoint::{Leaving, Reverse};
 use super::emit::Val;
+use super::env::{Active, Entry};
 use super::flow::has_floats;
 use super::keep::Steps;
 use super::kept::Kept;
 use super::like::Like;
 use super::piece::{Piece, Step};
-use super::walk::{Active, Entry};
 use crate::diag::Result;
 use crate::ir::{Head, Id, Monoid, Op, Scalar, Ty};
 

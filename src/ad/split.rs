@@ -2,10 +2,12 @@
 //! other reads it. So the way back reads what the way forth has made, instead of making it again.
 //!
 //! Only tables that are not ragged are made: the extents of the loop and the sizes of the value have
-//! to be known from the parameters. The values stay the same. It must not know what a derivative is.
+//! to be known from the parameters. Lets within operands come to stand around the whole. The values stay the
+//! same. It must not know what a derivative is.
 
 use super::emit::{Emit, Val};
 use super::flow::has_floats;
+use super::nested::Nested;
 use super::piece::shift_above;
 use crate::ir::op::Class;
 use crate::ir::{Fun, Head, Id, Monoid, Terms, Ty, deep};
@@ -27,6 +29,10 @@ struct Split<'t> {
     params: usize,
     /// How many folds and scans are open.
     sequences: usize,
+    /// Whether tables are made.
+    tables: bool,
+    /// How deep conditions are nested in terms of the source.
+    nested: Nested,
     memo: FxHashMap<(Id, usize), Val>,
     /// What was noted, and what it took the place of.
     log: Vec<((Id, usize), Option<Val>)>,
@@ -35,8 +41,18 @@ struct Split<'t> {
 /// A normal body over parameters of these types with its loops split. Folds and scans get the bodies of the
 /// functions of numbers that they call, as far as those are known.
 pub fn split(terms: &mut Terms, scalars: &FxHashMap<Fun, Id>, params: &[Ty], body: Id) -> Id {
-    let (env, memo, log) = Default::default();
-    let mut s = Split { e: Emit::new(terms), scalars, env, params: params.len(), sequences: 0, memo, log };
+    walked(terms, scalars, params, body, true)
+}
+
+/// A normal body with the lets within operands around the whole, and its loops as they are.
+pub fn lifted(terms: &mut Terms, params: &[Ty], body: Id) -> Id {
+    walked(terms, &FxHashMap::default(), params, body, false)
+}
+
+fn walked(terms: &mut Terms, scalars: &FxHashMap<Fun, Id>, params: &[Ty], body: Id, tables: bool) -> Id {
+    let (env, memo, log, nested) = Default::default();
+    let (e, n, sequences) = (Emit::new(terms), params.len(), 0);
+    let mut s = Split { e, scalars, env, params: n, sequences, tables, nested, memo, log };
     params.iter().for_each(|ty| s.enter(*ty, vec![]));
     let made = s.value(body);
     let made = s.e.now(made);
@@ -76,7 +92,11 @@ impl Split<'_> {
         self.e.terms.keep_hints(id, made);
         // The steps of folds and scans are not shared by rewriting, so that what is dear gets a name here.
         let val = match self.e.terms.head(made) {
-            Head::Op(op) if self.sequences > 0 && op.row().class == Class::Transcendental => self.e.bind_always(made),
+            // A nest would be moved by each let that comes after it.
+            Head::If if self.nested.is_deep(self.e.terms, id) => self.e.bind(made),
+            Head::Op(op) if self.tables && self.sequences > 0 && op.row().class == Class::Transcendental => {
+                self.e.bind_always(made)
+            }
             _ => self.e.val(made),
         };
         self.note(id, val);
@@ -163,7 +183,13 @@ impl Split<'_> {
         let made = self.value(id);
         let made = self.e.now(made);
         self.forget(mark);
-        self.e.close(outer, made)
+        if !self.nested.is_deep(self.e.terms, id) {
+            return self.e.close(outer, made);
+        }
+        // What stands deep would be moved out of all that stands around it.
+        let made = self.e.as_nested(outer, made);
+        self.e.leave(outer);
+        made
     }
 
     /// The sizes of the variables that a fold or scan binds: a state keeps those of the first.
@@ -212,7 +238,7 @@ impl Split<'_> {
         self.env.truncate(scope);
         self.e.leave(outer);
         match head {
-            Head::Build(_) | Head::Reduce(Monoid::Add, _) => self.apart(head, first, body),
+            Head::Build(_) | Head::Reduce(Monoid::Add, _) if self.tables => self.apart(head, first, body),
             _ => self.e.put(head, first.into_iter().chain([body])),
         }
     }

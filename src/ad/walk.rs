@@ -6,48 +6,40 @@
 
 use super::Requests;
 use super::emit::{Emit, Val};
+use super::env::{Active, Entry, Env};
 use super::flow::{Flow, Known};
+use super::nested::Nested;
 use super::scalar::Partials;
+use super::slope::Slope;
 use crate::diag::{Diagnostic, Result};
-use crate::ir::{Head, Id, Terms, Ty, TyKind, deep};
+use crate::ir::{Head, Id, Op, Terms, Ty, TyKind, deep};
 use crate::types::shape::shape;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
+use std::rc::Rc;
 
-/// What a variable of the source stands for.
-#[derive(Clone)]
-pub struct Entry {
-    /// Its value.
-    pub val: Val,
-    /// The number under which its adjoint is collected, or its tangent; nothing where neither is wanted.
-    pub active: Active,
-    /// The sizes of its axes, where it is a tensor.
-    pub sizes: Vec<Val>,
-}
-
-/// What a derivative is carried by.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Active {
-    /// No derivative flows.
-    No,
-    /// Forward: the tangent.
-    Tangent(Val),
-    /// Reverse: the number of the adjoint.
-    Adjoint(usize),
-}
+/// Of so many terms it is looked for whether a size can fail.
+const SEEN: usize = 200;
 
 /// A body under differentiation.
 pub struct Walk<'a, 't> {
     /// The text under construction.
     pub e: Emit<'t>,
-    /// The variables of the source, outermost first.
-    pub env: Vec<Entry>,
+    /// The variables of the source.
+    pub env: Env,
     /// Derivatives of other functions.
     pub requests: &'a mut Requests,
     /// Partial derivatives of operations.
     pub partials: &'a mut Partials,
     memo: FxHashMap<(Id, usize), Val>,
-    log: Vec<(Id, usize)>,
+    /// Slopes of conditions whose values are known.
+    slopes: FxHashMap<(Id, usize), Rc<Vec<Slope>>>,
+    /// What was noted, and whether it is slopes.
+    log: Vec<((Id, usize), bool)>,
+    /// How deep conditions are nested in terms of the source.
+    pub nested: Nested,
+    /// How many conditions that are made at once with their derivatives are open.
+    pub joint: usize,
     /// Whether derivatives flow through a term, by the set of its variables that carry one.
     flowing: RefCell<Known>,
 }
@@ -55,8 +47,8 @@ pub struct Walk<'a, 't> {
 impl<'a, 't> Walk<'a, 't> {
     /// Nothing in scope.
     pub fn new(terms: &'t mut Terms, requests: &'a mut Requests, partials: &'a mut Partials) -> Walk<'a, 't> {
-        let (env, memo, log, flowing) = Default::default();
-        Walk { e: Emit::new(terms), env, requests, partials, memo, log, flowing }
+        let (env, memo, slopes, log, nested, flowing) = Default::default();
+        Walk { e: Emit::new(terms), env, requests, partials, memo, slopes, log, nested, joint: 0, flowing }
     }
 
     /// A place to come back to with [`Walk::forget`].
@@ -66,9 +58,25 @@ impl<'a, 't> Walk<'a, 't> {
 
     /// Forgets the values that were made since the mark: their scope has ended.
     pub fn forget(&mut self, mark: usize) {
-        for key in self.log.drain(mark..) {
-            self.memo.remove(&key);
+        for (key, slopes) in self.log.drain(mark..) {
+            if slopes {
+                self.slopes.remove(&key);
+            } else {
+                self.memo.remove(&key);
+            }
         }
+    }
+
+    /// The slopes of a condition of the source, where they were made.
+    pub fn slopes(&self, id: Id) -> Option<Rc<Vec<Slope>>> {
+        self.slopes.get(&(id, self.env.len())).cloned()
+    }
+
+    /// From here on a condition of the source has these slopes, until that is forgotten.
+    pub fn remember_slopes(&mut self, id: Id, slopes: Vec<Slope>) {
+        let key = (id, self.env.len());
+        self.slopes.insert(key, Rc::new(slopes));
+        self.log.push((key, true));
     }
 
     /// The value of a term of the source, where it was made already.
@@ -83,7 +91,7 @@ impl<'a, 't> Walk<'a, 't> {
             && !self.memo.contains_key(&key)
         {
             self.memo.insert(key, val);
-            self.log.push(key);
+            self.log.push((key, false));
         }
     }
 
@@ -101,8 +109,10 @@ impl<'a, 't> Walk<'a, 't> {
     pub fn active_under(&self, id: Id, binds: usize) -> bool {
         let env = &self.env;
         let outer = |i: usize| env[env.len() - 1 - i].active != Active::No;
-        let mut flow = Flow::knowing(self.e.terms, &outer, self.flowing.take());
-        let found = flow.flows(id, &mut vec![false; binds]);
+        let mut known = self.flowing.take();
+        let prefixes = env.prefixes(&mut known);
+        let mut flow = Flow::knowing(self.e.terms, &outer, &prefixes, known);
+        let found = flow.under(&vec![false; binds], id);
         self.flowing.replace(flow.known());
         found
     }
@@ -126,7 +136,7 @@ impl<'a, 't> Walk<'a, 't> {
         }
         let val = deep(|| self.made(id));
         self.memo.insert(key, val);
-        self.log.push(key);
+        self.log.push((key, false));
         val
     }
 
@@ -159,6 +169,7 @@ impl<'a, 't> Walk<'a, 't> {
             | Head::Assert
             | Head::Get(..)
             | Head::VecInit
+            | Head::Call(_)
             | Head::DeltaVec(_) => self.by_kids(id, head, &kids),
             _ => {
                 let made = self.translate(id);
@@ -201,7 +212,13 @@ impl<'a, 't> Walk<'a, 't> {
             }
         }
         let sizes = shape(self.e.terms, id);
-        sizes.into_iter().map(|s| self.value(s)).collect()
+        let mut sizes: Vec<Val> = sizes.into_iter().map(|s| self.value(s)).collect();
+        // The sizes of elements may fail, and are to do so only where there are elements.
+        let rank = self.e.ty(id).as_tensor().map_or(0, |(rank, _)| rank);
+        if sizes.iter().skip(rank).any(|s| !self.is_safe_size(s.id, s.depth)) {
+            sizes.truncate(rank);
+        }
+        sizes
     }
 
     /// The zero tangent of a value. Sizes of its axes may be known beside.
@@ -230,12 +247,15 @@ impl<'a, 't> Walk<'a, 't> {
                     });
                     return self.e.put(Head::ConstVec(*rank), kids);
                 }
-                if elem.as_tensor().is_some() && !inner.is_empty() {
-                    // The same zeros for every index; the first element need not exist.
-                    let zero = self.zeros_of(*elem, &inner);
-                    if let Some(zero) = zero {
-                        kids.push(zero);
-                        return self.e.put(Head::ConstVec(*rank), kids);
+                let all_safe = !inner.is_empty() && inner.iter().all(|s| self.is_safe_size(*s, self.e.depth()));
+                if elem.as_tensor().is_some() && all_safe {
+                    // The same zeros for every index; the first element need not exist, so that sizes that may be
+                    // negative are those of elements that are made one by one.
+                    let once = inner.iter().all(|s| self.is_certain_size(*s));
+                    let heads = if once { Head::ConstVec } else { Head::Build };
+                    if let Some(zero) = self.zeros_of(*elem, &inner, heads) {
+                        kids.push(if once { zero } else { self.e.terms.shift(zero, *rank) });
+                        return self.e.put(heads(*rank), kids);
                     }
                 }
                 let depth = self.e.depth();
@@ -252,15 +272,65 @@ impl<'a, 't> Walk<'a, 't> {
         }
     }
 
+    /// Whether a term is a size for certain: that of a variable, or a number.
+    pub fn is_certain_size(&self, size: Id) -> bool {
+        match self.e.terms.head(size) {
+            Head::Size(_) => matches!(self.e.terms.head(self.e.terms.kids(size)[0]), Head::Var(..)),
+            _ => self.e.terms.as_lit(size).and_then(|l| l.as_int()).is_some_and(|n| n >= 0),
+        }
+    }
+
+    /// Whether a term is made of variables and parts of tuples alone.
+    fn is_part_of_variables(&self, id: Id) -> bool {
+        match self.e.terms.head(id) {
+            Head::Var(..) => true,
+            Head::Get(..) | Head::Tuple => self.e.terms.kids(id).iter().all(|k| deep(|| self.is_part_of_variables(*k))),
+            _ => false,
+        }
+    }
+
+    /// Whether an integer where `depth` variables are in scope cannot fail, its lets included, as can be seen of
+    /// few terms.
+    pub fn is_safe_size(&self, size: Id, depth: usize) -> bool {
+        self.is_safe(size, depth, &mut 0)
+    }
+
+    fn is_safe(&self, size: Id, depth: usize, seen: &mut usize) -> bool {
+        *seen += 1;
+        if *seen > SEEN {
+            return false;
+        }
+        let kids = self.e.terms.kids(size);
+        match self.e.terms.head(size) {
+            Head::Var(i, _) => {
+                let level = depth - 1 - i as usize;
+                let value = if level < self.e.depth() { self.e.let_value(level) } else { None };
+                value.is_none_or(|v| self.is_safe(v, level, seen))
+            }
+            Head::Const(_) => true,
+            Head::Size(_) => self.is_part_of_variables(kids[0]),
+            Head::Op(Op::Div | Op::Mod | Op::FloorDiv | Op::FloorMod) => {
+                let by = self.e.terms.as_lit(kids[1]).and_then(|l| l.as_int());
+                by.is_some_and(|by| by != 0) && self.is_safe(kids[0], depth, seen)
+            }
+            Head::Op(Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Min | Op::Max)
+            | Head::Op(Op::Lt | Op::Gt | Op::Lte | Op::Gte | Op::Eq | Op::Ne | Op::And | Op::Or | Op::Not)
+            | Head::If => kids.iter().all(|k| self.is_safe(*k, depth, seen)),
+            _ => false,
+        }
+    }
+
     /// Zeros of nested tensors of scalars from their sizes alone.
-    fn zeros_of(&mut self, ty: Ty, sizes: &[Id]) -> Option<Id> {
+    fn zeros_of(&mut self, ty: Ty, sizes: &[Id], heads: fn(usize) -> Head) -> Option<Id> {
         match ty.kind() {
             TyKind::Scalar(s) if s.is_float() => Some(self.e.float(*s, 0.0)),
             TyKind::Scalar(_) | TyKind::String => Some(self.e.put(Head::Tuple, [])),
             TyKind::Tensor(rank, elem) => {
-                let mut kids = sizes.get(..*rank)?.to_vec();
-                kids.push(self.zeros_of(*elem, &sizes[*rank..])?);
-                Some(self.e.put(Head::ConstVec(*rank), kids))
+                let (mut kids, inner) = (sizes.get(..*rank)?.to_vec(), &sizes[*rank..]);
+                let binds = heads(*rank).binds(*rank, rank + 1);
+                let zero = self.zeros_of(*elem, inner, heads)?;
+                kids.push(self.e.terms.shift(zero, binds));
+                Some(self.e.put(heads(*rank), kids))
             }
             TyKind::Tuple(_) | TyKind::Var(..) => None,
         }
