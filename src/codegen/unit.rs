@@ -17,6 +17,9 @@ const RUNTIME: &str = concat!(
 /// What parallel loops stand on.
 const PARALLEL: &str = include_str!("runtime/parallel.hpp");
 
+/// What measures how much the machine does at most.
+const ROOFLINE: &str = include_str!("runtime/roofline.hpp");
+
 /// A translation unit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Unit {
@@ -91,4 +94,9 @@ impl Unit {
 /// What generated code stands on, with the elementary functions that are called; `calls` says how often.
 pub fn runtime(calls: impl Fn(&str) -> usize) -> String {
     format!("{RUNTIME}\n{}#undef KS_INLINE\n", elementary::cpp(calls))
+}
+
+/// A translation unit of `ks_fused_64`, `ks_fused_32`, `ks_copy` and `ks_triad`, which keep the machine busy.
+pub fn roofline() -> String {
+    format!("{RUNTIME}\n{ROOFLINE}#undef KS_INLINE\n")
 }
