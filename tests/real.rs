@@ -5,7 +5,7 @@
 mod common;
 
 use common::native::difference;
-use common::scheduled::{contracted, empty, read, tensor, tools};
+use common::scheduled::{check, contracted, empty, read, tensor, tools};
 use common::sums::SUMS;
 use daedal::diag::Source;
 use daedal::eval::{Interpreter, Value};
@@ -278,4 +278,42 @@ fn the_default_schedule_is_a_file_of_its_rewrites() {
         }
     }
     assert!(n > 20 && (contracted > 5 || !daedal::machine::contracts()), "{n} ran, {contracted} contracted");
+}
+
+/// Protects: the sign of a zero that `fma` gives, where it is negated: compilers make one operation of both, which adds the
+/// other way. Negations that are written as products and differences are such to compilers, too.
+#[test]
+fn a_negated_fma_keeps_its_zero() {
+    for (name, ty) in [("Float", Scalar::F64), ("Float32", Scalar::F32)] {
+        let suffix = if ty == Scalar::F32 { "f32" } else { "" };
+        let forms = ["(neg V)", "(mul -1.0S V)", "(mul V -1.0S)", "(div V -1.0S)", "(sub -0.0S V)"];
+        let defs = forms.iter().enumerate().map(|(k, form)| {
+            let value = "(fma (index i x) (index i y) (index i z))";
+            let body = form.replace('S', suffix).replace('V', value);
+            let params = ["x", "y", "z"].map(|p| format!("({p} : (Vec {name}) n)")).join(" ");
+            format!("(def f{k} (Vec {name}) ({params}) (build n (lam (i : Integer) {body})))\n")
+        });
+        let program = read(&defs.collect::<String>());
+        let of = [0.0, -0.0, 1.0, -1.0];
+        let column = |step: usize, n: usize| {
+            Value::tensor(vec![n], (0..n).map(|i| Value::Scalar(Lit::of(ty, of[i / step % 4]))).collect())
+        };
+        let cases: Vec<Vec<Value>> =
+            [1, 2, 7, 64].iter().map(|n| [1, 4, 16].map(|step| column(step, *n)).to_vec()).collect();
+        for def in program.defs.values() {
+            let default = schedule::default(empty(&program, def.name()).graph.as_ref().clone(), &Machine::host());
+            for s in [empty(&program, def.name()), default] {
+                check(&program, def.name(), &s, &cases);
+            }
+            let plain = native::compile(&program, def, &tools()).unwrap();
+            for args in &cases {
+                let want = Interpreter::new(&program).run(def, args);
+                assert!(
+                    difference(&want, &plain.call(args)).is_none(),
+                    "{}",
+                    difference(&want, &plain.call(args)).unwrap()
+                );
+            }
+        }
+    }
 }

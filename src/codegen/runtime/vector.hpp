@@ -72,6 +72,17 @@ template <class M> KS_INLINE bool every(M ok) {
   return out != 0;
 }
 
+// The other sign, as `neg` has it.
+template <int N, class V> KS_INLINE V negated(V a) {
+#ifdef KS_FUSES
+  if constexpr (std::is_floating_point_v<LaneOf<V>>) {
+    typedef typename IntOf<sizeof(LaneOf<V>)>::type Bits;
+    return (V)((Vec<Bits, N>)a ^ all<N>((Bits)((Bits)1 << (8 * sizeof(Bits) - 1))));
+  } else
+#endif
+    return -a;
+}
+
 // The least and the greatest: of floats NaN where one is none, and -0 below +0, so that no order shows. Where neither is
 // less, both are equal, and their bits differ in the sign of 0 alone, or one is no number, which all bits of both are, too.
 template <class T> KS_INLINE T minimum(T a, T b) {
