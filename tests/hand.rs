@@ -31,6 +31,15 @@ const ALL: &[Hand] = &[
     Hand { program: "programs/imaging/unsharp.ks", def: "unsharp", calls: PICTURES },
     Hand { program: "programs/imaging/blur.ks", def: "blur", calls: PICTURES },
     Hand {
+        program: "programs/imaging/stencil_chain.ks",
+        def: "stencil_chain",
+        calls: &[
+            &[("h", 1.0), ("w", 1.0), ("times", 2.0)],
+            &[("h", 7.0), ("w", 41.0), ("times", 0.0)],
+            &[("h", 5.0), ("w", 67.0), ("times", 3.0)],
+        ],
+    },
+    Hand {
         program: "programs/array/matmul.ks",
         def: "product",
         calls: &[
@@ -102,4 +111,18 @@ fn schedules_by_hand_change_no_bit() {
             assert!(!name.ends_with(".sched") || tested.contains(&name), "{folder}/{name} is not tested");
         }
     }
+}
+
+/// Protects: where a schedule is legal neither for the sizes of a call nor for all sizes, the step that is refused for those of
+/// the call is told: an earlier one may be legal for stated sizes alone.
+#[test]
+fn the_step_that_is_refused_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let steps = folder.path().join("wrong.sched");
+    std::fs::write(&steps, "fuse vertical x c\nfuse horizontal x c\ncompute-at vertical horizontal y\n").unwrap();
+    let program = root("programs/imaging/max_filter.ks");
+    let words = ["schedule", program.to_str().unwrap(), "max_filter", "--size", "channels=3", "--apply"];
+    let out = std::process::Command::new(env!("CARGO_BIN_EXE_daedal")).args(words).arg(&steps).output().unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(said.contains("`vertical` may fail") && said.contains("wrong.sched:3:1"), "{said}");
 }

@@ -4,7 +4,7 @@
 //! `programs/imaging/` and `programs/tensor/`, both ways, as `daedal run` does: for the sizes of the call, on one thread and on
 //! two. Where a schedule by hand stands beside a program (`NAME.sched` for the definition `NAME`), it has its turns, too. All
 //! take turns, so that a slow moment of the machine hits all, and all results must be equal to the bit. `-- --write` puts the
-//! table into `docs/results.md`; other words choose kernels. There is no bound; needs g++, or what CXX names.
+//! table into `docs/results.md`, `--hand` leaves the programs with a schedule by hand; other words choose kernels. There is no bound; needs g++, or what CXX names.
 #![allow(clippy::unwrap_used, reason = "a benchmark that meets what it does not expect should stop there")]
 
 mod ceiling;
@@ -223,13 +223,16 @@ fn main() {
             .to_string(),
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|".to_string(),
     ];
-    for (file, name, args) in KERNELS.iter().filter(|(_, n, _)| names.is_empty() || names.iter().any(|w| w == n)) {
+    let asked = |n: &str| names.is_empty() || names.iter().any(|w| *w == n);
+    let hand = words.iter().any(|w| w == "--hand");
+    let beside = |file: &str, n: &str| root.join(file).with_file_name(format!("{n}.sched")).exists();
+    for (file, name, args) in KERNELS.iter().filter(|(f, n, _)| asked(n) && (!hand || beside(f, n))) {
         let text = std::fs::read_to_string(root.join(file)).unwrap();
         let program = types::program(&Source::new(*file, text)).unwrap_or_else(|d| panic!("{}", d.render()));
         rows.push(row(&root.join(file), &program, (name, args), &tools, &ceilings));
         println!("{}", rows[rows.len() - 1]);
     }
     if words.iter().any(|w| w == "--write") {
-        daedal::data::section(&root.join("docs/results.md"), "schedules", &rows).unwrap();
+        daedal::data::section(&root.join("docs/results.md"), if hand { "hand" } else { "schedules" }, &rows).unwrap();
     }
 }

@@ -79,9 +79,12 @@ pub fn named(program: &Program, def: &Def, how: &How<'_>) -> Result<Option<sched
             // Steps that were made for stated sizes may be legal for these alone, others for all sizes alone: there
             // are stages of indices that are known numbers here.
             let only = how.sizes.map(|sizes| text::apply_for(graph.clone(), sizes, &text));
+            let general = || text::apply(schedule::Schedule::new(graph), &text).map(|made| Some(how.sized(made)));
             match only {
                 Some(Ok(made)) => Ok(Some(made)),
-                _ => text::apply(schedule::Schedule::new(graph), &text).map(|made| Some(how.sized(made))),
+                // Where neither is legal, what was asked for is told.
+                Some(Err(why)) => general().map_err(|_| why),
+                None => general(),
             }
         }
     }
