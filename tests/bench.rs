@@ -111,3 +111,25 @@ fn trained_columns_come_from_weights_or_from_runs() {
     std::fs::write(dir.path().join("knossos.jsonl"), records + &training).unwrap();
     assert!(page().contains("| 0 | 7 | 1234 | 1.5 | 8 of 8 |"), "{}", page());
 }
+
+/// Protects: the ceilings of the machine: all are there, on one thread and on all, and each is a rate that a processor may have:
+/// a loop that the compiler left out would be beyond.
+#[test]
+fn the_machine_is_measured() {
+    let out = bench(&["roofline", "--json"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let named = |r: &serde_json::Value| format!("{} {}", r["kind"].as_str().unwrap(), r["of"]);
+    let names: Vec<String> = rows.iter().map(named).collect();
+    let levels = (1..=4).flat_map(|k| [format!("copy {k}"), format!("triad {k}")]);
+    let want: Vec<String> = ["fma 64", "fma 32"].map(String::from).into_iter().chain(levels).collect();
+    assert_eq!(names, want);
+    for row in rows {
+        let threads = row["threads"].as_f64().unwrap();
+        for (rate, of) in [(&row["one"], 1.0), (&row["all"], threads)] {
+            let rate = rate.as_f64().unwrap();
+            assert!(rate > 0.05 && rate < 2000.0 * of, "{row}");
+        }
+    }
+}

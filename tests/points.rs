@@ -69,6 +69,8 @@ fn what_cannot_be_fused_says_why() {
     refused(&program, "fuse-stages sum tensor j", "loops of other dimensions than the first");
     refused(&program, "fuse-stages sum tensor k", "no loop `k`");
     refused(&program, "fuse-stages tensor sum j", "loops of other dimensions than the first");
+    let early = "split tensor i 4\ncache-read tensor y at io as early\nfuse-stages y tensor ii";
+    refused(&program, early, "`early` reads `y`, and is computed in a loop around that");
     let program = read("(def f (Tuple (Vec Float) (Vec Float)) ((x : (Vec Float) n) (y : (Vec Float) m))
        (tuple (build n (lam (i : Integer) (mul 2.0 (index i x)))) (build m (lam (i : Integer) (mul 3.0 (index i y))))))");
     refused(&program, "fuse-stages tensor tensor_2 i", "different lengths");

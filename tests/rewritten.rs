@@ -6,7 +6,7 @@ mod common;
 
 use common::generate::{self, Knobs};
 use common::native::difference;
-use common::scheduled::{empty, read, tensor};
+use common::scheduled::{contracted, empty, read, tensor};
 use common::sums::SUMS;
 use common::{arguments, everything};
 use daedal::diag::Source;
@@ -15,7 +15,7 @@ use daedal::ir::{Def, Program, Scalar, Ty, TyKind, print};
 use daedal::machine::Machine;
 use daedal::nest::interpret;
 use daedal::pipeline::native;
-use daedal::schedule::{self, Schedule, Step};
+use daedal::schedule::{self, Step};
 use daedal::stage::{Order, extract};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -130,9 +130,9 @@ fn the_interpreter_runs_what_was_reassociated() {
     let (mut taken, mut rounded) = (0, 0);
     for orders in orders {
         for def in program.defs.values().filter(|d| rounds(d)) {
-            let mut graph = empty(&program, def.name()).graph.as_ref().clone().contracted();
+            let mut graph = empty(&program, def.name()).graph.as_ref().clone();
             graph.real = true;
-            let mut made = Schedule::new(graph);
+            let mut made = contracted(graph);
             for stage in made.graph.stages.iter().map(|s| s.name.clone()).collect::<Vec<_>>() {
                 for order in &orders {
                     let step = Step::Reassociate { stage: stage.clone(), order: *order };

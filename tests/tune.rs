@@ -328,7 +328,7 @@ fn schedules_are_searched_from_the_command_line() {
     let dot = ["schedule", "k.ks", "times_vector", "--size", "n=40", "--size", "m=300", "--mode", "top-k"];
     let real: Vec<&str> = dot.iter().copied().chain(["--measurements", "4", "--float", "real", "--json"]).collect();
     let real = object(&good(d, &real));
-    assert!(real["steps"][0].as_str().is_some_and(|s| s.starts_with("reassociate ")), "{real}");
+    assert!(real["steps"][0].as_str().is_some_and(|s| s.starts_with("contract ")), "{real}");
     assert!(real["outcome"]["seconds"]["min"].as_f64().is_some_and(|s| s > 0.0), "{real}");
     let image: Vec<Vec<f64>> = (0..9).map(|i| (0..12).map(|j| f64::from(i * j % 7)).collect()).collect();
     let image = serde_json::to_string(&image).unwrap();

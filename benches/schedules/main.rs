@@ -2,16 +2,22 @@
 //!
 //! `cargo bench --bench schedules` compiles each kernel of `kernels.ks`, and the pipelines and operators of
 //! `programs/imaging/` and `programs/tensor/`, both ways, as `daedal run` does: for the sizes of the call, on one thread and on
-//! two. They take turns, so that a slow moment of the machine hits all, and all results must be equal to the bit. `-- --write`
-//! puts the table into `docs/results.md`; other words choose kernels. There is no bound; needs g++, or what CXX names.
+//! two. Where a schedule by hand stands beside a program (`NAME.sched` for the definition `NAME`), it has its turns, too. All
+//! take turns, so that a slow moment of the machine hits all, and all results must be equal to the bit. `-- --write` puts the
+//! table into `docs/results.md`, `--hand` leaves the programs with a schedule by hand; other words choose kernels. There is no bound; needs g++, or what CXX names.
 #![allow(clippy::unwrap_used, reason = "a benchmark that meets what it does not expect should stop there")]
 
+mod ceiling;
+
+use ceiling::Least;
 use daedal::diag::Source;
 use daedal::eval::Value;
 use daedal::ir::{Def, Lit, Param, Program, Scalar, Ty, TyKind};
 use daedal::machine::Machine;
 use daedal::pipeline::native;
+use daedal::run::roofline::{self, Ceiling};
 use daedal::run::{Native, Toolchain};
+use daedal::schedule::{Schedule, text};
 use daedal::tune::example::incoming;
 use daedal::{schedule, stage, types};
 use std::path::Path;
@@ -78,6 +84,12 @@ const KERNELS: &[(&str, &str, &[Arg])] = &[
         "conv_layer",
         &[T(&[1, 56, 56, 64]), T(&[3, 3, 64, 64]), T(&[64]), T(&[64]), T(&[64]), N(1.0), N(1.0)],
     ),
+    (
+        "programs/tensor/depthwise_separable.ks",
+        "depthwise_separable",
+        &[T(&[4, 112, 112, 32]), T(&[3, 3, 32, 1]), T(&[32, 1, 16]), T(&[16]), N(1.0), N(1.0)],
+    ),
+    ("programs/array/matmul.ks", "product", &[T(&[512, 512]), T(&[512, 512])]),
     ("programs/tensor/tbs.ks", "tbs", &[T(&[1, 128, 12, 64]), T(&[1, 128, 12, 64])]),
 ];
 
@@ -122,40 +134,70 @@ fn turn(native: &Native, args: &[Value], calls: usize) -> (f64, Value) {
     (t.min_seconds, t.value)
 }
 
+/// A schedule compiled, for so many threads.
+fn compiled(program: &Program, def: &Def, made: &Schedule, tools: &Toolchain, threads: usize) -> Native {
+    let native = native::compile_scheduled(program, def, made, tools).unwrap_or_else(|d| panic!("{}", d.render()));
+    native.with_threads(threads)
+}
+
+/// The schedule by hand that stands beside a program, for these sizes.
+fn by_hand(file: &Path, program: &Program, def: &Def, args: &[Value]) -> Option<Schedule> {
+    let path = file.with_file_name(format!("{}.sched", def.name()));
+    let source = Source::new(path.display().to_string(), std::fs::read_to_string(&path).ok()?);
+    let graph = stage::extract(program, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(program)));
+    Some(text::apply_for(graph, &incoming(def, args), &source).unwrap_or_else(|d| panic!("{}", d.render())))
+}
+
 /// A row of the table.
-fn row(program: &Program, def: &Def, given: &[Arg], tools: &Toolchain) -> String {
+fn row(
+    file: &Path,
+    program: &Program,
+    (name, given): (&str, &[Arg]),
+    tools: &Toolchain,
+    ceilings: &[Ceiling],
+) -> String {
+    let def = program.named(name)[0];
     let args = values(def, given);
     let plain = native::compile(program, def, tools).unwrap_or_else(|d| panic!("{}", d.render())).with_threads(1);
-    let (mut chosen, mut compiled, mut steps) = (0.0, 0.0, 0);
-    let both = [1, 2].map(|threads| {
-        let start = Instant::now();
-        let graph = stage::extract(program, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(program)));
-        let machine = Machine { threads, ..Machine::host() };
-        let made = schedule::default(graph.only_for(&incoming(def, &args)), &machine);
-        (chosen, steps) = (start.elapsed().as_secs_f64(), made.steps.len());
-        let start = Instant::now();
-        let native = native::compile_scheduled(program, def, &made, tools).unwrap_or_else(|d| panic!("{}", d.render()));
-        compiled = start.elapsed().as_secs_f64();
-        native.with_threads(threads)
-    });
+    let (mut chosen, mut seconds, mut steps, mut least) = (0.0, 0.0, 0, None);
+    let mut each: Vec<Native> = [1, 2]
+        .map(|threads| {
+            let start = Instant::now();
+            let graph = stage::extract(program, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(program)));
+            let machine = Machine { threads, ..Machine::host() };
+            let special = graph.only_for(&incoming(def, &args));
+            let made = schedule::default(special.clone(), &machine);
+            (chosen, steps) = (start.elapsed().as_secs_f64(), made.steps.len());
+            least = Least::of(&special).map(|least| least.seconds(&machine, ceilings));
+            let start = Instant::now();
+            let native = compiled(program, def, &made, tools, threads);
+            seconds = start.elapsed().as_secs_f64();
+            native
+        })
+        .into();
+    if let Some(hand) = by_hand(file, program, def, &args) {
+        each.extend([1, 2].map(|threads| compiled(program, def, &hand, tools, threads)));
+    }
     let calls = |seconds: f64| (TURN / seconds).clamp(1.0, MOST) as usize;
-    let (mut before, mut after) = (f64::INFINITY, [f64::INFINITY; 2]);
+    let (mut before, mut after) = (f64::INFINITY, [f64::INFINITY; 4]);
     for _ in 0..TURNS {
         let (seconds, want) = turn(&plain, &args, calls(before));
         before = before.min(seconds);
-        for (native, least) in both.iter().zip(&mut after) {
+        for (native, least) in each.iter().zip(&mut after) {
             let (seconds, have) = turn(native, &args, calls(*least));
             assert!(want == have, "{}: the schedule changes bits", def.name());
             *least = least.min(seconds);
         }
     }
-    let [after, two] = after;
+    let [after, two, hand, hand_two] = after;
     let shown = given.iter().map(|a| match a {
         T(dims) => dims.iter().map(ToString::to_string).collect::<Vec<_>>().join("×"),
         N(n) => n.to_string(),
     });
+    let there = |seconds: f64| if seconds.is_finite() { format!("{:.3}", 1e3 * seconds) } else { "-".into() };
+    let part = least.map_or("-".into(), |s| format!("{:.2}", s / after.min(hand)));
     format!(
-        "| `{}` | {} | {:.3} | {:.3} | {:.2} | {:.3} | {:.2} | {steps} | {:.1} | {compiled:.1} |",
+        "| `{}` | {} | {:.3} | {:.3} | {:.2} | {:.3} | {:.2} | {} | {} | {part} | {steps} | {:.1} | {seconds:.1} |",
         def.name(),
         shown.collect::<Vec<_>>().join(", "),
         1e3 * before,
@@ -163,6 +205,8 @@ fn row(program: &Program, def: &Def, given: &[Arg], tools: &Toolchain) -> String
         before / after,
         1e3 * two,
         after / two,
+        there(hand),
+        there(hand_two),
         1e3 * chosen,
     )
 }
@@ -172,19 +216,23 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let tools = Toolchain::discover(std::env::var("CXX").ok(), Some(folder.path().join("cache")));
     let words: Vec<String> = std::env::args().skip(1).collect();
+    let ceilings = roofline::measure(&tools, &Machine::host()).unwrap_or_else(|d| panic!("{}", d.render()));
     let names: Vec<&String> = words.iter().filter(|w| !w.starts_with("--")).collect();
     let mut rows = vec![
-        "| kernel | sizes | unscheduled | default schedule | speed | on two threads | speed | steps | to choose them | to compile, s |"
+        "| kernel | sizes | unscheduled | default schedule | speed | on two threads | speed | by hand | on two threads | of the roofline | steps | to choose them | to compile, s |"
             .to_string(),
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|".to_string(),
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|".to_string(),
     ];
-    for (file, name, args) in KERNELS.iter().filter(|(_, n, _)| names.is_empty() || names.iter().any(|w| w == n)) {
+    let asked = |n: &str| names.is_empty() || names.iter().any(|w| *w == n);
+    let hand = words.iter().any(|w| w == "--hand");
+    let beside = |file: &str, n: &str| root.join(file).with_file_name(format!("{n}.sched")).exists();
+    for (file, name, args) in KERNELS.iter().filter(|(f, n, _)| asked(n) && (!hand || beside(f, n))) {
         let text = std::fs::read_to_string(root.join(file)).unwrap();
         let program = types::program(&Source::new(*file, text)).unwrap_or_else(|d| panic!("{}", d.render()));
-        rows.push(row(&program, program.named(name)[0], args, &tools));
+        rows.push(row(&root.join(file), &program, (name, args), &tools, &ceilings));
         println!("{}", rows[rows.len() - 1]);
     }
     if words.iter().any(|w| w == "--write") {
-        daedal::data::section(&root.join("docs/results.md"), "schedules", &rows).unwrap();
+        daedal::data::section(&root.join("docs/results.md"), if hand { "hand" } else { "schedules" }, &rows).unwrap();
     }
 }

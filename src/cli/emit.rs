@@ -36,18 +36,17 @@ pub struct Emit {
     /// given more than once
     #[arg(long = "size", value_name = "NAME=N", value_parser = optimize::size, requires = "schedule")]
     sizes: Vec<(String, u64)>,
-    /// What stages keep; `real` contracts products that are added, where the processor has `fma`, and lets sums be
-    /// reassociated
+    /// What a schedule keeps; `real` lets it contract products that are added and reassociate sums
     #[arg(long, value_enum, default_value = "exact")]
     float: Float,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum)]
 enum Target {
-    /// The language itself, in its plain spelling; with `--float real` or a schedule as what changes bits leaves it
+    /// The language itself, in its plain spelling; with a schedule as what changes bits leaves it
     #[default]
     Ks,
-    /// What is computed: stages over their dimensions
+    /// What is computed: stages over their dimensions; with a schedule as what changes bits leaves them
     Stages,
     /// Loops
     Nest,
@@ -70,15 +69,13 @@ impl Emit {
         let sizes = def.map(|def| self.sizes(&program, def)).transpose()?.flatten();
         let how = How { sizes: sizes.as_deref(), ..How::general(self.schedule.as_deref(), self.float) };
         let text = match (def, self.target) {
-            (Some(def), Target::Ks) if self.float == Float::Real || self.schedule.is_some() => {
+            (Some(def), Target::Ks) if self.schedule.is_some() => {
                 print::program(&lowered::rewritten(&program, def, &how)?)
             }
-            (None, Target::Ks) if self.float == Float::Real || self.schedule.is_some() => {
-                return Err(lowered::one_only("ks"));
-            }
+            (None, Target::Ks) if self.schedule.is_some() => return Err(lowered::one_only("ks")),
             (Some(def), Target::Ks) => print::def(&program.terms, def),
             (None, Target::Ks) => print::program(&program),
-            (Some(def), Target::Stages) => lowered::stages(&program, def, self.float)?,
+            (Some(def), Target::Stages) => lowered::stages(&program, def, &how)?,
             (Some(def), Target::Nest) => lowered::nest(&program, def, &how)?.to_string(),
             (Some(def), Target::Cpp) => lowered::cpp(&program, def, &how)?,
             (None, Target::Stages) => return Err(lowered::one_only("stages")),

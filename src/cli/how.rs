@@ -3,9 +3,9 @@
 use super::optimize::Float;
 use crate::data;
 use crate::diag::{Diagnostic, Result};
-use crate::ir::{Def, Op, Program};
-use crate::machine::{self, Machine};
-use crate::schedule::{self, Step, text};
+use crate::ir::{Def, Program};
+use crate::machine::Machine;
+use crate::schedule::{self, text};
 use crate::stage::{Graph, extract};
 use std::path::Path;
 
@@ -15,22 +15,16 @@ pub fn machine_of(threads: Option<u32>) -> Machine {
     Machine { threads: threads.map_or(host.threads, |n| n as usize), ..host }
 }
 
-/// The graph of a definition; where only values over the reals have to stay, products that are added are contracted.
+/// The graph of a definition, and what a schedule of it has to keep.
 pub fn staged(program: &Program, def: &Def, float: Float) -> Result<Graph> {
     let mut graph = extract(program, def).map_err(|u| u.diagnostic(program).within(&program.source))?;
     graph.real = float == Float::Real;
-    Ok(if graph.real && machine::contracts() { graph.contracted() } else { graph })
+    Ok(graph)
 }
 
-/// What changes bits in a schedule: the stages whose products are contracted, and its steps that reassociate.
-pub fn rewrites(program: &Program, def: &Def, made: &schedule::Schedule) -> Result<Vec<String>> {
-    let before = staged(program, def, Float::Exact)?;
-    let count = |g: &Graph, s: &str| g.find(s).map_or(0, |s| g.bodies.count(g.stage(s).bodies(), Op::Fma));
-    let stages = before.stages.iter().map(|s| s.name.as_str());
-    let after = if made.graph.real && machine::contracts() { before.clone().contracted() } else { before.clone() };
-    let contracted = stages.filter(|s| count(&after, s) > count(&before, s)).map(|s| format!("contract {s}"));
-    let order = made.steps.iter().filter(|s| matches!(s, Step::Reassociate { .. })).map(ToString::to_string);
-    Ok(contracted.chain(order).collect())
+/// What changes bits in a schedule: its steps that contract and reassociate.
+pub fn rewrites(made: &schedule::Schedule) -> Vec<String> {
+    made.steps.iter().filter(|s| s.is_rewrite()).map(ToString::to_string).collect()
 }
 
 /// How a definition is to run.
@@ -53,11 +47,11 @@ impl<'a> How<'a> {
 
     /// The default schedule.
     fn default(&self, program: &Program, def: &Def) -> Result<schedule::Schedule> {
-        let mut graph = staged(program, def, self.float)?;
-        if let Some(sizes) = self.sizes {
-            graph = graph.only_for(sizes);
-        }
-        Ok(schedule::default(graph, &self.machine))
+        let graph = staged(program, def, self.float)?;
+        Ok(match self.sizes {
+            Some(sizes) => schedule::default_for(graph, sizes, &self.machine),
+            None => schedule::default(graph, &self.machine),
+        })
     }
 
     /// Its graph without a step.
@@ -84,10 +78,13 @@ pub fn named(program: &Program, def: &Def, how: &How<'_>) -> Result<Option<sched
             let (graph, text) = (staged(program, def, how.float)?, data::source(Path::new(path))?);
             // Steps that were made for stated sizes may be legal for these alone, others for all sizes alone: there
             // are stages of indices that are known numbers here.
-            let only = how.sizes.map(|sizes| text::apply(schedule::Schedule::new(graph.only_for(sizes)), &text));
+            let only = how.sizes.map(|sizes| text::apply_for(graph.clone(), sizes, &text));
+            let general = || text::apply(schedule::Schedule::new(graph), &text).map(|made| Some(how.sized(made)));
             match only {
                 Some(Ok(made)) => Ok(Some(made)),
-                _ => text::apply(schedule::Schedule::new(graph), &text).map(|made| Some(how.sized(made))),
+                // Where neither is legal, what was asked for is told.
+                Some(Err(why)) => general().map_err(|_| why),
+                None => general(),
             }
         }
     }

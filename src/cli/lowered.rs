@@ -1,7 +1,6 @@
 //! The levels of `daedal emit` below the language: a definition becomes loops or C++ text.
 
 use super::how::{How, named, staged};
-use super::optimize::Float;
 use crate::codegen::Unit;
 use crate::cost::Model;
 use crate::data;
@@ -10,24 +9,31 @@ use crate::ir::{Def, Program};
 use crate::machine::Machine;
 use crate::nest::Nest;
 use crate::pipeline::{self, native};
-use crate::schedule::{Schedule, Step};
+use crate::schedule::Schedule;
+use crate::stage::Graph;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-/// The stages of a definition.
-pub fn stages(program: &Program, def: &Def, float: Float) -> Result<String> {
-    Ok(staged(program, def, float)?.to_string())
+/// The stages of a definition, as what changes bits leaves them.
+pub fn stages(program: &Program, def: &Def, how: &How<'_>) -> Result<String> {
+    Ok(rewritten_graph(program, def, how)?.to_string())
 }
 
-/// A definition as what changes bits leaves it: its products contracted, where `how` says so, and its sums taken in the order
-/// that the schedule says. The interpreter runs what is made; no step of a schedule changes a bit of that.
+/// A definition as what changes bits leaves it: its products contracted and its sums taken in the order that the schedule
+/// says. The interpreter runs what is made; no other step of a schedule changes a bit of that.
 pub fn rewritten(program: &Program, def: &Def, how: &How<'_>) -> Result<Program> {
+    let graph = rewritten_graph(program, def, how)?;
+    graph.program(def).map_err(|why| Diagnostic::limit(format!("`{}` is no text: {why}", def.name())))
+}
+
+fn rewritten_graph(program: &Program, def: &Def, how: &How<'_>) -> Result<Arc<Graph>> {
     let made = named(program, def, how)?;
     let mut plain = Schedule::new(staged(program, def, how.float)?);
-    for step in made.iter().flat_map(|made| &made.steps).filter(|s| matches!(s, Step::Reassociate { .. })) {
+    for step in made.iter().flat_map(|made| &made.steps).filter(|s| s.is_rewrite()) {
         let refused = |why| Diagnostic::limit(format!("`{step}` is for stated sizes only: {why}"));
         step.apply(&mut plain).map_err(|why| refused(why.0))?;
     }
-    plain.graph.program(def).map_err(|why| Diagnostic::limit(format!("`{}` is no text: {why}", def.name())))
+    Ok(plain.graph)
 }
 
 /// The loop nest of a definition.

@@ -34,10 +34,10 @@ pub struct Run {
     /// said, it is the default one, if the definition can be scheduled
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
-    /// What a schedule keeps; `real` contracts products that are added, where the processor has `fma`, and reassociates sums
+    /// What a schedule keeps; `real` lets it contract products that are added and reassociate sums
     #[arg(long, value_enum, default_value = "exact")]
     float: Float,
-    /// Say which schedule runs, and what `--float real` contracts and reassociates
+    /// Say which schedule runs, and what it contracts and reassociates
     #[arg(long)]
     verbose: bool,
     /// Compile a schedule once for all sizes, not for those of the arguments, which takes longer and runs slower
@@ -68,7 +68,7 @@ impl Run {
             None => how::unasked(&program, def, &how),
         };
         let told = match &made {
-            Some(made) if self.verbose => how::rewrites(&program, def, made)?,
+            Some(made) if self.verbose => how::rewrites(made),
             _ => vec![],
         };
         let by = made.as_ref().map(|_| self.schedule.as_deref().unwrap_or("default"));

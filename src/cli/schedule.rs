@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Show the stages and loops of a definition, as a schedule runs them
 ///
 /// A schedule has one step a line, such as `split product j 64` or `vectorize product ji`; docs/schedules.md lists them.
-/// But for `reassociate`, which `--float real` allows, none changes a bit of a result. With sizes or arguments it is shown
+/// But for `contract` and `reassociate`, which `--float real` allows, none changes a bit of a result. With sizes or arguments it is shown
 /// as it is compiled for these. With `--mode` a schedule is searched.
 #[derive(Args, Debug)]
 pub struct Schedule {
@@ -23,8 +23,7 @@ pub struct Schedule {
     /// The schedule, or `default`; without one, the stages are computed where the program makes them
     #[arg(long, value_name = "FILE")]
     apply: Option<String>,
-    /// What the stages keep; `real` contracts products that are added, where the processor has `fma`, and lets sums be
-    /// reassociated
+    /// What the schedule keeps; `real` lets it contract products that are added and reassociate sums
     #[arg(long, value_enum, default_value = "exact")]
     float: Float,
     /// Print the steps as they stand in a file, not the loops

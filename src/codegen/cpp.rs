@@ -372,7 +372,10 @@ impl<'a> Writer<'a> {
             Expr::Lit(l) => literal(*l),
             Expr::Var(v) => self.names.var(*v).to_string(),
             Expr::Load(b, at) => format!("{}[{}]", self.names.buf(*b), part(at)),
-            Expr::Op(op, ty, args) => self.op(*op, *ty, args.iter().map(part).collect()),
+            Expr::Op(op, ty, args) => match negated(*op, args) {
+                Some(of) => self.op(Op::Neg, *ty, vec![part(of)]),
+                None => self.op(*op, *ty, args.iter().map(part).collect()),
+            },
             Expr::Cast(s, e) => format!("ks::cast<{}>({})", cpp_ty(*s), part(e)),
             Expr::Cond(p) => format!("({} ? {} : {})", part(&p[0]), part(&p[1]), part(&p[2])),
             // These are vectors, or take one apart, which the file beside writes.
@@ -414,6 +417,21 @@ impl<'a> Writer<'a> {
         }
         out.push_str(rest);
         out
+    }
+}
+
+/// What an operation with a literal is the negation of: compilers see that, too, and must not do it their way (`ks::neg`).
+pub(super) fn negated(op: Op, args: &[Expr]) -> Option<&Expr> {
+    let [a, b] = args else { return None };
+    let is = |e: &Expr, v: f64| {
+        let of = if let Expr::Broadcast(of, _) = e { of } else { e };
+        matches!(of, Expr::Lit(l @ (Lit::F64(_) | Lit::F32(_))) if l.as_f64().is_some_and(|w| w.to_bits() == v.to_bits()))
+    };
+    match op {
+        Op::Mul | Op::Div if is(b, -1.0) => Some(a),
+        Op::Mul if is(a, -1.0) => Some(b),
+        Op::Sub if is(a, -0.0) => Some(b),
+        _ => None,
     }
 }
 

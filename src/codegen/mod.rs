@@ -9,4 +9,4 @@ mod unit;
 mod vector;
 mod work;
 
-pub use unit::{Interface, Unit, runtime};
+pub use unit::{Interface, Unit, parallel, roofline, runtime};

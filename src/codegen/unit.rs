@@ -14,8 +14,14 @@ const RUNTIME: &str = concat!(
     include_str!("runtime/memory.hpp")
 );
 
+/// Says that there is an `fma`.
+const FUSES: &str = "#define KS_FUSES\n";
+
 /// What parallel loops stand on.
 const PARALLEL: &str = include_str!("runtime/parallel.hpp");
+
+/// What measures how much the machine does at most.
+const ROOFLINE: &str = include_str!("runtime/roofline.hpp");
 
 /// A translation unit.
 #[derive(Clone, PartialEq, Debug)]
@@ -83,7 +89,10 @@ impl Unit {
         if text.contains("ks::parallel<") {
             text.insert_str(0, PARALLEL);
         }
-        let below = runtime(|name| text.matches(&format!("ks::{name}(")).count());
+        let calls = |name: &str| text.matches(&format!("ks::{name}(")).count();
+        // Functions of floats end in one, too.
+        let fuses = calls("fma") + elementary::names().map(calls).sum::<usize>() > 0;
+        let below = if fuses { FUSES } else { "" }.to_string() + &runtime(calls);
         Unit { text: below + &text, entries }
     }
 }
@@ -91,4 +100,14 @@ impl Unit {
 /// What generated code stands on, with the elementary functions that are called; `calls` says how often.
 pub fn runtime(calls: impl Fn(&str) -> usize) -> String {
     format!("{RUNTIME}\n{}#undef KS_INLINE\n", elementary::cpp(calls))
+}
+
+/// What parallel loops stand on, after [`runtime`].
+pub fn parallel() -> &'static str {
+    PARALLEL
+}
+
+/// A translation unit of `ks_fused_64`, `ks_fused_32`, `ks_copy` and `ks_triad`, which keep the machine busy.
+pub fn roofline() -> String {
+    format!("{RUNTIME}\n{ROOFLINE}#undef KS_INLINE\n")
 }

@@ -3,7 +3,7 @@
 //! The forms of access are told apart here: next to each other, with a stride, or anywhere; in all lanes, in the
 //! first ones, or where a mask says.
 
-use super::cpp::Writer;
+use super::cpp::{Writer, negated};
 use super::types::{cpp_ty, lanes_ty};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Buf, Expr, Var};
@@ -88,7 +88,7 @@ impl Writer<'_> {
             // Amounts of shifts count modulo the width; only 64-bit integers shift in vectors.
             Op::Shl => format!("({} << ({} & 63))", text[0], text[1]),
             Op::Shr => format!("({} >> ({} & 63))", text[0], text[1]),
-            Op::Neg => format!("(-{})", text[0]),
+            Op::Neg => format!("ks::negated<{lanes}>({})", text[0]),
             Op::Not | Op::BitNot => format!("(~{})", text[0]),
             Op::Min => format!("({0} < {1} ? {0} : {1})", text[0], text[1]),
             Op::Max => format!("({0} > {1} ? {0} : {1})", text[0], text[1]),
@@ -113,6 +113,9 @@ impl Writer<'_> {
             Expr::Load(b, at) if self.lanes_of(at) > 1 => self.vector_load(*b, at, None),
             Expr::MaskedLoad(b, p) => self.vector_load(*b, &p[0], Some(&p[1])),
             Expr::Op(op, ty, args) if args.first().is_some_and(|a| self.lanes_of(a) > 1) => {
+                if let Some(of) = negated(*op, args) {
+                    return Some(self.vector_op(Op::Neg, *ty, args, &[self.expr(of)]));
+                }
                 let text: Vec<String> = args.iter().map(|a| self.expr(a)).collect();
                 self.vector_op(*op, *ty, args, &text)
             }

@@ -208,7 +208,7 @@ rows! {
     Mod "mod" Ints, Divide, "ks::mod<{T}>({0}, {1})", None;
     FloorDiv "floordiv" Ints, Divide, "ks::floordiv<{T}>({0}, {1})", None;
     FloorMod "floormod" Ints, Divide, "ks::floormod<{T}>({0}, {1})", None;
-    Neg "neg" Number, Cheap, "({T})(-{0})", Some(&["-1.0"]);
+    Neg "neg" Number, Cheap, "ks::neg<{T}>({0})", Some(&["-1.0"]);
     Abs "abs" Number, Cheap, "ks::abs<{T}>({0})", Some(&["(if (gt a 0.0) 1.0 -1.0)"]);
     Min "min" Numbers, Cheap, "({0} < {1} ? {0} : {1})", Some(&["(if (lt a b) 1.0 0.0)", "(if (lt a b) 0.0 1.0)"]);
     Max "max" Numbers, Cheap, "({0} > {1} ? {0} : {1})", Some(&["(if (gt a b) 1.0 0.0)", "(if (gt a b) 0.0 1.0)"]);

@@ -5,6 +5,7 @@
 
 use crate::diag::{Diagnostic, Result};
 use crate::run::{Interrupt, child};
+use crate::schedule::Step;
 use crate::tune::record::{Outcome, Record};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -118,8 +119,8 @@ impl<'a> Lab<'a> {
     /// The value that a schedule has to have; nothing where that cannot be computed.
     fn wanted(&mut self, steps: &str) -> Result<Option<String>> {
         let Some(known) = &self.rewritten else { return Ok(self.reference.as_ref().map(|(digest, _)| digest.clone())) };
-        let rewrites: String =
-            steps.lines().filter(|l| l.starts_with("reassociate ")).map(|l| format!("{l}\n")).collect();
+        let rewrites = |l: &&str| Step::read(&l.split_whitespace().collect::<Vec<_>>()).is_ok_and(|s| s.is_rewrite());
+        let rewrites: String = steps.lines().filter(rewrites).map(|l| format!("{l}\n")).collect();
         if let Some(digest) = known.get(&rewrites) {
             return Ok(Some(digest.clone()));
         }

@@ -102,13 +102,14 @@ pub fn tune(
     measure: &mut Measure<'_>,
 ) -> Result<Tuned> {
     let incoming = example::incoming(def, args);
-    let graph = graph.only_for(&incoming);
-    let standard = schedule::default(graph.clone(), machine);
+    let standard = schedule::default_for(graph.clone(), &incoming, machine);
+    let (contractions, orders): (Vec<&Step>, Vec<&Step>) =
+        standard.steps.iter().filter(|s| s.is_rewrite()).partition(|s| matches!(s, Step::Contract { .. }));
+    // Legal for the default schedule, which begins with them, too.
     let mut empty = Schedule::new(graph);
-    for step in standard.steps.iter().filter(|step| matches!(step, Step::Reassociate { .. })) {
-        // Legal for the default schedule, which begins with them, too.
-        let _ = step.apply(&mut empty);
-    }
+    contractions.into_iter().for_each(|step| drop(step.apply(&mut empty)));
+    let mut empty = empty.only_for(&incoming);
+    orders.into_iter().for_each(|step| drop(step.apply(&mut empty)));
     let tree = Tree::new(def, empty, incoming, *machine);
     let mut run = Run { tree, options, model: Model::default(), all: vec![], known: BTreeSet::new() };
     let work = run.tree.work(&standard);

@@ -8,6 +8,7 @@ pub mod child;
 mod execute;
 mod measure;
 mod progress;
+pub mod roofline;
 pub mod solver;
 mod toolchain;
 mod watch;

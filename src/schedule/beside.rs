@@ -60,6 +60,15 @@ impl Schedule {
         if let Some(p) = late {
             return refuse(format!("`{name}` reads `{}`, which is computed in a loop inside of that", g.stage(p).name));
         }
+        // And what reads it there comes after it.
+        let early = self
+            .readers(s)
+            .into_iter()
+            .find(|r| *r != to && self.inside(*r, to).is_some_and(|at| plan.find(at).is_ok_and(|at| at < place)));
+        if let Some(r) = early {
+            let reader = &g.stage(r).name;
+            return refuse(format!("`{reader}` reads `{name}`, and is computed in a loop around that"));
+        }
         match self.reads_others(s, to) {
             Some(r) => {
                 let reader = &g.stage(r).name;

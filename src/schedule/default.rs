@@ -43,6 +43,20 @@ fn size(machine: &Machine, few: bool, deep: bool) -> (i64, i64) {
 /// The default schedule of a graph; loops are parallel where the machine has threads.
 pub fn default(graph: Graph, machine: &Machine) -> Schedule {
     let mut s = Schedule::new(graph);
+    orders::contract(&mut s);
+    after(s, machine)
+}
+
+/// The default schedule of a graph for stated sizes alone. What is contracted is so for all sizes, as
+/// [`apply_for`](super::text::apply_for) has it.
+pub fn default_for(graph: Graph, incoming: &[f64], machine: &Machine) -> Schedule {
+    let mut s = Schedule::new(graph);
+    orders::contract(&mut s);
+    after(s.only_for(incoming), machine)
+}
+
+/// The default schedule after contractions.
+fn after(mut s: Schedule, machine: &Machine) -> Schedule {
     orders::choose(&mut s);
     for stage in s.graph.order() {
         if worth_inlining(&s, stage) {

@@ -131,14 +131,31 @@ impl Schedule {
         }
         let dims = &g.stage(s).dims;
         let own = |l: &Loop| plan.root(&l.name).is_some_and(|k| dims.contains(&plan.dims[k].1));
-        let around = plan.find(name).is_ok_and(|at| plan.loops[..=at].iter().all(own));
-        let at_own = |b: Body| match g.bodies.node(b) {
-            Node::Load(Source::Stage(p, _), _, at) => {
-                *p == s && at.iter().zip(dims).all(|(i, d)| *g.bodies.node(*i) == Node::Index(*d))
+        let Ok(place) = plan.find(name) else { return false };
+        plan.loops[..=place].iter().all(own) && self.reads_at_own(host, place, s) && self.whole(host)
+    }
+
+    /// Whether a stage reads another at the index that the other has there, by itself or by way of stages that it reads so and
+    /// that are inlined or computed in a loop of it, which has this place.
+    fn reads_at_own(&self, host: StageId, place: usize, s: StageId) -> bool {
+        let g = &self.graph;
+        let (mut todo, mut seen) = (vec![host], vec![host]);
+        while let Some(reader) = todo.pop() {
+            for b in g.bodies.reachable(g.stage(reader).bodies()) {
+                let Node::Load(Source::Stage(p, _), _, at) = g.bodies.node(b) else { continue };
+                let (p, of) = (*p, g.stage(*p));
+                let at_own = at.iter().zip(&of.dims).all(|(i, d)| *g.bodies.node(*i) == Node::Index(*d));
+                if at_own && p == s {
+                    return true;
+                }
+                let there = self.plan(p).site == Site::Inline || self.covers(p, host, place);
+                if at_own && there && of.when.is_none() && of.recurrence().is_none() && !seen.contains(&p) {
+                    seen.push(p);
+                    todo.push(p);
+                }
             }
-            _ => false,
-        };
-        around && g.bodies.reachable(g.stage(host).bodies()).into_iter().any(at_own) && self.whole(host)
+        }
+        false
     }
 
     /// Whether a stage runs inside of a loop of another, which has this place.

@@ -1,7 +1,7 @@
 //! How loops run: schedules of stage graphs, and passes from nest to nest.
 //!
 //! A schedule is a list of steps over a graph ([`steps`]), whose fold is a plan for each stage ([`plan`]); [`lower()`] makes
-//! a nest of both. No step changes a bit of what is computed.
+//! a nest of both. No step changes a bit of what is computed, but for those that say so and stand first.
 
 mod access;
 mod along;
@@ -27,7 +27,7 @@ mod threads;
 pub mod tiling;
 mod tree;
 
-pub use default::{default, worth_inlining};
+pub use default::{default, default_for, worth_inlining};
 pub use lower::lower;
 pub use outline::Outline;
 pub use plan::Schedule;

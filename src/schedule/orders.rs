@@ -1,5 +1,6 @@
-//! Which reductions the default schedule reassociates: those that read what lies next to each other in memory once, along
-//! what they reduce, so that neither lanes nor tiles are to be had otherwise.
+//! What the default schedule rewrites: it contracts all products that are added, where the processor does that at once, and
+//! reassociates the reductions that read what lies next to each other in memory once, along what they reduce, so that neither
+//! lanes nor tiles are to be had otherwise.
 //!
 //! What is exact in any order always may be; sums of floats where only values over the reals have to stay. How many lanes
 //! and how long blocks are depends on types and sizes alone, so that all machines and numbers of threads round the same way.
@@ -8,6 +9,7 @@ use super::access::coefficient;
 use super::attempt::{name, take};
 use super::plan::Schedule;
 use super::step::Step;
+use crate::machine;
 use crate::stage::{Body, DimId, Graph, Node, Order, Stage, StageId};
 
 /// Bytes of all lanes: four vectors of 64 bytes, so that an addition need not wait for the one before.
@@ -21,7 +23,17 @@ const LONG: i64 = 1 << 17;
 /// Where there are more sums than these, threads take some each.
 const SUMS: i64 = 8;
 
-/// Reassociates; before all steps.
+/// Contracts where only values over the reals have to stay; before all else.
+pub(super) fn contract(s: &mut Schedule) {
+    if s.graph.real && machine::contracts() {
+        for stage in s.graph.order() {
+            let step = Step::Contract { stage: name(s, stage) };
+            take(s, step);
+        }
+    }
+}
+
+/// Reassociates; before all other steps.
 pub(super) fn choose(s: &mut Schedule) {
     let mut blocks = vec![];
     for stage in s.graph.order() {

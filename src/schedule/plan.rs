@@ -193,6 +193,12 @@ impl Schedule {
         Schedule { graph: Arc::new(self.graph.specialized(incoming)), ..self.clone() }
     }
 
+    /// The same for stated sizes alone, as [`Graph::only_for`], before any step but such that contract.
+    #[must_use]
+    pub fn only_for(&self, incoming: &[f64]) -> Schedule {
+        Schedule { steps: self.steps.clone(), ..Schedule::new(self.graph.only_for(incoming)) }
+    }
+
     /// What to go back to, should the steps that follow be of no use.
     pub fn before(&self) -> Before {
         let (graph, plans, readings) = (self.graph.clone(), self.plans.clone(), self.readings.clone());
@@ -279,7 +285,12 @@ impl Schedule {
         left || !all.is_empty()
     }
 
-    /// Combines the terms of a reduction in another order, before any step but such.
+    /// Contracts products that a stage adds; whether there is one.
+    pub fn contract(&mut self, s: StageId) -> bool {
+        Arc::make_mut(&mut self.graph).contract(s)
+    }
+
+    /// Combines the terms of a reduction in another order, before any step but rewrites.
     pub fn reassociate(&mut self, s: StageId, order: Order) -> Result<(), String> {
         let mut graph = Graph::clone(&self.graph);
         graph.reassociate(s, order)?;

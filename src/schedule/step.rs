@@ -69,6 +69,11 @@ pub enum Step {
         /// The stage.
         stage: String,
     },
+    /// Contracts products that are added: they round once.
+    Contract {
+        /// The stage.
+        stage: String,
+    },
     /// Combines the terms of a reduction in another order.
     Reassociate {
         /// The stage.
@@ -118,10 +123,15 @@ impl Step {
             | Step::Fuse { stage, .. }
             | Step::FuseStages { stage, .. }
             | Step::IfConvert { stage }
+            | Step::Contract { stage }
             | Step::Reassociate { stage, .. }
             | Step::Reorder { stage, .. }
             | Step::Run { stage, .. }
             | Step::CacheRead { stage, .. } => stage,
         }
+    }
+    /// Whether it may change bits, and so is a change of the program: such steps stand before all others.
+    pub fn is_rewrite(&self) -> bool {
+        matches!(self, Step::Contract { .. } | Step::Reassociate { .. })
     }
 }

@@ -13,8 +13,9 @@
 use super::plan::{Kind, Schedule};
 use super::step::Step;
 use crate::diag::{Diagnostic, Result, Source, Span, nearest};
-use crate::stage::Order;
+use crate::stage::{Graph, Order};
 use std::fmt;
+use std::sync::Arc;
 
 /// The steps by name, with their words.
 const STEPS: &[(&str, &str)] = &[
@@ -25,6 +26,7 @@ const STEPS: &[(&str, &str)] = &[
     ("fuse", "STAGE LOOP LOOP"),
     ("fuse-stages", "STAGE HOST LOOP"),
     ("if-convert", "STAGE"),
+    ("contract", "STAGE"),
     ("reassociate", "STAGE strided LANES` or `reassociate STAGE blocks ITERATIONS"),
     ("reorder", "STAGE LOOP LOOP…"),
     ("serial", "STAGE LOOP"),
@@ -55,6 +57,7 @@ impl Step {
             ("fuse", [_, _, _]) => Step::Fuse { stage: word(0), outer: word(1), inner: word(2) },
             ("fuse-stages", [_, _, _]) => Step::FuseStages { stage: word(0), host: word(1), at: word(2) },
             ("if-convert", [_]) => Step::IfConvert { stage: word(0) },
+            ("contract", [_]) => Step::Contract { stage: word(0) },
             ("reassociate", [_, how @ ("strided" | "blocks"), n]) => {
                 let n = n.parse().map_err(|_| format!("a number in place of `{n}`"))?;
                 let order = if *how == "strided" { Order::Strided(n) } else { Order::Blocks(n) };
@@ -101,6 +104,7 @@ impl fmt::Display for Step {
             Step::Fuse { stage, outer, inner } => write!(f, "fuse {stage} {outer} {inner}"),
             Step::FuseStages { stage, host, at } => write!(f, "fuse-stages {stage} {host} {at}"),
             Step::IfConvert { stage } => write!(f, "if-convert {stage}"),
+            Step::Contract { stage } => write!(f, "contract {stage}"),
             Step::Reassociate { stage, order } => write!(f, "reassociate {stage} {order}"),
             Step::Reorder { stage, order } => write!(f, "reorder {stage} {}", order.join(" ")),
             Step::Run { stage, of, kind } => {
@@ -150,11 +154,27 @@ pub fn read(source: &Source) -> Result<Vec<(Step, Span)>> {
 ///
 /// # Errors
 /// A line that is no step, or the first step that is refused, with its place and the reason.
-pub fn apply(mut schedule: Schedule, source: &std::sync::Arc<Source>) -> Result<Schedule> {
+pub fn apply(schedule: Schedule, source: &Arc<Source>) -> Result<Schedule> {
     let steps = read(source).map_err(|d| d.within(source))?;
+    taken(schedule, &steps, source)
+}
+
+/// The schedule of a text for stated sizes alone. What it contracts it contracts for all sizes, before numbers are known that
+/// would be computed at once: so the bits are those of the same text for all sizes.
+///
+/// # Errors
+/// As [`apply`].
+pub fn apply_for(graph: Graph, incoming: &[f64], source: &Arc<Source>) -> Result<Schedule> {
+    let steps = read(source).map_err(|d| d.within(source))?;
+    let first = steps.iter().take_while(|(step, _)| matches!(step, Step::Contract { .. })).count();
+    let contracted = taken(Schedule::new(graph), &steps[..first], source)?;
+    taken(contracted.only_for(incoming), &steps[first..], source)
+}
+
+fn taken(mut schedule: Schedule, steps: &[(Step, Span)], source: &Arc<Source>) -> Result<Schedule> {
     for (step, span) in steps {
         step.apply(&mut schedule)
-            .map_err(|why| Diagnostic::user(format!("this step is refused: {why}")).at(span, "here").within(source))?;
+            .map_err(|why| Diagnostic::user(format!("this step is refused: {why}")).at(*span, "here").within(source))?;
     }
     Ok(schedule)
 }

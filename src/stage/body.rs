@@ -168,11 +168,6 @@ impl Bodies {
         }
     }
 
-    /// How many different bodies in some are an operation.
-    pub fn count(&self, of: impl IntoIterator<Item = Body>, op: Op) -> usize {
-        self.reachable(of).into_iter().filter(|b| matches!(self.node(*b), Node::Op(o, ..) if *o == op)).count()
-    }
-
     /// What the source calls a value.
     pub fn named(&self, b: Body) -> Option<&str> {
         self.names.get(&b).map(String::as_str)

@@ -1,36 +1,61 @@
 //! Products that are added are contracted: they become `fma`, one rounding in place of two.
 //!
-//! That changes bits, so it is a rewrite of the graph and no schedule; it is equal over the reals, and adds no failure. The
-//! same body becomes the same one wherever it stands, so what a check says of an index stays true.
+//! That changes bits, so it is a rewrite of the graph and no schedule; it is equal over the reals, and adds no failure. What
+//! decides something, such as a condition or an index, keeps its bits with all that it is made of, wherever that stands: so
+//! what a check says of an index stays true, and so does what was computed in an arm for those that read it there.
 
-use super::body::{Body, Node};
-use super::graph::Graph;
+use super::body::{Body, Node, StageId};
+use super::graph::{Definition, Graph, Output};
 use crate::ir::{Op, Scalar};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Graph {
-    /// The graph with `fma` for products that are added to a number, or from which or which of it is taken.
-    #[must_use]
-    pub fn contracted(mut self) -> Graph {
+    /// Contracts products that a stage adds to a number, or takes from it, or it from them; whether there is one. A product
+    /// that decides something in any stage stays, as do sums of it.
+    pub fn contract(&mut self, s: StageId) -> bool {
+        let decides = self.deciding();
         let mut of: FxHashMap<Body, Body> = FxHashMap::default();
-        for k in 0..self.stages.len() {
-            let mut stage = self.stages[k].clone();
-            stage.bodies_mut().for_each(|b| *b = self.contract(*b, &mut of));
-            self.stages[k] = stage;
+        let mut stage = self.stage(s).clone();
+        for b in stage.bodies_mut() {
+            for at in self.bodies.reachable([*b]) {
+                if of.contains_key(&at) {
+                    continue;
+                }
+                let new = if decides.contains(&at) { at } else { self.bodies.rebuilt(at, &of) };
+                let fused = if decides.contains(&at) { None } else { self.contracted_sum(new) };
+                of.insert(at, fused.unwrap_or(new));
+            }
+            *b = of.get(b).copied().unwrap_or(*b);
         }
-        self.map_outputs(&mut |g, b| g.contract(b, &mut of));
-        self
+        let any = stage != *self.stage(s);
+        self.stages[s.0 as usize] = stage;
+        any
     }
 
-    fn contract(&mut self, b: Body, of: &mut FxHashMap<Body, Body>) -> Body {
-        for at in self.bodies.reachable([b]) {
-            if !of.contains_key(&at) {
-                let new = self.bodies.rebuilt(at, of);
-                let new = self.contracted_sum(new).unwrap_or(new);
-                of.insert(at, new);
+    /// All that sizes, checks, conditions and indices are made of.
+    fn deciding(&self) -> FxHashSet<Body> {
+        let mut out: Vec<Body> = self.entry.clone();
+        out.extend(self.dims.iter().map(|d| d.extent));
+        out.extend(self.inputs.iter().flat_map(|i| &i.sizes));
+        out.extend(self.outputs.iter().filter_map(|o| match o {
+            Output::Size(b) => Some(*b),
+            Output::Scalar(_) | Output::Data(_) => None,
+        }));
+        for stage in &self.stages {
+            out.extend(stage.when.iter().chain(&stage.checks));
+            if let Definition::Scatter { at, .. } = &stage.def {
+                out.extend(at);
+            }
+            for b in self.bodies.reachable(stage.bodies()) {
+                match self.bodies.node(b) {
+                    _ if self.bodies.ty(b) == Scalar::Bool => out.push(b),
+                    Node::If([c, ..]) => out.push(*c),
+                    Node::Load(_, _, at) => out.extend(at),
+                    _ => {}
+                }
             }
         }
-        of.get(&b).copied().unwrap_or(b)
+        self.bodies.reachable(out).into_iter().collect()
     }
 
     /// A sum or difference with a product as one operation.

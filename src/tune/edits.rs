@@ -40,7 +40,7 @@ pub fn offspring(tree: &Tree<'_>, model: &Model, parents: &[Schedule], count: us
 
 /// A schedule after one edit; nothing where there is nothing to edit.
 pub fn edited(tree: &Tree<'_>, s: &Schedule, rng: &mut StdRng) -> Option<Schedule> {
-    let free: Vec<usize> = (0..s.steps.len()).filter(|k| !matches!(s.steps[*k], Step::Reassociate { .. })).collect();
+    let free: Vec<usize> = (0..s.steps.len()).filter(|k| !s.steps[*k].is_rewrite()).collect();
     let at = *free.choose(rng)?;
     let stage = s.steps[at].stage().to_string();
     if rng.random_bool(0.3) {
@@ -80,7 +80,7 @@ fn other(factor: i64, lanes: bool, rng: &mut StdRng) -> i64 {
 fn again(tree: &Tree<'_>, steps: &[Step], rng: &mut StdRng) -> Schedule {
     let mut s = tree.empty().clone();
     let mut lost = vec![];
-    for step in steps.iter().filter(|step| !matches!(step, Step::Reassociate { .. })) {
+    for step in steps.iter().filter(|step| !step.is_rewrite()) {
         if step.apply(&mut s).is_err() && matches!(step, Step::ComputeAt { .. }) {
             lost.push(step.stage());
         }
@@ -99,7 +99,8 @@ fn again(tree: &Tree<'_>, steps: &[Step], rng: &mut StdRng) -> Schedule {
 /// The schedule with other loops for a stage, and perhaps another place for it.
 fn anew(tree: &Tree<'_>, s: &Schedule, stage: &str, rng: &mut StdRng) -> Schedule {
     let stays = |step: &Step| match step {
-        Step::Fuse { .. } | Step::IfConvert { .. } | Step::Reassociate { .. } => true,
+        Step::Fuse { .. } | Step::IfConvert { .. } => true,
+        _ if step.is_rewrite() => true,
         _ => step.stage() != stage,
     };
     let place = |step: &&Step| matches!(step, Step::ComputeAt { .. } | Step::ComputeRoot { .. } | Step::Inline { .. });

@@ -11,6 +11,7 @@ pub mod losses;
 pub mod native;
 pub mod random;
 pub mod scheduled;
+pub mod schedules;
 pub mod sharing;
 pub mod sized;
 pub mod steps;

@@ -9,8 +9,8 @@ use daedal::machine::Machine;
 use daedal::nest::interpret;
 use daedal::pipeline::native;
 use daedal::run::{Native, Toolchain};
-use daedal::schedule::{Schedule, text};
-use daedal::stage::extract;
+use daedal::schedule::{Schedule, Step, text};
+use daedal::stage::{Graph, extract};
 
 /// The compiler as users have it.
 pub fn tools() -> Toolchain {
@@ -28,6 +28,15 @@ pub fn empty(program: &Program, def: &str) -> Schedule {
     let def = program.named(def)[0];
     let graph = extract(program, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(program)));
     Schedule::new(graph)
+}
+
+/// A graph of which only values over the reals have to stay, with all products contracted that may be.
+pub fn contracted(graph: Graph) -> Schedule {
+    let mut s = Schedule::new(graph);
+    for stage in s.graph.stages.iter().map(|s| s.name.clone()).collect::<Vec<_>>() {
+        let _ = Step::Contract { stage }.apply(&mut s);
+    }
+    s
 }
 
 /// A definition after the steps of a text, none of which is refused.

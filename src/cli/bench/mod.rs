@@ -1,10 +1,11 @@
-//! `daedal bench SUITE`: published comparisons are run again, and become a table.
+//! `daedal bench SUITE`: published comparisons are run again, or this machine is measured, and become a table.
 //!
 //! A suite is a function from nothing to a table. With `--write` the table replaces that suite's
 //! section of a page, which stands between two comments.
 
 mod costs;
 mod knossos;
+mod roofline;
 mod suite;
 mod trees;
 
@@ -17,7 +18,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use suite::{Table, Watching};
 
-/// Rerun a published comparison; prints its table
+/// Rerun a published comparison, or measure this machine; prints its table
 #[derive(Args, Debug)]
 pub struct Bench {
     /// What to compare
@@ -41,6 +42,9 @@ pub struct Bench {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Of `roofline`, measure in this process
+    #[arg(long, hide = true)]
+    here: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -51,6 +55,8 @@ enum Suite {
     Mb2fbs,
     /// The experiments of the Knossos paper: searches of rewrites beside the best that is known
     Knossos,
+    /// What this machine does at most: `fma` and bytes moved, on one thread and on all, with the compiler of `daedal run`
+    Roofline,
 }
 
 impl Suite {
@@ -59,6 +65,7 @@ impl Suite {
             Suite::Costs => "costs",
             Suite::Mb2fbs => "mb2fbs",
             Suite::Knossos => "knossos",
+            Suite::Roofline => "roofline",
         }
     }
 }
@@ -80,6 +87,7 @@ impl Bench {
                 let asked = knossos::Asked { experiments: self.experiments.clone(), seeds: self.seeds, budget };
                 knossos::table(&asked, &self.output, &watching)
             }
+            Suite::Roofline => roofline::table(self.here, world),
         });
         drop(watching);
         let (table, seconds) = (table?, run::seconds() - from);
@@ -91,7 +99,7 @@ impl Bench {
         if cut {
             let d = Diagnostic::limit("interrupted: these are the rows that were finished");
             return Err(match self.suite {
-                Suite::Costs | Suite::Mb2fbs => d,
+                Suite::Costs | Suite::Mb2fbs | Suite::Roofline => d,
                 Suite::Knossos => d.note("finished runs are kept, and the same command goes on behind them"),
             });
         }

@@ -60,6 +60,17 @@ template <class T> inline T shr(T a, T b) {
   return (T)(a >> (b & (T)(8 * sizeof(T) - 1)));
 }
 
+// The other sign. GCC 12 makes one operation of a negated `fma`, which adds the other way, and so has another zero where the
+// sum is one: where there is an `fma`, the sign is a bit like others.
+template <class T> inline T neg(T a) {
+#ifdef KS_FUSES
+  if constexpr (std::is_same_v<T, double>) return __builtin_bit_cast(T, __builtin_bit_cast(int64_t, a) ^ INT64_MIN);
+  else if constexpr (std::is_same_v<T, float>) return __builtin_bit_cast(T, __builtin_bit_cast(int32_t, a) ^ INT32_MIN);
+  else
+#endif
+    return (T)(-a);
+}
+
 template <class T> inline T abs(T a) {
   if constexpr (std::is_same_v<T, double>) return __builtin_fabs(a);
   else if constexpr (std::is_same_v<T, float>) return __builtin_fabsf(a);
@@ -147,6 +158,20 @@ inline int64_t print(const Arena& arena, int32_t place, std::initializer_list<ui
   return write(arena, place, words.begin());
 }
 
+// Where addresses are watched, tensors have a margin that must not be touched; there it is marked.
+#if defined(__SANITIZE_ADDRESS__)
+extern "C" void __asan_poison_memory_region(const volatile void* from, size_t bytes);
+extern "C" void __asan_unpoison_memory_region(const volatile void* from, size_t bytes);
+constexpr uint64_t margin = 64;
+inline void margins(char* from, uint64_t bytes, char* end) {
+  __asan_poison_memory_region(from, (uint64_t)(end - from));
+  __asan_unpoison_memory_region(from, bytes);
+}
+#else
+constexpr uint64_t margin = 0;
+inline void margins(char*, uint64_t, char*) {}
+#endif
+
 // A product of sizes; nothing where one is not positive, and more than any memory where it wraps.
 inline int64_t count(int64_t n) { return n > 0 ? n : 0; }
 template <class... Rest> inline int64_t count(int64_t n, Rest... rest) {
@@ -156,9 +181,11 @@ template <class... Rest> inline int64_t count(int64_t n, Rest... rest) {
 }
 
 template <class T> inline T* take(Arena& arena, int64_t n) {
-  if (__builtin_expect((uint64_t)n > (uint64_t)(arena.limit - arena.top) / sizeof(T), 0)) fail(no_memory, {n});
+  const uint64_t left = (uint64_t)(arena.limit - arena.top);
+  if (__builtin_expect(left < margin || (uint64_t)n > (left - margin) / sizeof(T), 0)) fail(no_memory, {n});
   T* out = (T*)arena.top;
-  arena.top += ((uint64_t)n * sizeof(T) + 63) & ~(uint64_t)63;
+  arena.top += (((uint64_t)n * sizeof(T) + 63) & ~(uint64_t)63) + margin;
+  margins((char*)out, (uint64_t)n * sizeof(T), arena.top);
   if (arena.top > arena.peak) arena.peak = arena.top;
   return out;
 }

@@ -2,6 +2,10 @@
 // would wait for one to be cleared. Columns of a large tensor lie in as many small pages as it has rows, which is more than
 // processors remember.
 extern "C" __attribute__((visibility("default"))) char* ks_reserve(uint64_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  // What is marked there is marked for ever, unless it is wiped: so it is little.
+  if (bytes > 64 << 20) return nullptr;
+#endif
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return nullptr;
 #ifdef MADV_HUGEPAGE
@@ -12,4 +16,9 @@ extern "C" __attribute__((visibility("default"))) char* ks_reserve(uint64_t byte
   return (char*)p;
 }
 
-extern "C" __attribute__((visibility("default"))) void ks_release(char* base, uint64_t bytes) { munmap(base, bytes); }
+extern "C" __attribute__((visibility("default"))) void ks_release(char* base, uint64_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  ks::__asan_unpoison_memory_region(base, bytes);
+#endif
+  munmap(base, bytes);
+}

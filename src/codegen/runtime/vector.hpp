@@ -72,6 +72,17 @@ template <class M> KS_INLINE bool every(M ok) {
   return out != 0;
 }
 
+// The other sign, as `neg` has it.
+template <int N, class V> KS_INLINE V negated(V a) {
+#ifdef KS_FUSES
+  if constexpr (std::is_floating_point_v<LaneOf<V>>) {
+    typedef typename IntOf<sizeof(LaneOf<V>)>::type Bits;
+    return (V)((Vec<Bits, N>)a ^ all<N>((Bits)((Bits)1 << (8 * sizeof(Bits) - 1))));
+  } else
+#endif
+    return -a;
+}
+
 // The least and the greatest: of floats NaN where one is none, and -0 below +0, so that no order shows. Where neither is
 // less, both are equal, and their bits differ in the sign of 0 alone, or one is no number, which all bits of both are, too.
 template <class T> KS_INLINE T minimum(T a, T b) {
@@ -195,7 +206,45 @@ template <int N, class T, int... I>
 KS_INLINE Register<T, N> load_at(const T* from, int64_t step, std::integer_sequence<int, I...>) {
   return Register<T, N>{(LaneOf<Register<T, N>>)lane_in(from[I * step])...};
 }
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define KS_SHUFFLES
+#endif
+#endif
+#ifdef KS_SHUFFLES
+// Lanes at a small stride lie in as many vectors next to each other, the last of which ends with the last lane, so that
+// nothing beyond it is read. Lane `k` of those so far comes from the `j`-th vector, or stays.
+constexpr int lane_from(int n, int step, int j, int k) {
+  const int at = k * step, of = at / n, start = of + 1 < step ? of * n : (step - 1) * (n - 1);
+  return of == j ? n + at - start : of == 0 && j == 1 ? at : k;
+}
+template <int j, int step, int N, class T, int... I>
+KS_INLINE Vec<T, N> picked(Vec<T, N> sofar, const T* from, std::integer_sequence<int, I...> lanes) {
+  if constexpr (j == step) return sofar;
+  else {
+    const Vec<T, N> next = load_near<N>(from + (j + 1 < step ? j * N : (step - 1) * (N - 1)));
+    return picked<j + 1, step, N>(__builtin_shufflevector(sofar, next, lane_from(N, step, j, I)...), from, lanes);
+  }
+}
+template <int N, int step, class T> KS_INLINE Vec<T, N> load_every(const T* from) {
+  if constexpr (sizeof(T) * N > register_bytes) {
+    const Vec<T, N / 2> parts[2] = {load_every<N / 2, step>(from), load_every<N / 2, step>(from + N / 2 * step)};
+    Vec<T, N> out;
+    memcpy(&out, parts, sizeof out);
+    return out;
+  } else {
+    return picked<1, step, N>(load_near<N>(from), from, std::make_integer_sequence<int, N>());
+  }
+}
+#endif
 template <int N, class T> KS_INLINE Register<T, N> load_strided(const T* from, int64_t step) {
+#ifdef KS_SHUFFLES
+  if constexpr (!std::is_same_v<T, bool> && sizeof(T) >= 4 && sizeof(T) * N >= 16) {
+    if (__builtin_constant_p(step) && step == 2) return load_every<N, 2>(from);
+    if (__builtin_constant_p(step) && step == 3) return load_every<N, 3>(from);
+    if (__builtin_constant_p(step) && step == 4) return load_every<N, 4>(from);
+  }
+#endif
   return load_at<N, T>(from, step, std::make_integer_sequence<int, N>());
 }
 template <int N, class T, int... I>

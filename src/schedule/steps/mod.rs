@@ -1,10 +1,11 @@
 //! Schedule steps: each changes how loops run, and never a bit of what they compute.
 //!
-//! `reassociate` alone changes bits, where that is allowed: it stands before all others. A step is a value: it is listed,
+//! `contract` and `reassociate` alone change bits, where that is allowed: they stand before all others. A step is a value: it is listed,
 //! replayed and printed. What it may not do it refuses with the reason, and changes nothing. One file a step, or a few that
 //! differ in a word.
 
 mod cache_read;
+mod contract;
 mod fuse;
 mod fuse_stages;
 mod if_convert;
@@ -45,6 +46,7 @@ impl Step {
             Step::Fuse { stage, outer, inner } => fuse::fuse(s, stage, outer, inner),
             Step::FuseStages { stage, host, at } => fuse_stages::fuse_stages(s, stage, host, at),
             Step::IfConvert { stage } => if_convert::if_convert(s, stage),
+            Step::Contract { stage } => contract::contract(s, stage),
             Step::Reassociate { stage, order } => reassociate::reassociate(s, stage, *order),
             Step::Reorder { stage, order } => reorder::reorder(s, stage, order),
             Step::Run { stage, of, kind } => kind::run(s, stage, of, *kind),

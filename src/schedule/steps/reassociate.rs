@@ -9,7 +9,7 @@ use crate::stage::Order;
 
 pub(super) fn reassociate(s: &mut Schedule, stage: &str, order: Order) -> Result<(), Refusal> {
     let id = s.stage(stage)?;
-    if s.steps.iter().any(|step| !matches!(step, Step::Reassociate { .. })) {
+    if !s.steps.iter().all(Step::is_rewrite) {
         return refuse("it changes the program, and stands before all steps");
     }
     if !s.graph.real && s.graph.order_shows(id) == Some(true) {
