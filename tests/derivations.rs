@@ -29,10 +29,14 @@ fn read(text: &str) -> Record {
 
 /// What the search knows to be evaluated anyway may leave the arms of a loop with its let, or an assertion; where every
 /// use stands in an arm, the checker follows that only if it proves that nothing fails. These results are told to be
-/// better, with the reason, and are not used.
-const UNPROVED: [&str; 4] =
-    ["grad/kmeans.ks gradient", "array/slices.ks layers", "grad/slices.ks layer", "grad/unreached.ks by_steps"];
-/// The reason.
+/// better, with the reason, and are not used. The last one reads a tensor of a size that only another read proves.
+const UNPROVED: [(&str, &str); 5] = [
+    ("grad/kmeans.ks gradient", EARLY),
+    ("array/slices.ks layers", EARLY),
+    ("grad/slices.ks layer", EARLY),
+    ("grad/unreached.ks by_steps", EARLY),
+    ("grad/conditions.ks steps_fwd", "what `index-of-const` brings back could fail where the program did not"),
+];
 const EARLY: &str = "a let of the result evaluates early what might fail";
 
 /// Protects: every result for the corpus is derived, at both levels, and its derivation replays. A result costs
@@ -69,7 +73,7 @@ fn derivations_of_the_corpus_replay_and_cost_nothing() {
         assert!(steps > 300, "only {steps} steps at {float}");
         wrong.extend(all.into_iter().flat_map(|(_, told)| told).map(|told| format!("{float}: not derived: {told}")));
     }
-    wrong.retain(|told| !(told.contains(EARLY) && UNPROVED.iter().any(|name| told.contains(name))));
+    wrong.retain(|told| !UNPROVED.iter().any(|(name, why)| told.contains(name) && told.contains(why)));
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -4,9 +4,9 @@
 //! costs is the call, once. In a loop it would be paid in each round.
 
 use crate::cost::{Model, Shape};
-use crate::ir::{Def, Fun, Head, Id, Program, Terms, Ty};
+use crate::ir::{Def, Fun, Head, Id, Program, Terms, Ty, deep};
 use crate::rewrite::inline::{MAX_FLAT, flatten};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Whether what was found for the body of a definition is `gain` cheaper for its calls alone, none of which stands
 /// in a loop: without calls and lets both are the same.
@@ -18,7 +18,8 @@ pub fn only_inlined(
     gain: f64,
 ) -> bool {
     let Some(body) = def.term() else { return false };
-    if gain > calls(&program.terms, body, kept, model).unwrap_or_default() + 1e-9 {
+    let mut calls = Calls { program, kept, model, known: FxHashMap::default() };
+    if gain > calls.cost(body).unwrap_or_default() + 1e-9 {
         return false;
     }
     let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
@@ -27,23 +28,55 @@ pub fn only_inlined(
     old.terms.import(&new.terms, new.id) == old.id
 }
 
-/// What the calls of a body cost that could be inlined, beyond what is called. None where there are some in a loop.
-fn calls(terms: &Terms, body: Id, kept: &FxHashSet<Fun>, model: Model) -> Option<f64> {
-    let could = |fun: &Fun| !kept.contains(fun);
-    let mut cost = 0.0;
-    for id in terms.reachable(body) {
-        let (head, kids) = (terms.head(id), terms.kids(id));
-        if head.is_loop() && kids.last().is_some_and(|last| terms.calls(*last).iter().any(could)) {
-            return None;
+/// What calls cost that could be inlined, beyond what is computed in them.
+struct Calls<'a> {
+    program: &'a Program,
+    /// The functions whose calls stay.
+    kept: &'a FxHashSet<Fun>,
+    model: Model,
+    /// What the calls in a function cost.
+    known: FxHashMap<Fun, Option<f64>>,
+}
+
+impl Calls<'_> {
+    /// The calls in a body, and in what it calls. None where there are some in a loop.
+    fn cost(&mut self, body: Id) -> Option<f64> {
+        let (terms, kept) = (&self.program.terms, self.kept);
+        let could = |fun: &Fun| !kept.contains(fun);
+        let mut cost = 0.0;
+        for id in terms.reachable(body) {
+            let (head, kids) = (terms.head(id), terms.kids(id));
+            if head.is_loop() && kids.last().is_some_and(|last| terms.calls(*last).iter().any(could)) {
+                return None;
+            }
+            if let Head::Call(fun) = head
+                && could(&fun)
+            {
+                cost += self.call(id, fun)?;
+            }
         }
-        if let Head::Call(fun) = head
-            && could(&fun)
-        {
-            let tys: Vec<Ty> = kids.iter().map(|k| terms.ty(*k)).collect();
-            let shape = Shape { ty: terms.ty(id), kids: &tys, elements: 1.0, inner: 1.0, trips: 1.0 };
-            // The function is bound once, and each of several arguments.
-            cost += model.own(head, &shape) + model.definition() * (1 + kids.len()) as f64;
-        }
+        Some(cost)
     }
-    Some(cost)
+
+    /// A call, with the calls in what is called.
+    fn call(&mut self, id: Id, fun: Fun) -> Option<f64> {
+        let (terms, model) = (&self.program.terms, self.model);
+        let kids = terms.kids(id);
+        let tys: Vec<Ty> = kids.iter().map(|k| terms.ty(*k)).collect();
+        let shape = Shape { ty: terms.ty(id), kids: &tys, elements: 1.0, inner: 1.0, trips: 1.0 };
+        // The function is bound once, and each of several arguments; sizes that it names are computed again.
+        let callee = self.program.defs.get(&fun);
+        let sizes: usize = callee.map_or(0, |def| def.params.iter().map(|p| p.sizes.len()).sum());
+        let own = model.own(Head::Call(fun), &shape) + model.definition() * (1 + kids.len()) as f64;
+        let own = own + model.own(Head::Size(0), &shape) * sizes as f64;
+        let inner = match self.known.get(&fun) {
+            Some(known) => *known,
+            None => {
+                let inner = callee.and_then(Def::term).map_or(Some(0.0), |body| deep(|| self.cost(body)));
+                self.known.insert(fun, inner);
+                inner
+            }
+        };
+        Some(own + inner?)
+    }
 }
