@@ -8,8 +8,12 @@ use crate::ir::{Def, Fun, Head, Id, Program, Terms, Ty, deep};
 use crate::rewrite::inline::{MAX_FLAT, flatten};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// Calls stay where the term without them has so many nodes more for each: `(square x)` is no easier to read than
+/// `(mul x x)`.
+const LONGER: u64 = 4;
+
 /// Whether what was found for the body of a definition is `gain` cheaper for its calls alone, none of which stands
-/// in a loop: without calls and lets both are the same.
+/// in a loop, and much longer: without calls and lets both are the same.
 pub fn only_inlined(
     program: &Program,
     (kept, model): (&FxHashSet<Fun>, Model),
@@ -18,6 +22,11 @@ pub fn only_inlined(
     gain: f64,
 ) -> bool {
     let Some(body) = def.term() else { return false };
+    let is_call = |id: &Id| matches!(program.terms.head(*id), Head::Call(fun) if !kept.contains(&fun));
+    let calls = program.terms.reachable(body).iter().filter(|id| is_call(id)).count() as u64;
+    if terms.size(found) < program.terms.size(body) + LONGER * calls {
+        return false;
+    }
     let mut calls = Calls { program, kept, model, known: FxHashMap::default() };
     if gain > calls.cost(body).unwrap_or_default() + 1e-9 {
         return false;
