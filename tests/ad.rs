@@ -224,9 +224,7 @@ fn nests_of_conditions_have_right_derivatives() {
     let mut points = 0;
     for (which, level) in levels.iter().enumerate() {
         for depth in if which == 3 { 2..6 } else { 1..16 } {
-            let body = (1..=depth)
-                .rev()
-                .fold("(mul x y)".to_string(), |rest, c| level(&format!("{:?}", f64::from(c) / 8.0), &rest));
+            let body = common::nested(depth, "(mul x y)", level);
             for loops in ["$E", "(sumbuild 2 (lam (i : Integer) (let (x (mul x (to_float i))) $E)))"] {
                 let text = format!(
                     "(def main Float ((x : Float) (y : Float) (v : (Vec Float)) (k : Integer)) {})",

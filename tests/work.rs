@@ -295,8 +295,7 @@ fn derivatives_of_nested_conditions_cost_a_constant_factor() {
     let mut verdicts = vec![];
     for (k, level) in levels.iter().enumerate() {
         for n in [4, 30, 300] {
-            let body =
-                (1..=n).rev().fold("x".to_string(), |rest, c| level(&format!("{:?}", f64::from(c) / 8.0), &rest));
+            let body = common::nested(n, "x", level);
             let text = format!(
                 "(def main Float (v : (Vec Float)) (sumbuild (size v) (lam (i : Integer) (let (x (index i v)) {body}))))"
             );

@@ -94,7 +94,7 @@ impl Reverse<'_, '_> {
         let made = deep(|| self.made_at_once(id));
         self.w.joint -= 1;
         if made.is_err() {
-            // Where its derivative is needed, the other way says what is wrong with it.
+            // The other way takes more, and says what is wrong where its derivative is needed.
             self.separate.insert(id);
             self.frames.truncate(frames);
             self.w.env.truncate(scope);
@@ -228,7 +228,7 @@ impl Reverse<'_, '_> {
         for p in pieces {
             let mut p = p.now(&mut self.w.e);
             if p.loops() > 0 || self.w.e.ty(p.value).as_scalar().is_none() {
-                return Err(Diagnostic::bug("an arm of numbers gives more than numbers"));
+                return Err(Diagnostic::limit("an arm of numbers gives more than numbers"));
             }
             let steps = std::mem::take(&mut p.steps);
             match groups.iter_mut().find(|g| g.0 == steps) {

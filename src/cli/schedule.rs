@@ -14,8 +14,8 @@ use std::path::PathBuf;
 /// Show the stages and loops of a definition, as a schedule runs them
 ///
 /// A schedule has one step a line, such as `split product j 64` or `vectorize product ji`; docs/schedules.md lists them.
-/// But for `contract` and `reassociate`, which `--float real` allows, none changes a bit of a result. With sizes or arguments it is shown
-/// as it is compiled for these. With `--mode` a schedule is searched.
+/// But for `contract` and `reassociate`, which `--float real` allows, none changes a bit of a result. With sizes or
+/// arguments it is shown as it is compiled for these. With `--mode` a schedule is searched.
 #[derive(Args, Debug)]
 pub struct Schedule {
     #[command(flatten)]

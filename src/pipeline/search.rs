@@ -41,6 +41,8 @@ const TOLD_SHARE: f64 = 0.97;
 /// A search that is to be derived starts again without the step that was refused, so often at most.
 const MAX_REFUSED: usize = 6;
 
+/// Why a definition is left alone of which saturation makes no term.
+const PARTS: &str = "too large: it has too many parts where each counts in every loop that it stands in";
 /// Why a cheaper result is not taken.
 pub const WORSE: &str = "what was found costs more at other sizes";
 
@@ -172,7 +174,8 @@ impl Search<'_> {
         let Some(body) = self.def.term() else { return Tried::default() };
         let found = match self.saturate((&program.terms, body)) {
             Ok(Some(found)) => found,
-            Ok(None) => return Tried::default(),
+            Ok(None) if self.spent(SEARCH_SHARE).is_some() => return Tried::default(),
+            Ok(None) => return Tried::skipped(PARTS),
             Err(why) => return Tried::skipped(why),
         };
         let mut stopped = self.spent(SEARCH_SHARE);

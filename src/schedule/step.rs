@@ -130,6 +130,7 @@ impl Step {
             | Step::CacheRead { stage, .. } => stage,
         }
     }
+
     /// Whether it may change bits, and so is a change of the program: such steps stand before all others.
     pub fn is_rewrite(&self) -> bool {
         matches!(self, Step::Contract { .. } | Step::Reassociate { .. })

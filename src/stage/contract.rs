@@ -1,8 +1,9 @@
 //! Products that are added are contracted: they become `fma`, one rounding in place of two.
 //!
 //! That changes bits, so it is a rewrite of the graph and no schedule; it is equal over the reals, and adds no failure. What
-//! decides something, such as a condition or an index, keeps its bits with all that it is made of, wherever that stands: so
-//! what a check says of an index stays true, and so does what was computed in an arm for those that read it there.
+//! decides something, such as a condition or an index, keeps its bits with all that it is made of, wherever that stands, but
+//! for the elements of stages that it reads: these are the same for all who read them. So what a check says of an index stays
+//! true, and so does what was computed in an arm for those that read it there.
 
 use super::body::{Body, Node, StageId};
 use super::graph::{Definition, Graph, Output};

@@ -286,6 +286,11 @@ pub fn agree_from(a: &Value, b: &Value, tolerance: f64, least: f64) -> bool {
     }
 }
 
+/// Text in so many levels around `inner`, each by a literal, an eighth more than that around it, and what is within.
+pub fn nested(depth: u32, inner: &str, level: impl Fn(&str, &str) -> String) -> String {
+    (1..=depth).rev().fold(inner.to_string(), |rest, k| level(&format!("{:?}", f64::from(k) / 8.0), &rest))
+}
+
 /// The value of a type from a JSON text.
 pub fn value(json: &str, ty: Ty) -> Value {
     Value::from_json(&serde_json::from_str(json).unwrap(), ty).unwrap_or_else(|d| panic!("{d}"))

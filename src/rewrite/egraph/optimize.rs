@@ -81,9 +81,9 @@ const LEAST_PART: usize = 6;
 /// The e-graphs of a way look at a share of so many classes and matches at most, and so many for each node.
 const LOOK: usize = 500_000;
 const LOOK_EACH: usize = 6_000;
-/// All e-graphs of a term with fewer nodes than `SMALL` look at so many at most: that takes less than half a second.
-const LOOK_SMALL: usize = 800_000;
-const SMALL: usize = 50;
+/// All e-graphs of a term with fewer nodes than `FEW` look at so many at most: that takes less than half a second.
+const LOOK_FEW: usize = 800_000;
+const FEW: usize = 50;
 
 /// The best term found.
 pub struct Found {
@@ -123,7 +123,7 @@ pub fn optimize<'c>(
     settings: &Settings<'_>,
 ) -> Option<Found> {
     let search = Trials::new(def, costs, settings.model, settings.stop);
-    let looks = if start.terms.reachable(start.id).len() < SMALL { LOOK_SMALL } else { usize::MAX };
+    let looks = if start.terms.reachable(start.id).len() < FEW { LOOK_FEW } else { usize::MAX };
     let mut walk = Walk { def, settings, effort: settings.effort, looks, search, reports: vec![], proved: false };
     let whole = walk.run(start.clone(), &SMALL_FIRST);
     let mut ends = vec![walk.end()];

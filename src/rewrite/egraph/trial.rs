@@ -265,10 +265,9 @@ impl<'a, 'c> Trials<'a, 'c> {
         // The first term is that of the definition as it is. A later one may have many times its parts: what stands
         // in several loops counts in each.
         let most = if self.best.is_some() { self.left } else { MAX_PARTS };
-        self.left = self.left.saturating_sub(terms.len());
         let elaborated = elaborate_both(&mut terms, flat.id, &self.def.params, &flat.total, (self.model, most));
-        let more = elaborated.as_ref().map_or(most, |e| e.parts).saturating_sub(flat.terms.len());
-        self.left = self.left.saturating_sub(more);
+        let parts = elaborated.as_ref().map_or(most, |e| e.parts);
+        self.left = self.left.saturating_sub(parts.max(flat.terms.len()));
         let Elaborated { within, outside, .. } = elaborated?;
         crate::types::verify::closed(&terms, within, &params).ok()?;
         let least = self.best.as_ref().map_or(f64::INFINITY, |b| b.cost);

@@ -1,8 +1,8 @@
 //! Schedule steps: each changes how loops run, and never a bit of what they compute.
 //!
-//! `contract` and `reassociate` alone change bits, where that is allowed: they stand before all others. A step is a value: it is listed,
-//! replayed and printed. What it may not do it refuses with the reason, and changes nothing. One file a step, or a few that
-//! differ in a word.
+//! `contract` and `reassociate` alone change bits, where that is allowed: they stand before all others. A step is a value: it
+//! is listed, replayed and printed. What it may not do it refuses with the reason, and changes nothing. One file a step, or a
+//! few that differ in a word.
 
 mod cache_read;
 mod contract;
