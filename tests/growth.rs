@@ -274,7 +274,7 @@ fn derivatives_of_wide_tuples_are_linear() {
     }
 }
 
-/// Protects: a body that is too large to be rewritten is given back at once, whatever its lets bind.
+/// Protects: a body of many lets is rewritten by regions, in space that is linear, whatever its lets bind.
 #[test]
 fn many_lets_are_optimized_in_linear_space() {
     let library = Library::shipped().unwrap();

@@ -121,7 +121,8 @@ impl Est {
         }
     }
 
-    fn axis(&self, k: usize) -> Guess {
+    /// The size along an axis, through nested tensors.
+    pub fn axis(&self, k: usize) -> Guess {
         match self {
             Est::Tensor(dims, elem) => dims.get(k).copied().unwrap_or_else(|| elem.axis(k - dims.len())),
             Est::Num(_) | Est::Tuple(_) => Guess::assumed(ASSUMED),

@@ -5,12 +5,14 @@
 mod estimate;
 mod model;
 mod named;
+mod scope;
 mod setting;
 mod sweep;
 
 pub use estimate::{Est, LEAST};
 pub use model::{ASSUMED, Model, Shape, assumed_trips};
 pub use named::named;
+pub use scope::Scope;
 pub use sweep::Sweep;
 
 use crate::diag::{Diagnostic, Result};
@@ -52,6 +54,8 @@ pub struct Costing<'a> {
     open: Vec<Fun>,
     /// The named sizes of the body that is being walked.
     named: Named,
+    /// What is guessed of the variables of a region; of parameters, where there is nothing.
+    scope: Option<Vec<Est>>,
 }
 
 impl<'a> Costing<'a> {
@@ -63,8 +67,13 @@ impl<'a> Costing<'a> {
     /// As [`Costing::new`], in a setting.
     fn at(program: &'a Program, model: Model, sizes: &'a [(String, u64)], setting: Setting) -> Costing<'a> {
         let (calls, called, arguments, callees) = Default::default();
-        let (open, named) = Default::default();
-        Costing { program, model, sizes, setting, calls, called, arguments, callees, open, named }
+        let (open, named, scope) = Default::default();
+        Costing { program, model, sizes, setting, calls, called, arguments, callees, open, named, scope }
+    }
+
+    /// Costs of terms over the variables of a scope, which are parameters of no function.
+    pub fn within(program: &'a Program, model: Model, sizes: &'a [(String, u64)], scope: &Scope) -> Costing<'a> {
+        Costing { scope: Some(scope.told().to_vec()), ..Costing::new(program, model, sizes) }
     }
 
     /// The cost of one definition's body.
@@ -83,7 +92,7 @@ impl<'a> Costing<'a> {
         // A cost is that of this term alone, whatever was costed before.
         self.called.clear();
         self.arguments.clear();
-        let params = self.setting.params(def, self.sizes);
+        let params = self.scope.clone().unwrap_or_else(|| self.setting.params(def, self.sizes));
         self.body(id, def, terms, params).0 + self.definitions(def, &terms.calls(id))
     }
 

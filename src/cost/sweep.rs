@@ -4,7 +4,7 @@
 //! every further element: a result counts as better only where no further setting says that it is worse.
 
 use super::setting::Setting;
-use super::{Costing, Model};
+use super::{Costing, Model, Scope};
 use crate::diag::Result;
 use crate::ir::{Def, Id, Program, Terms};
 
@@ -32,17 +32,36 @@ impl<'a> Sweep<'a> {
     /// # Errors
     /// A definition without a body.
     pub fn new(program: &'a Program, def: &'a Def, model: Model, sizes: &'a [(String, u64)]) -> Result<Sweep<'a>> {
-        let slack = match model {
-            Model::Analytic => 1.0 + ROUNDING,
-            Model::Knossos => LOOSE,
-        };
         let settings = Setting::FURTHER.into_iter().chain((model == Model::Knossos).then_some(Setting::TOLD));
         let further = settings.map(|setting| {
             let mut costing = Costing::at(program, Model::Analytic, sizes, setting);
             let cost = costing.def(def)?;
             Ok((costing, cost))
         });
-        Ok(Sweep { def, further: further.collect::<Result<_>>()?, slack })
+        Ok(Sweep { def, further: further.collect::<Result<_>>()?, slack: slack(model) })
+    }
+
+    /// Of a region: a term over the variables of a scope, for which `def` has parameters.
+    pub fn within(
+        program: &'a Program,
+        def: &'a Def,
+        (model, sizes): (Model, &'a [(String, u64)]),
+        scope: &Scope,
+        (terms, id): (&Terms, Id),
+    ) -> Sweep<'a> {
+        let further = Setting::FURTHER.into_iter().zip(scope.further()).map(|(setting, env)| {
+            let costing = Costing::at(program, Model::Analytic, sizes, setting);
+            let mut costing = Costing { scope: Some(env.clone()), ..costing };
+            let cost = costing.term(id, def, terms);
+            (costing, cost)
+        });
+        let mut further: Vec<_> = further.collect();
+        if model == Model::Knossos {
+            let mut costing = Costing::within(program, Model::Analytic, sizes, scope);
+            let cost = costing.term(id, def, terms);
+            further.push((costing, cost));
+        }
+        Sweep { def, further, slack: slack(model) }
     }
 
     /// How many times as much as the body a term costs, in the setting where it compares worst; 1 where it costs
@@ -61,5 +80,13 @@ impl<'a> Sweep<'a> {
     pub fn price(&mut self, id: Id, terms: &Terms, cost: f64, before: f64) -> f64 {
         let worse = self.worse(id, terms);
         if worse > 1.0 { cost.max(before) * worse } else { cost }
+    }
+}
+
+/// So many times what a body costs is no more than it costs.
+fn slack(model: Model) -> f64 {
+    match model {
+        Model::Analytic => 1.0 + ROUNDING,
+        Model::Knossos => LOOSE,
     }
 }

@@ -8,17 +8,23 @@ use crate::derive::check::Rules;
 use crate::derive::{Derivation, Step};
 use crate::ir::{Def, Fun, Id, Program, Terms, Ty};
 use crate::rewrite::agent::{self, Agent};
+use crate::rewrite::egraph::context::Context;
 use crate::rewrite::egraph::exact::Effort;
-use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize as saturate};
+use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize as saturate, survives};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::egraph::saturate::{Limits, Report};
 use crate::rewrite::explain::{self, Task, Unproved};
-use crate::rewrite::inline::{MAX_FLAT, flatten};
+use crate::rewrite::inline::{Flat, MAX_FLAT, flatten};
+use crate::rewrite::regions::{self, Whole};
 use crate::search::Algorithm;
 use rustc_hash::FxHashSet;
 
-/// Terms with more nodes than this share of the node limit are left as they are.
+/// Terms with more nodes than this share of the node limit are searched by regions, and are not derived.
 const START_SHARE: usize = 4;
+/// So many times what a definition costs it may cost once its lets are placed anew, or it is searched by regions.
+const LOST: f64 = 4.0;
+/// The same where no derivation is asked for: regions find as much in a tenth of the time.
+const WHOLE_SHARE: usize = 10;
 
 /// So many times the node limit may be made on the way to a term without lets.
 const ON_THE_WAY: usize = 8;
@@ -137,9 +143,6 @@ impl Search<'_> {
         if self.program.printing().contains(&self.def.fun) {
             return Tried::skipped("it prints");
         }
-        if self.kept.contains(&self.def.fun) {
-            return Tried::skipped("it calls itself");
-        }
         let input = (&self.program.terms, body);
         let budget = self.options.budget;
         match self.options.engine {
@@ -214,23 +217,28 @@ impl Search<'_> {
         let most = options.max_nodes.saturating_mul(ON_THE_WAY).min(MAX_FLAT);
         let flatten = |terms: &Terms, id: Id| flatten(program, kept, (terms, id), &params, most);
         let start = flatten(from.0, from.1);
-        let start = start.ok_or_else(|| format!("too large: more than {most} nodes without lets and calls"))?;
-        let (nodes, allowed) = (start.terms.reachable(start.id).len(), options.max_nodes / START_SHARE);
-        if nodes > allowed {
-            return Err(format!(
-                "too large: {nodes} nodes without lets and calls, and no more than {allowed} are taken"
-            ));
+        let nodes = start.as_ref().and_then(Flat::nodes);
+        let share = if options.derive { START_SHARE } else { WHOLE_SHARE };
+        let start = start.filter(|_| nodes.is_some_and(|nodes| nodes <= options.max_nodes / share));
+        if start.is_none() && options.derive {
+            let why = match nodes {
+                Some(nodes) => format!("{nodes} nodes without lets and calls"),
+                None => format!("more than {most} nodes without lets and calls, or loops too deep in each other"),
+            };
+            return Err(format!("too large to be derived: {why}"));
         }
         let mut costing = Costing::new(program, options.cost, &options.sizes);
         let Ok(mut sweep) = self.sweep() else { return Ok(None) };
         let limits = Limits { nodes: options.max_nodes, rounds: 30, looked: usize::MAX, matches: 500, forget: true };
         let stop = |share: f64| self.spent(share).is_some();
+        let context = Context::default();
         let settings = Settings {
             rules,
             level: options.float,
             model: options.cost,
             sizes: &options.sizes,
             limits,
+            context: &context,
             flatten: &flatten,
             restarts: 24,
             trials: 300,
@@ -239,7 +247,14 @@ impl Search<'_> {
             last: options.exact.then_some(EXACT),
             stop: &stop,
         };
-        Ok(saturate(def, start, (&mut costing, &mut sweep), &settings))
+        let costs = (&mut costing, &mut sweep);
+        // Where tensors do not stay that were named, whole terms cost so much more that no search finds back.
+        let before = costs.0.def(def).unwrap_or(f64::INFINITY);
+        let stays = |start: &Flat| options.derive || survives(def, LOST * before, start, (costs.0, costs.1), &settings);
+        Ok(match start.filter(stays) {
+            Some(start) => saturate(def, start, costs, &settings),
+            None => regions::optimize(&Whole { program, kept, def, most: MAX_FLAT }, from, costs, &settings),
+        })
     }
 
     /// What compares bodies with this one at other sizes.

@@ -5,7 +5,7 @@
 
 use crate::ir::{Fun, Head, Id, Program, Terms, Ty, deep};
 use crate::types::shape::{lowered, shape};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The functions that call themselves; only direct recursion exists in the language.
 pub fn recursive(program: &Program) -> FxHashSet<Fun> {
@@ -63,6 +63,25 @@ pub struct Flat {
     /// Terms that are evaluated for every value of the index variables they depend on, whatever
     /// else happens: if one fails, the whole fails.
     pub strict: FxHashSet<Site>,
+}
+
+/// Loops in each other of a let-free term at most: beyond some sixty, which variables a term depends on is not known
+/// exactly, and what is kept for each binder would be kept for each way to it.
+const MAX_NESTING: usize = 48;
+
+impl Flat {
+    /// How many nodes it has; nothing where loops stand too deep in each other to be searched as one.
+    pub fn nodes(&self) -> Option<usize> {
+        // Children stand before what they are children of.
+        let mut nesting: FxHashMap<Id, usize> = FxHashMap::default();
+        let all = self.terms.reachable(self.id);
+        for id in &all {
+            let (head, kids) = (self.terms.head(*id), self.terms.kids(*id));
+            let inner = kids.iter().enumerate().map(|(k, kid)| nesting[kid] + head.binds(k, kids.len()));
+            nesting.insert(*id, inner.max().unwrap_or(0));
+        }
+        (nesting[&self.id] <= MAX_NESTING).then_some(all.len())
+    }
 }
 
 /// So many nodes are visited and made at most: calls within calls multiply, and what a let binds is made

@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod egraph;
+pub mod regions;
 pub mod explain;
 pub mod inline;
 pub mod tabulate;

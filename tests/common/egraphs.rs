@@ -8,6 +8,7 @@ use daedal::cost::{Costing, Model, Sweep};
 use daedal::ir::{Def, Head, Monoid, Op, Program, Terms, Ty};
 use daedal::pipeline::SMALL;
 use daedal::rewrite::egraph::Graph;
+use daedal::rewrite::egraph::context::Context;
 use daedal::rewrite::egraph::exact::Effort;
 use daedal::rewrite::egraph::extract::{Candidates, Choice, extracted_kids};
 use daedal::rewrite::egraph::language::{ENode, Label};
@@ -21,6 +22,7 @@ use egg::Id;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 use std::time::Instant;
 
 /// The definition whose parameters the random e-graphs have.
@@ -41,6 +43,9 @@ pub fn saturated(program: &Program, def: &Def, rules: &[Compiled<'_>], nodes: us
     g.analysis.contradiction.is_none().then_some((g, root))
 }
 
+/// Nothing is known of parameters but what their definition says.
+static PARAMETERS: LazyLock<Context> = LazyLock::new(Context::default);
+
 fn settings<'a>(
     rules: &'a [Compiled<'a>],
     limits: Limits,
@@ -53,6 +58,7 @@ fn settings<'a>(
         model,
         sizes: &[],
         limits,
+        context: &PARAMETERS,
         flatten,
         restarts: 1,
         trials: 0,
@@ -210,7 +216,8 @@ fn complete(all: &Candidates<'_>, choice: &mut Choice, mut open: Vec<Id>, found:
 pub fn with_trials<T>(program: &Program, def: &Def, run: impl FnOnce(&mut Trials<'_, '_>) -> T) -> T {
     let mut costing = Costing::new(program, Model::Knossos, &[]);
     let mut sweep = Sweep::new(program, def, Model::Knossos, &[]).unwrap();
-    run(&mut Trials::new(def, (&mut costing, &mut sweep), Model::Knossos, &|_| false))
+    let before = costing.def(def).unwrap();
+    run(&mut Trials::new(def, before, (&mut costing, &mut sweep), Model::Knossos, &|_| false))
 }
 
 /// What extraction finds by default, and what the exact search finds after it.

@@ -1,6 +1,7 @@
 //! What is known of one e-node from what is known of its children: pure functions of facts.
 
 use super::Graph;
+use super::context;
 use super::language::{ENode, Label};
 use super::range::Range;
 use crate::ir::{Head, Lit, Monoid, Op, Ty};
@@ -19,7 +20,8 @@ pub fn in_range(g: &Graph, index: Id, n: Id) -> bool {
 /// Whether an index is that of a loop of so many rounds.
 fn runs_below(g: &Graph, index: Id, n: Id) -> bool {
     let extent = |e: &ENode| e.kids.first().is_some_and(|extent| g.find(*extent) == g.find(n));
-    g[index].nodes.iter().any(|e| matches!(e.label, Label::Head(Head::Var(..))) && extent(e))
+    let bound = |e: &ENode| matches!(e.label, Label::Head(Head::Var(..))) && extent(e);
+    g[index].nodes.iter().any(|e| bound(e) || context::runs_below(g, e, n))
 }
 
 /// Whether an index is `n - 1 - i`, where `i` is that of a loop of `n` rounds: it goes by the same elements,
@@ -88,7 +90,11 @@ pub fn node_total(g: &Graph, node: &ENode) -> bool {
 /// Whether the node has a value over the real numbers where its children have: no division by 0, no
 /// logarithm or root outside its domain.
 pub fn node_defined(g: &Graph, node: &ENode) -> bool {
-    let Label::Head(head) = node.label else { return true };
+    let head = match node.label {
+        Label::Head(head) => head,
+        Label::Param(k, _) => return !g.analysis.params.undefined.contains(&k),
+        Label::Unknown => return true,
+    };
     let r = |k: usize| range(g, node.kids[k]);
     match head {
         // The state of a fold starts from what may be infinite, and so may the elements be.

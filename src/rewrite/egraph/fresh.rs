@@ -13,20 +13,20 @@ pub struct Fresh {
     /// For each class, by how many levels below it are counted.
     changed: Vec<Vec<u32>>,
     /// The classes at which rules are looked for, where it is not all.
-    region: Option<FxHashSet<Id>>,
+    part: Option<FxHashSet<Id>>,
 }
 
 /// A part of an e-graph: what stood below a class at the start, and all that was made since.
-pub struct Region {
+pub struct Part {
     below: Vec<Id>,
     made: usize,
 }
 
-impl Region {
-    /// The region of a class.
-    pub fn below(g: &Graph, root: Id) -> Region {
+impl Part {
+    /// The part of a class.
+    pub fn below(g: &Graph, root: Id) -> Part {
         let made = g.classes().map(|c| usize::from(c.id) + 1).max().unwrap_or(0);
-        Region { below: below(g, root), made }
+        Part { below: below(g, root), made }
     }
 }
 
@@ -44,8 +44,8 @@ pub fn below(g: &Graph, root: Id) -> Vec<Id> {
 }
 
 impl Fresh {
-    /// Looks at so many levels below each class, of a region only where there is one.
-    pub fn new(g: &Graph, levels: usize, region: Option<&Region>) -> Fresh {
+    /// Looks at so many levels below each class, of a part only where there is one.
+    pub fn new(g: &Graph, levels: usize, part: Option<&Part>) -> Fresh {
         let most = g.classes().map(|c| usize::from(c.id) + 1).max().unwrap_or(0);
         let mut first = vec![0; most];
         g.classes().for_each(|c| first[usize::from(c.id)] = c.data.changed);
@@ -61,11 +61,11 @@ impl Fresh {
             }
             changed.push(next);
         }
-        let region = region.map(|r| {
+        let part = part.map(|r| {
             let made = g.classes().map(|c| c.id).filter(|id| usize::from(*id) >= r.made);
             r.below.iter().map(|id| g.find(*id)).chain(made).collect()
         });
-        Fresh { changed, region }
+        Fresh { changed, part }
     }
 
     /// The matches of a rule that may be new since it was looked for last, `most` at most, and at how many
@@ -94,7 +94,7 @@ impl Fresh {
     }
 
     fn is_new(&self, rule: &Compiled<'_>, id: Id, since: u32) -> bool {
-        if self.region.as_ref().is_some_and(|r| !r.contains(&id)) {
+        if self.part.as_ref().is_some_and(|r| !r.contains(&id)) {
             return false;
         }
         !rule.local || self.changed[rule.reach][usize::from(id)] >= since

@@ -6,6 +6,7 @@ use super::range::Range;
 use super::trace::{Tid, Trace};
 use crate::ir::{Free, Lit, Ty};
 use egg::Id;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// An e-graph of terms.
@@ -61,6 +62,15 @@ pub struct Step {
     pub lost: Vec<Id>,
 }
 
+/// What is known of the parameters of a region, and their nodes do not show.
+#[derive(Clone, Default)]
+pub struct Params {
+    /// How often the loops run that indices belong to.
+    pub below: FxHashMap<u32, Id>,
+    /// Those that may have no value over the reals.
+    pub undefined: FxHashSet<u32>,
+}
+
 /// The analysis of an e-graph.
 #[derive(Clone, Default)]
 pub struct Facts {
@@ -78,6 +88,8 @@ pub struct Facts {
     pub now: u32,
     /// The names that classes are called by.
     pub names: Names,
+    /// What is known of the parameters of a region.
+    pub params: Params,
 }
 
 /// Concrete terms of nodes and classes; all of them are 0 where no trace is kept.

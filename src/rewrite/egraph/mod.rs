@@ -9,6 +9,7 @@ pub mod range;
 pub mod trace;
 pub mod graph;
 pub mod names;
+pub mod context;
 pub mod facts;
 pub mod analysis;
 pub mod types;

@@ -1,9 +1,10 @@
 //! One definition through the e-graph: in, saturate, extract, elaborate; the best that was seen.
 
 use super::Graph;
+use super::context::Context;
 use super::exact::Effort;
 use super::fire::extents;
-use super::fresh::{Region, below};
+use super::fresh::{Part, below};
 use super::journal::Journal;
 use super::language::ENode;
 use super::names::called_like;
@@ -29,6 +30,8 @@ pub struct Settings<'a> {
     pub sizes: &'a [(String, u64)],
     /// Limits of each round.
     pub limits: Limits,
+    /// What is known of the parameters.
+    pub context: &'a Context,
     /// Makes a term over the definition's parameters let-free.
     pub flatten: &'a (dyn Fn(&Terms, Id) -> Option<Flat> + Sync),
     /// How often a way starts a new e-graph from its best term so far.
@@ -69,12 +72,14 @@ const SMALL_FIRST: Way =
 /// A large one, and what lies around its best term.
 const LARGE_FIRST: Way = Way { steps: &[(3_000, 40)], large: true, share: 0.7, left: 0.25, tried: 100_000 };
 
+/// The regions of a large body: there are many.
+const PART_OF_MANY: Way = Way { steps: &[(300, 5), (1_000, 10)], large: false, share: 0.2, left: 0.0, tried: 50_000 };
 /// The parts of the best term.
-const REGION: Way = Way { steps: &[(600, 0)], large: false, share: 0.3, left: 0.0, tried: 50_000 };
+const ONE_PART: Way = Way { steps: &[(600, 0)], large: false, share: 0.3, left: 0.0, tried: 50_000 };
 /// So many nodes of terms with tables may be tried.
 const TABLES: usize = 200_000;
 /// So many parts are rewritten at most.
-const REGIONS: usize = 24;
+const MOST_PARTS: usize = 24;
 /// A part has so many nodes at least.
 const LEAST_PART: usize = 6;
 
@@ -122,7 +127,8 @@ pub fn optimize<'c>(
     costs: (&mut Costing<'c>, &mut Sweep<'c>),
     settings: &Settings<'_>,
 ) -> Option<Found> {
-    let search = Trials::new(def, costs, settings.model, settings.stop);
+    let before = costs.0.def(def).unwrap_or(f64::INFINITY);
+    let search = Trials::new(def, before, costs, settings.model, settings.stop);
     let looks = if start.terms.reachable(start.id).len() < FEW { LOOK_FEW } else { usize::MAX };
     let mut walk = Walk { def, settings, effort: settings.effort, looks, search, reports: vec![], proved: false };
     let whole = walk.run(start.clone(), &SMALL_FIRST);
@@ -136,7 +142,7 @@ pub fn optimize<'c>(
     let mut ends = ends.into_iter();
     let End { best, journal } = ends.next()?;
     (walk.search.best, walk.search.journal) = (best, journal);
-    walk.regions();
+    walk.each_part();
     if let Some(effort) = settings.last {
         walk.effort = effort;
         walk.on(&SMALL_FIRST);
@@ -147,6 +153,44 @@ pub fn optimize<'c>(
     let journals = search.journal.take().into_iter().chain(ends.filter_map(|e| e.journal)).collect();
     let best = search.best?;
     Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports, journals, proved })
+}
+
+/// A region has so many parts at most: what stands in several loops counts in each.
+const PARTS_OF_REGION: usize = 20_000;
+/// So many times what a region costs it may cost once its lets are placed anew.
+const PLACED: f64 = 1.02;
+
+/// Whether a region that costs so much with its lets costs no more once it was let-free, and its lets are placed anew:
+/// what may fail leaves no loop, and a tensor that does not stays in all that read it.
+pub fn survives<'c>(
+    def: &Def,
+    before: f64,
+    start: &Flat,
+    costs: (&mut Costing<'c>, &mut Sweep<'c>),
+    settings: &Settings<'_>,
+) -> bool {
+    let mut search = Trials::new(def, before, costs, settings.model, settings.stop);
+    search.most = PARTS_OF_REGION;
+    let (mut g, root) = imported(def, settings, start, None);
+    search.first(&mut g, root);
+    search.best.is_some_and(|best| best.cost <= before * PLACED + 1e-9)
+}
+
+/// Searches a region that costs so much as it is, by small e-graphs alone.
+pub fn region<'c>(
+    def: &Def,
+    before: f64,
+    start: &Flat,
+    costs: (&mut Costing<'c>, &mut Sweep<'c>),
+    settings: &Settings<'_>,
+) -> Option<Found> {
+    let search = Trials::new(def, before, costs, settings.model, settings.stop);
+    let (reports, proved, looks) = (vec![], false, usize::MAX);
+    let mut walk = Walk { def, settings, effort: settings.effort, looks, search, reports, proved };
+    walk.run(start.clone(), &PART_OF_MANY);
+    let Walk { search, reports, proved, .. } = walk;
+    let best = search.best?;
+    Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports, journals: vec![], proved })
 }
 
 /// Where a way ended.
@@ -216,12 +260,12 @@ impl Walk<'_, '_, '_> {
 
     /// Rewrites parts of the best term alone, the greatest first: within a part there is room for what a large
     /// e-graph has no room for.
-    fn regions(&mut self) {
+    fn each_part(&mut self) {
         let (first, mut part) = (self.reports.len(), 0);
-        self.search.left = REGION.tried;
+        self.search.left = ONE_PART.tried;
         let Some(mut flat) = self.flat() else { return };
-        for _ in 0..REGIONS {
-            let Some(seen) = self.look(&flat, &REGION, first, 0, Some(part)) else { break };
+        for _ in 0..MOST_PARTS {
+            let Some(seen) = self.look(&flat, &ONE_PART, first, 0, Some(part)) else { break };
             if self.spent() {
                 break;
             }
@@ -239,8 +283,8 @@ impl Walk<'_, '_, '_> {
     fn look(&mut self, flat: &Flat, way: &Way, first: usize, step: usize, part: Option<usize>) -> Option<Seen> {
         let settings = self.settings;
         let (mut g, root) = imported(self.def, settings, flat, self.search.journal.as_mut());
-        let region = part.map(|k| parts(&g, root).get(k).map(|class| Region::below(&g, *class)));
-        let missing = region.as_ref().is_some_and(Option::is_none);
+        let alone = part.map(|k| parts(&g, root).get(k).map(|class| Part::below(&g, *class)));
+        let missing = alone.as_ref().is_some_and(Option::is_none);
         let (mut seen, start) = (None, g.total_size());
         if !missing {
             let mut limits = way.limits(&settings.limits, start, &self.reports[first..], step);
@@ -252,7 +296,7 @@ impl Walk<'_, '_, '_> {
             self.search.first(&mut g, root);
             let before = self.search.best.as_ref().map(|b| b.cost);
             let halt = || (settings.stop)(SEARCH_SHARE);
-            let report = saturate(&mut g, settings.rules, &limits, region.flatten().as_ref(), &halt);
+            let report = saturate(&mut g, settings.rules, &limits, alone.flatten().as_ref(), &halt);
             let saturated = report.saturated;
             self.reports.push(report);
             if g.analysis.contradiction.is_none() {
@@ -343,7 +387,9 @@ struct Import<'a> {
 impl<'a> Import<'a> {
     fn new(g: &'a mut Graph, def: &Def, settings: &Settings<'_>, flat: &'a Flat) -> Import<'a> {
         let like = def.params.iter().map(|p| (p.ty, p.sizes.as_slice()));
+        settings.context.announce(g);
         let params = parameters(g, like, settings.sizes);
+        settings.context.tell(g, &params);
         let (scope, extents, memo, strict) = Default::default();
         Import { g, flat, terms: flat.terms.clone(), params, scope, extents, memo, frames: 0, strict }
     }

@@ -5,7 +5,7 @@
 
 use super::Graph;
 use super::fire::fire;
-use super::fresh::{Fresh, Region};
+use super::fresh::{Fresh, Part};
 use super::graph::Facts;
 use super::language::Label;
 use super::parts::simplify;
@@ -56,13 +56,13 @@ struct Watched<'a> {
     done: FxHashSet<SmallVec<[Id; 4]>>,
 }
 
-/// Applies rules, phase by phase, within limits, until `stop` says that it is enough; in a region only, where
+/// Applies rules, phase by phase, within limits, until `stop` says that it is enough; in a part only, where
 /// there is one.
 pub fn saturate(
     g: &mut Graph,
     rules: &[Compiled<'_>],
     limits: &Limits,
-    region: Option<&Region>,
+    part: Option<&Part>,
     stop: &dyn Fn() -> bool,
 ) -> Report {
     let mut report = Report { growth: vec![g.total_size()], ..Report::default() };
@@ -70,7 +70,7 @@ pub fn saturate(
     let mut watched: Vec<Watched<'_>> = vec![];
     for phase in 1..=last {
         watched.extend(rules.iter().filter(|r| r.rule.phase == phase).map(Watched::new));
-        report.saturated = Rounds { watched: &mut watched, limits, region, stop, report: &mut report }.run(g);
+        report.saturated = Rounds { watched: &mut watched, limits, part, stop, report: &mut report }.run(g);
         report.growth.push(g.total_size());
         if g.total_size() >= limits.nodes || report.looked >= limits.looked || stop() {
             break;
@@ -106,7 +106,7 @@ impl<'a> Watched<'a> {
 struct Rounds<'a, 'r> {
     watched: &'a mut [Watched<'r>],
     limits: &'a Limits,
-    region: Option<&'a Region>,
+    part: Option<&'a Part>,
     stop: &'a dyn Fn() -> bool,
     report: &'a mut Report,
 }
@@ -143,7 +143,7 @@ impl<'r> Rounds<'_, 'r> {
     /// All rules are searched for before any is applied, so that those at the end of the list see the same
     /// terms as those at its beginning. Also, whether one of them rests.
     fn search(&mut self, g: &Graph, round: usize, resting: &mut [(usize, u32)]) -> Option<(Vec<Found<'r>>, bool)> {
-        let fresh = Fresh::new(g, self.watched.iter().map(|w| w.rule.reach).max().unwrap_or(0), self.region);
+        let fresh = Fresh::new(g, self.watched.iter().map(|w| w.rule.reach).max().unwrap_or(0), self.part);
         let (mut found, mut skipped) = (vec![], false);
         for (k, (watched, (until, times))) in self.watched.iter_mut().zip(resting).enumerate() {
             if *until > round {

@@ -46,6 +46,8 @@ pub struct Trials<'a, 'c> {
     before: f64,
     model: Model,
     stop: &'a (dyn Fn(f64) -> bool + Sync),
+    /// So many parts the definition as it is may have.
+    pub most: usize,
     /// How many nodes of terms may still be tried: a trial of a large term takes longer, and there are more.
     pub left: usize,
     /// The cheapest so far.
@@ -55,15 +57,16 @@ pub struct Trials<'a, 'c> {
 }
 
 impl<'a, 'c> Trials<'a, 'c> {
-    /// `stop` says whether a share of what may be spent is spent.
+    /// For a definition that costs so much as it is. `stop` says whether a share of what may be spent is spent.
     pub fn new(
         def: &'a Def,
+        before: f64,
         (costing, sweep): (&'a mut Costing<'c>, &'a mut Sweep<'c>),
         model: Model,
         stop: &'a (dyn Fn(f64) -> bool + Sync),
     ) -> Trials<'a, 'c> {
-        let before = costing.def(def).unwrap_or(f64::INFINITY);
-        Trials { def, costing, sweep, before, model, stop, left: usize::MAX, best: None, journal: None }
+        let most = MAX_PARTS;
+        Trials { def, costing, sweep, before, model, stop, most, left: usize::MAX, best: None, journal: None }
     }
 
     /// What may be chosen, for as long as there is time.
@@ -264,7 +267,7 @@ impl<'a, 'c> Trials<'a, 'c> {
         let params = self.params();
         // The first term is that of the definition as it is. A later one may have many times its parts: what stands
         // in several loops counts in each.
-        let most = if self.best.is_some() { self.left } else { MAX_PARTS };
+        let most = if self.best.is_some() { self.left } else { self.most };
         let elaborated = elaborate_both(&mut terms, flat.id, &self.def.params, &flat.total, (self.model, most));
         let parts = elaborated.as_ref().map_or(most, |e| e.parts);
         self.left = self.left.saturating_sub(parts.max(flat.terms.len()));

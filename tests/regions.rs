@@ -1,0 +1,147 @@
+//! Bodies of any size are optimized by regions: they mean the same, equal regions are searched once, and nothing is left
+//! alone because it is large.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+mod common;
+
+use common::generate::{self, Knobs};
+use common::random::compare;
+use common::{arguments, losses, read};
+use daedal::ad::{self, Mode, Wanted};
+use daedal::cost::Model;
+use daedal::eval::Value;
+use daedal::ir::{Program, Ty, print};
+use daedal::pipeline::{Options, Row, optimize, optimize_with, prepare};
+use daedal::rewrite::egraph::pattern::Compiled;
+use daedal::rewrite::inline::{flatten, recursive};
+use daedal::rules::{Level, Library};
+use rayon::prelude::*;
+
+/// E-graphs so small that regions have a dozen nodes, and whole definitions no more than thirty.
+const SMALL: usize = 300;
+const WHOLE: usize = SMALL / 10;
+
+fn options(cost: Model, float: Level) -> Options<'static> {
+    Options { cost, float, max_nodes: SMALL, threads: 1, ..Options::standard() }
+}
+
+/// Whether a definition is too large to be searched as a whole.
+fn large(program: &Program, name: &str) -> bool {
+    let def = program.named(name)[0];
+    let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
+    let body = (&program.terms, def.term().unwrap());
+    let flat = flatten(program, &recursive(program), body, &tys, 100_000);
+    flat.is_none_or(|flat| flat.terms.reachable(flat.id).len() > WHOLE)
+}
+
+/// What is wrong with an optimized program, and whether a definition was searched by regions, and came out cheaper.
+fn checked(
+    (text, name): (&str, &str),
+    rules: &[Compiled<'_>],
+    (cost, float): (Model, Level),
+    calls: &[Vec<Value>],
+) -> Result<(bool, bool), String> {
+    let before = read("random.ks", text).map_err(|d| d.render())?;
+    let after = optimize_with(&before, rules, &options(cost, float)).map_err(|d| format!("{}\n{text}", d.render()))?;
+    for args in calls {
+        let of = |e: String| format!("{e}\n{text}\n{}\n{args:?}", print::program(&after.program));
+        compare(&before, &after.program, name, args, float).map_err(of)?;
+    }
+    let row = after.rows.iter().find(|r| r.name == name).unwrap();
+    Ok((large(&before, name), row.cost_after < row.cost_before - 1e-6))
+}
+
+/// Protects: what is known of variables in scope is true wherever a region stands: sizes of tables, extents of loops,
+/// integers, what may fail, and what may have no value; with sizes that are empty, negative or computed.
+#[test]
+fn random_programs_mean_the_same_by_regions() {
+    let library = Library::shipped().unwrap();
+    let rules = [Level::Exact, Level::Real].map(|level| prepare(&library, level).unwrap());
+    let one = |seed: u64| {
+        let knobs = Knobs { budget: 90, dyadic: seed % 2 == 1, failing: !seed.is_multiple_of(5), ..Knobs::PLAIN };
+        let made = generate::program(seed, &knobs);
+        let program = read("random.ks", &made.text).unwrap();
+        let args = vec![arguments(program.named("main")[0], &made.args).unwrap()];
+        let float = if seed % 2 == 1 { Level::Real } else { Level::Exact };
+        let cost = if seed % 3 == 0 { Model::Knossos } else { Model::Analytic };
+        checked((&made.text, "main"), &rules[(seed % 2) as usize], (cost, float), &args)
+            .map_err(|e| format!("seed {seed}: {e}"))
+    };
+    assert_all((0..400).into_par_iter().map(one).collect(), 40);
+}
+
+/// Protects: the same of gradients of random losses, whose bodies are mostly lets.
+#[test]
+fn gradients_of_random_losses_mean_the_same_by_regions() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let one = |seed: u64| {
+        let loss = read("loss.ks", &losses::loss(seed, 24, false)).map_err(|d| d.render())?;
+        let fun = loss.named("main")[0].fun;
+        let wrt = vec![true, true, true, false, true];
+        let wanted = Wanted { fun, mode: Mode::Reverse, wrt, value: true, checkpoint: false };
+        let (program, fun) = ad::derive(&loss, &wanted).map_err(|d| d.render())?;
+        let def = &program.defs[&fun];
+        let args = |words: [&str; 5]| {
+            let words: Vec<String> = words.iter().chain(&["1.0"]).map(|w| w.to_string()).collect();
+            arguments(def, &words).unwrap()
+        };
+        let calls = [
+            args(["[0.5,-0.25,0.75]", "[0.3,0.6]", "[[0.1,0.2],[0.3,-0.4],[0.5,0.6]]", "[0,2,1]", "0.7"]),
+            args(["[0.5]", "[0.3]", "[[0.1]]", "[0]", "-0.2"]),
+        ];
+        let text = print::program(&program);
+        let how = (Model::Analytic, Level::Real);
+        checked((&text, def.name()), &rules, how, &calls).map_err(|e| format!("seed {seed}: {e}"))
+    };
+    assert_all((0..150).into_par_iter().map(one).collect(), 60);
+}
+
+fn assert_all(results: Vec<Result<(bool, bool), String>>, least: usize) {
+    let wrong: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
+    let few: Vec<&str> = wrong.iter().take(5).map(|w| w.as_str()).collect();
+    assert!(wrong.is_empty(), "{} are wrong\n{}", wrong.len(), few.join("\n\n"));
+    let cheaper = results.iter().flatten().filter(|r| **r == (true, true)).count();
+    assert!(cheaper >= least, "only {cheaper} programs were searched by regions and became cheaper");
+}
+
+/// A network of so many layers that are alike, each of which multiplies with its matrix twice.
+fn layers(count: usize) -> String {
+    let mut text = "(def net Float ((x : (Vec Float) n) (a : (Tensor 2 Float) (n n)))\n".to_string();
+    let mut input = "x".to_string();
+    for layer in 0..count {
+        let row = |a: &str, b: &str| format!("(sumbuild (size x) (lam (j : Integer) (mul {a} {b})))");
+        let (weight, value) = ("(index (tuple i j) a)".to_string(), format!("(index j {input})"));
+        let twice = format!("(add {} {})", row(&weight, &value), row(&value, &weight));
+        text += &format!("  (let (h{layer} (build (size x) (lam (i : Integer) (tanh {twice}))))\n");
+        input = format!("h{layer}");
+    }
+    text + &format!("  (sum {input})") + &")".repeat(count) + ")\n"
+}
+
+fn row(text: &str, options: &Options<'_>) -> Row {
+    let program = read("layers.ks", text).unwrap();
+    optimize(&program, options).unwrap().rows.into_iter().next().unwrap()
+}
+
+/// Protects: equal regions are searched once, so that the work of a search does not grow with their number; and each
+/// of them gains what one alone does.
+#[test]
+fn equal_regions_are_searched_once() {
+    let options = Options { max_nodes: 1_000, ..options(Model::Analytic, Level::Real) };
+    let (few, many) = (row(&layers(20), &options), row(&layers(80), &options));
+    assert_eq!(few.skipped, None);
+    assert_eq!(many.skipped, None);
+    assert!(few.looked > 0 && many.looked < few.looked * 3 / 2, "{} and {}", few.looked, many.looked);
+    let gain = |row: &Row| row.cost_after / row.cost_before;
+    assert!(gain(&few) < 0.6 && gain(&many) < 0.6, "{} and {}", gain(&few), gain(&many));
+}
+
+/// Protects: no size is too large: a body of 30,000 nodes, which no e-graph holds, is searched.
+#[test]
+fn no_body_is_left_alone_because_it_is_large() {
+    let standard = Options { threads: 1, ..Options::standard() };
+    let row = row(&layers(1_000), &standard);
+    assert_eq!(row.skipped, None);
+    assert!(row.cost_after < row.cost_before * 0.6, "{} to {}", row.cost_before, row.cost_after);
+}
