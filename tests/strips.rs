@@ -26,6 +26,9 @@ const STATES: &str = "
         (tuple (constVec w 1f32) (constVec w 2f32)) h))
     (build (tuple h w) (lam ((y : Integer) (x : Integer))
       (add (index x (get$1$2 (index y s))) (index x (get$2$2 (index y s))))))))
+(def constant (Vec Float32) ((x : (Vec Float32) n) (y : Float32))
+  (fold (lam ((s : (Vec Float32)) (k : Integer)) (build n (lam (i : Integer) (mul 2f32 (index i x)))))
+        (constVec n y) (build 4 (lam (k : Integer) k))))
 (def mixed (Vec (Vec Float32)) ((m : (Tensor 2 Float32) (h w)) (alpha : Float32))
   (scan (lam ((above : (Vec Float32)) (y : Integer))
           (build w (lam (x : Integer) (add (index (tuple y x) m) (index (max 0 (sub x 1)) above)))))
@@ -65,6 +68,8 @@ fn states_that_read_others_have_no_strips() {
         ("counted", "inline tensor\nstrip s_2 i 4", "its state has numbers, which all elements share"),
         ("averaged", "strip state_2 i 4", "`tensor` is computed whole in a step of `state_2`"),
         ("averaged", "strip result i 4", "`result` is no tensor of a state"),
+        ("averaged", "inline tensor\nstrip state_2 step 4", "is that of the steps, or around them"),
+        ("constant", "inline tensor\nstrip state_2 step 4", "is that of the steps, or around them"),
         ("averaged", "inline tensor\nstrip state_2 i 0", "at least 1 is needed"),
         (
             "averaged",

@@ -52,6 +52,9 @@ pub(super) fn along(graph: &Graph, state: StageId, axis: usize) -> Result<FxHash
         let Some(k) = known.get(s).copied().filter(|k| extent(*s, *k) == extent(state, axis)) else {
             return refuse(format!("`{name}`, which is computed in the same steps, has no such dimension"));
         };
+        if graph.stage(*s).steps().is_none_or(|d| graph.stage(*s).dims[..k].iter().all(|outer| *outer != d)) {
+            return refuse(format!("that dimension of `{name}` is that of the steps, or around them"));
+        }
         let same = |(p, at): &(StageId, Vec<_>)| {
             known.get(p).is_some_and(|j| *graph.bodies.node(at[*j]) == Node::Index(own(*s, k)))
         };
