@@ -48,6 +48,16 @@ const ALL: &[Hand] = &[
             &[("n", 13.0), ("m", 31.0), ("p", 67.0)],
         ],
     },
+    Hand { program: "programs/imaging/iir_blur.ks", def: "iir_blur", calls: PICTURES },
+    Hand {
+        program: "programs/tensor/attention.ks",
+        def: "attention",
+        calls: &[
+            &[("query_length", 1.0), ("key_length", 1.0), ("depth", 1.0), ("width", 1.0)],
+            &[("query_length", 21.0), ("key_length", 37.0), ("depth", 5.0), ("width", 9.0)],
+            &[("query_length", 37.0), ("key_length", 131.0), ("depth", 16.0), ("width", 67.0)],
+        ],
+    },
     Hand { program: "programs/tensor/conv_layer.ks", def: "conv_layer", calls: LAYERS },
     Hand { program: "programs/tensor/depthwise_separable.ks", def: "depthwise_separable", calls: LAYERS },
 ];

@@ -89,6 +89,7 @@ const KERNELS: &[(&str, &str, &[Arg])] = &[
         "depthwise_separable",
         &[T(&[4, 112, 112, 32]), T(&[3, 3, 32, 1]), T(&[32, 1, 16]), T(&[16]), N(1.0), N(1.0)],
     ),
+    ("programs/tensor/attention.ks", "attention", &[T(&[512, 64]), T(&[512, 64]), T(&[512, 64])]),
     ("programs/array/matmul.ks", "product", &[T(&[512, 512]), T(&[512, 512])]),
     ("programs/tensor/tbs.ks", "tbs", &[T(&[1, 128, 12, 64]), T(&[1, 128, 12, 64])]),
 ];

@@ -22,8 +22,36 @@ impl Schedule {
             Some((name, host)) if !self.order_after().1 => refuse(format!(
                 "`{name}`, beside `{host}`, or another stage would be computed before what it reads, or after what reads it"
             )),
-            _ => Ok(()),
+            Some(_) => self.checks_come_first(),
+            None => Ok(()),
         }
+    }
+
+    /// Checks that stages that only check come before all that come after them in the graph: those may read what was checked
+    /// for them, and take no checks of their own along.
+    fn checks_come_first(&self) -> Result<(), Refusal> {
+        let order = self.order();
+        let mut place = vec![0; order.len()];
+        for (k, s) in order.iter().enumerate() {
+            place[s.0 as usize] = k;
+        }
+        let starts = |mut s: StageId| {
+            while let Site::At(host, _) = &self.plan(s).site {
+                s = *host;
+            }
+            place[s.0 as usize]
+        };
+        for c in self.graph.ids().filter(|c| self.graph.stage(*c).tys.is_empty()) {
+            let mut later = self.graph.ids().filter(|r| *r > c && self.plan(*r).site != Site::Inline);
+            if let Some(r) = later.find(|r| starts(*r) <= starts(c)) {
+                return refuse(format!(
+                    "`{}` checks what is read after it, and would not come before `{}`",
+                    self.graph.stage(c).name,
+                    self.graph.stage(r).name
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Checks a stage that is computed in a loop of one that need not read it: the loop runs through parts of a first dimension

@@ -2,6 +2,7 @@
 //! may fail.
 
 use super::plan::{Kind, Loop, Refusal, Schedule, Site, refuse};
+use super::strips::along;
 use crate::stage::{Body, Definition, Node, Source, StageId};
 
 impl Schedule {
@@ -11,6 +12,7 @@ impl Schedule {
     /// The stage that would be read where it is not there.
     pub fn legal(&self) -> Result<(), Refusal> {
         self.hosts_are_in_order()?;
+        self.strips_are_apart()?;
         for s in self.graph.ids() {
             self.legal_in_steps(s)?;
             let Site::At(to, name) = &self.plan(s).site else { continue };
@@ -44,6 +46,7 @@ impl Schedule {
                 self.legal_beside(s, *to, place)?;
                 continue;
             }
+            self.legal_kept(s, *to, place)?;
             let readers = self.readers(s);
             let checks = self.steps_of(s).is_some_and(|of| of.leader == *to);
             if readers.is_empty() && !checks {
@@ -55,6 +58,52 @@ impl Schedule {
                     "`{other}` reads `{stage}`, outside of `{name}` of `{host}`, where it is computed"
                 ));
             }
+        }
+        super::lower::keeps(self).map(|_| ())
+    }
+
+    /// Checks recurrences whose states are computed in strips: what a step computes is part of the next states, which read those
+    /// before them at their own index.
+    fn strips_are_apart(&self) -> Result<(), Refusal> {
+        let mut inlined = None;
+        for s in self.graph.ids() {
+            let Some(strip) = &self.plan(s).strip else { continue };
+            let (state, g) = (&self.graph.stage(strip.state).name, &self.graph);
+            let within = |p: &StageId| self.steps_of(*p).is_some_and(|of| of.leader == s && !of.state);
+            if let Some(p) = g.ids().find(|p| within(p) && self.plan(*p).site != Site::Inline) {
+                let name = &g.stage(p).name;
+                return refuse(format!(
+                    "`{name}` is computed whole in a step of `{state}`: where it is inlined it is not"
+                ));
+            }
+            let graph = inlined.get_or_insert_with(|| super::lower::inlined(self));
+            along(graph, strip.state, strip.axis)
+                .or_else(|Refusal(why)| refuse(format!("`{state}` cannot be computed in strips: {why}")))?;
+        }
+        Ok(())
+    }
+
+    /// Checks a stage whose memory is taken in a loop around the one that it is computed in: one iteration after another finds
+    /// what the earlier ones computed.
+    fn legal_kept(&self, s: StageId, to: StageId, place: usize) -> Result<(), Refusal> {
+        let (plan, known) = (self.plan(to), self.graph.stage(s));
+        let Some(store) = &self.plan(s).store else { return Ok(()) };
+        let (name, host) = (&known.name, &self.graph.stage(to).name);
+        let Some(around) = plan.loops.iter().position(|l| l.name == *store).filter(|k| *k < place) else {
+            return refuse(format!(
+                "memory of `{name}` is taken in `{store}` of `{host}`, which would not be around it"
+            ));
+        };
+        let inside = &plan.loops[around + 1..=place];
+        if let Some(l) = inside.iter().find(|l| l.kind == Kind::Parallel) {
+            return refuse(format!(
+                "iterations of `{}` of `{host}` run on several threads, and cannot find what earlier ones computed of `{name}`",
+                l.name
+            ));
+        }
+        let steps = self.steps_of(s).is_some() || self.graph.stage(to).recurrence().is_some();
+        if matches!(known.def, Definition::Scatter { .. } | Definition::Recur { .. }) || steps {
+            return refuse(format!("`{name}` is a scatter or part of a recurrence, and computed at once"));
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ mod product;
 mod readings;
 mod step;
 pub mod steps;
+mod strips;
 pub mod text;
 mod threads;
 pub mod tiling;

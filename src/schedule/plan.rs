@@ -65,11 +65,27 @@ pub struct Split {
     pub factor: i64,
 }
 
+/// A loop over strips of a dimension of a state, around the loop over the steps of its recurrence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Strip {
+    /// The loop over strips.
+    pub name: String,
+    /// The state.
+    pub state: StageId,
+    /// Which dimension of that.
+    pub axis: usize,
+    /// How many indices a strip has.
+    pub factor: i64,
+}
+
 /// How one stage is computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// Where.
     pub site: Site,
+    /// The loop of the same host, around that of its site, in each iteration of which its memory is taken: what an iteration
+    /// inside of it computed is there for later ones. Nothing where memory is taken where it is computed.
+    pub store: Option<String>,
     /// Whether it is computed in that loop beside the host, which need not read it: its memory is that of all elements.
     pub beside: bool,
     /// Its dimensions by the names of their loops, those it reduces over last.
@@ -82,6 +98,8 @@ pub struct Plan {
     pub loops: Vec<Loop>,
     /// What was split, in order.
     pub splits: Vec<Split>,
+    /// Strips of the states whose steps its loop takes.
+    pub strip: Option<Strip>,
 }
 
 /// A graph with a plan for each stage.
@@ -325,7 +343,12 @@ impl Plan {
         let each = dims[..outer].iter().chain(&dims[own..]).chain(&dims[outer..inside]);
         let loops = each.map(|(name, _)| Loop { name: name.clone(), kind: Kind::Serial }).collect();
         let steps = stage.steps().and_then(|d| stage.dims.iter().position(|own| *own == d));
-        Plan { site: Site::Root, beside: false, dims, over, steps, loops, splits: vec![] }
+        Plan { site: Site::Root, store: None, beside: false, dims, over, steps, loops, splits: vec![], strip: None }
+    }
+
+    /// Computes it elsewhere, in memory that is taken there.
+    pub fn move_to(&mut self, site: Site, beside: bool) {
+        (self.site, self.beside, self.store) = (site, beside, None);
     }
 
     /// The position of a loop.
@@ -373,7 +396,9 @@ impl Plan {
     /// A name that no loop and no split has.
     pub fn fresh(&self, name: &str) -> String {
         unique(name, |n| {
-            self.dims.iter().any(|(m, _)| m == n) || self.splits.iter().any(|s| s.outer == n || s.inner == n)
+            self.loops.iter().any(|l| l.name == n)
+                || self.dims.iter().any(|(m, _)| m == n)
+                || self.splits.iter().any(|s| s.outer == n || s.inner == n)
         })
     }
 }

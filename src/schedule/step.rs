@@ -32,6 +32,16 @@ pub enum Step {
         /// The loop of the reader.
         at: String,
     },
+    /// Takes the memory of a stage in an outer loop of the stage that it is computed in, and keeps what earlier iterations
+    /// computed.
+    StoreAt {
+        /// The stage.
+        stage: String,
+        /// The stage in whose loops it is computed.
+        reader: String,
+        /// The loop of that.
+        at: String,
+    },
     /// Computes a stage where its elements are read.
     Inline {
         /// The stage.
@@ -44,6 +54,15 @@ pub enum Step {
         /// The loop.
         of: String,
         /// Iterations of a part.
+        factor: i64,
+    },
+    /// Cuts a dimension of a state into strips, which take all steps of its recurrence each by itself.
+    Strip {
+        /// The state.
+        stage: String,
+        /// The loop over its dimension.
+        of: String,
+        /// Indices of a strip.
         factor: i64,
     },
     /// Makes one loop of two over neighbouring dimensions: `x` and `c` become `xc`.
@@ -118,8 +137,10 @@ impl Step {
         match self {
             Step::ComputeRoot { stage }
             | Step::ComputeAt { stage, .. }
+            | Step::StoreAt { stage, .. }
             | Step::Inline { stage }
             | Step::Split { stage, .. }
+            | Step::Strip { stage, .. }
             | Step::Fuse { stage, .. }
             | Step::FuseStages { stage, .. }
             | Step::IfConvert { stage }

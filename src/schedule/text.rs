@@ -21,8 +21,10 @@ use std::sync::Arc;
 const STEPS: &[(&str, &str)] = &[
     ("compute-root", "STAGE"),
     ("compute-at", "STAGE READER LOOP"),
+    ("store-at", "STAGE READER LOOP"),
     ("inline", "STAGE"),
     ("split", "STAGE LOOP FACTOR"),
+    ("strip", "STATE LOOP FACTOR"),
     ("fuse", "STAGE LOOP LOOP"),
     ("fuse-stages", "STAGE HOST LOOP"),
     ("if-convert", "STAGE"),
@@ -49,10 +51,15 @@ impl Step {
         let step = match (*name, rest) {
             ("compute-root", [_]) => Step::ComputeRoot { stage: word(0) },
             ("compute-at", [_, _, _]) => Step::ComputeAt { stage: word(0), reader: word(1), at: word(2) },
+            ("store-at", [_, _, _]) => Step::StoreAt { stage: word(0), reader: word(1), at: word(2) },
             ("inline", [_]) => Step::Inline { stage: word(0) },
             ("split", [_, _, factor]) => match factor.parse() {
                 Ok(factor) => Step::Split { stage: word(0), of: word(1), factor },
                 Err(_) => return Err(format!("a number of iterations in place of `{factor}`")),
+            },
+            ("strip", [_, _, factor]) => match factor.parse() {
+                Ok(factor) => Step::Strip { stage: word(0), of: word(1), factor },
+                Err(_) => return Err(format!("a number of indices in place of `{factor}`")),
             },
             ("fuse", [_, _, _]) => Step::Fuse { stage: word(0), outer: word(1), inner: word(2) },
             ("fuse-stages", [_, _, _]) => Step::FuseStages { stage: word(0), host: word(1), at: word(2) },
@@ -99,8 +106,10 @@ impl fmt::Display for Step {
         match self {
             Step::ComputeRoot { stage } => write!(f, "compute-root {stage}"),
             Step::ComputeAt { stage, reader, at } => write!(f, "compute-at {stage} {reader} {at}"),
+            Step::StoreAt { stage, reader, at } => write!(f, "store-at {stage} {reader} {at}"),
             Step::Inline { stage } => write!(f, "inline {stage}"),
             Step::Split { stage, of, factor } => write!(f, "split {stage} {of} {factor}"),
+            Step::Strip { stage, of, factor } => write!(f, "strip {stage} {of} {factor}"),
             Step::Fuse { stage, outer, inner } => write!(f, "fuse {stage} {outer} {inner}"),
             Step::FuseStages { stage, host, at } => write!(f, "fuse-stages {stage} {host} {at}"),
             Step::IfConvert { stage } => write!(f, "if-convert {stage}"),

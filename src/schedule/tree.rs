@@ -21,7 +21,8 @@ impl Schedule {
         let (plan, stage) = (self.plan(s), self.graph.stage(s));
         let pad = |depth: usize| "  ".repeat(depth);
         let dims: Vec<String> = plan.dims[..plan.dims.len() - plan.over].iter().map(|(n, _)| n.clone()).collect();
-        writeln!(f, "{}{}[{}]", pad(depth), stage.name, dims.join(", "))?;
+        let kept = if plan.store.is_some() { ", what is new" } else { "" };
+        writeln!(f, "{}{}[{}]{kept}", pad(depth), stage.name, dims.join(", "))?;
         let mut inner = depth + 1;
         for l in &plan.loops {
             let mut line = format!("for {}", l.name);
@@ -29,6 +30,9 @@ impl Schedule {
                 let _ = write!(line, " < {}", self.graph.show(self.graph.dim(d).extent));
             } else if let Some(split) = plan.splits.iter().find(|p| p.inner == l.name) {
                 let _ = write!(line, " < {}", split.factor);
+            }
+            if let Some(strip) = plan.strip.as_ref().filter(|p| p.name == l.name) {
+                let _ = write!(line, ", strips of {} of {}", strip.factor, self.graph.stage(strip.state).name);
             }
             line.push_str(match l.kind {
                 Kind::Serial => "",
@@ -41,6 +45,12 @@ impl Schedule {
             }
             writeln!(f, "{}{line}", pad(inner))?;
             inner += 1;
+            for p in self.order() {
+                let here = matches!(self.plan(p).site, Site::At(to, _) if to == s);
+                if here && self.plan(p).store.as_ref() == Some(&l.name) {
+                    writeln!(f, "{}memory of {}", pad(inner), self.graph.stage(p).name)?;
+                }
+            }
             for p in self.order() {
                 if self.plan(p).site == Site::At(s, l.name.clone()) {
                     self.stage_text(f, p, inner)?;

@@ -32,6 +32,7 @@ mod recur;
 mod same;
 mod special;
 mod term;
+mod trend;
 mod value;
 
 pub use body::{Bodies, Body, DimId, Node, Source, StageId, SymbolId};
@@ -39,3 +40,4 @@ pub use bounds::{Interval, Ranges, at_most, greatest, least};
 pub use extract::{Unstaged, extract};
 pub use graph::{Definition, Dim, Graph, Input, Output, Slot, Stage, Symbol};
 pub use reassociate::Order;
+pub use trend::{Trend, trend};

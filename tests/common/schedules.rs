@@ -10,7 +10,7 @@ use daedal::machine::Machine;
 use daedal::nest::{Nest, interpret};
 use daedal::pipeline::native;
 use daedal::run::{Native, Toolchain};
-use daedal::schedule::plan::Kind;
+use daedal::schedule::plan::{Kind, Site};
 use daedal::schedule::{Schedule, Step};
 use daedal::stage::{Graph, Order};
 use daedal::tune::example::incoming;
@@ -37,7 +37,7 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
     let stage = s.graph.stages.get(at)?.name.clone();
     let plan = &s.plans[at];
     let names: Vec<String> = plan.loops.iter().map(|l| l.name.clone()).collect();
-    Some(match dice.roll(13) {
+    Some(match dice.roll(15) {
         0 | 1 => Step::Split { stage, of: dice.pick(&names)?.clone(), factor: *dice.pick(&[1, 2, 3, 4, 8, 0])? },
         2 => {
             let mut order = names.clone();
@@ -69,6 +69,20 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
             let loops = &s.plans[host].loops;
             let of = dice.pick(&loops[..loops.len().min(2)])?.name.clone();
             Step::FuseStages { stage, host: s.graph.stages[host].name.clone(), at: of }
+        }
+        12 => {
+            let kept = (0..s.plans.len()).filter(|k| matches!(s.plans[*k].site, Site::At(..)));
+            let k = *dice.pick(&kept.collect::<Vec<_>>())?;
+            let Site::At(host, _) = s.plans[k].site else { return None };
+            let at = dice.pick(&s.plan(host).loops)?.name.clone();
+            let reader = s.graph.stage(host).name.clone();
+            Step::StoreAt { stage: s.graph.stages[k].name.clone(), reader, at }
+        }
+        13 => {
+            let states = (0..s.plans.len()).filter(|k| s.plans[*k].steps.is_some());
+            let k = *dice.pick(&states.collect::<Vec<_>>())?;
+            let of = dice.pick(&s.plans[k].loops)?.name.clone();
+            Step::Strip { stage: s.graph.stages[k].name.clone(), of, factor: *dice.pick(&[1, 2, 3, 8, 0])? }
         }
         _ => {
             let id = s.graph.find(&stage)?;

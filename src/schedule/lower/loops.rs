@@ -76,6 +76,12 @@ impl<'s> Lower<'s> {
         if let Some(k) = run.plan.dims.iter().position(|(n, _)| n == name) {
             return self.dim_extent(run, k);
         }
+        if let Some(strip) = run.plan.strip.clone().filter(|s| s.name == name) {
+            let n = self.g.dim(self.g.stage(strip.state).dims[strip.axis]).extent;
+            let (factor, more) = (self.g.bodies.int(strip.factor), self.g.bodies.int(strip.factor - 1));
+            let up = self.ints(Op::Add, n, more);
+            return self.ints(Op::Div, up, factor);
+        }
         if let Some(split) = run.plan.splits.iter().find(|s| s.outer == name).cloned() {
             let n = self.extent(run, &split.of);
             let (factor, more) = (self.g.bodies.int(split.factor), self.g.bodies.int(split.factor - 1));
@@ -159,10 +165,7 @@ impl<'s> Lower<'s> {
         };
         let n = self.extent(run, &split.of);
         let strips = first.kind == Kind::Parallel && run.plan.is_strip(&split);
-        // Iterations of the last part run twice, so not where each adds, nor where states share memory.
-        let again = matches!(first.kind, Kind::Serial | Kind::Parallel)
-            && !run.plan.reduces(&split.of)
-            && self.g.leads(run.stage).is_none();
+        let again = self.runs_again(run, first, &split);
         let inwards = again && !strips && self.g.bodies.as_int(n).is_none_or(|n| n >= split.factor);
         self.see_trips(run.stage, &first.name, n, Some(Parts { by: split.factor, inwards }));
         if strips {
@@ -178,7 +181,20 @@ impl<'s> Lower<'s> {
         done
     }
 
-    fn divides(&self, factor: i64, n: Body) -> bool {
+    /// Whether iterations of the last part may run twice: not where each adds, nor where states share memory.
+    fn runs_again(&self, run: &Run, l: &Loop, split: &Split) -> bool {
+        matches!(l.kind, Kind::Serial | Kind::Parallel)
+            && !run.plan.reduces(&split.of)
+            && self.g.leads(run.stage).is_none()
+    }
+
+    /// Whether the last part of a loop of so many iterations starts so early that it is whole.
+    pub(super) fn moves_inwards(&self, run: &Run, name: &str, split: &Split, n: Body) -> bool {
+        let Some(l) = run.plan.loops.iter().find(|l| l.name == name) else { return false };
+        self.runs_again(run, l, split) && !self.divides(split.factor, n)
+    }
+
+    pub(super) fn divides(&self, factor: i64, n: Body) -> bool {
         self.g.bodies.as_int(n).is_some_and(|n| n % factor == 0)
     }
 
@@ -260,7 +276,9 @@ impl<'s> Lower<'s> {
         self.blocks.push(Block::default());
         // Who shows a schedule shows its whole parts.
         let seen = self.seen.take();
-        self.shorter(run, split, zero, n, body)?;
+        // It is shorter than a part, which has to be seen where memory for a part is taken before.
+        let left = if self.carries(run.stage, &l.name) { least(&mut self.g.bodies, n, factor) } else { n };
+        self.shorter(run, split, zero, left, body)?;
         self.seen = seen;
         let few = self.blocks.pop().unwrap_or_default();
         let many = self.test(Op::Gte, n, factor);
@@ -316,6 +334,7 @@ impl<'s> Lower<'s> {
             Kind::Vector => LoopKind::Vector(run.lanes(&l.name)),
             Kind::Serial | Kind::Unrolled => LoopKind::Serial,
         };
+        let independent = independent && !self.carries(run.stage, &l.name);
         let made = NestLoop { takes: block.takes, independent, kind, ..NestLoop::new(var, to, block.stmts) };
         self.push(Stmt::For(Box::new(made)));
         Ok(())

@@ -14,6 +14,7 @@ mod recur;
 mod region;
 mod seen;
 mod stages;
+mod window;
 
 pub use seen::{Memory, Parts, Seen, Trips};
 
@@ -32,7 +33,7 @@ pub(super) const FAILED: SiteId = SiteId(0);
 /// # Errors
 /// A bug: steps refuse what cannot be lowered.
 pub fn lower(schedule: &Schedule, def: &Def) -> Result<Nest> {
-    let (entry, _) = function(schedule, None).map_err(bug)?;
+    let (entry, _) = kept_or_not(schedule, || None).map_err(bug)?;
     let sig = def.fun.sig();
     let (params, ret): (Vec<Ty>, Ty) = (sig.params.clone(), sig.ret);
     let sites = vec![Place { failing: Failing::Reference, places: vec![] }];
@@ -44,8 +45,36 @@ pub fn lower(schedule: &Schedule, def: &Def) -> Result<Nest> {
 /// # Errors
 /// A bug, as [`lower`].
 pub fn seen(schedule: &Schedule) -> Result<Seen> {
-    let (_, seen) = function(schedule, Some(Seen::default())).map_err(bug)?;
+    let (_, seen) = kept_or_not(schedule, || Some(Seen::default())).map_err(bug)?;
     Ok(seen.unwrap_or_default())
+}
+
+/// How stages that are to be kept over the iterations of a loop are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kept {
+    /// In memory for as much as is needed at once, where that is known.
+    Rings,
+    /// In memory for all iterations.
+    Whole,
+    /// Not at all: each iteration computes all that it needs.
+    Not,
+}
+
+/// How what is to be kept over iterations can be kept: the best that is proved.
+///
+/// # Errors
+/// Why it cannot.
+pub(super) fn keeps(schedule: &Schedule) -> std::result::Result<Kept, Refusal> {
+    let can = |how: Kept| function(schedule, None, how).map(|_| how);
+    match schedule.plans.iter().any(|p| p.store.is_some()) {
+        true => can(Kept::Rings).or_else(|_| can(Kept::Whole)),
+        false => Ok(Kept::Not),
+    }
+}
+
+/// A proof for all sizes may not be found again for some; then nothing is kept, and each iteration computes all that it needs.
+fn kept_or_not(s: &Schedule, seen: impl Fn() -> Option<Seen>) -> Lowered<(Func, Option<Seen>)> {
+    function(s, seen(), keeps(s).unwrap_or(Kept::Not))
 }
 
 fn bug(Refusal(reason): Refusal) -> Box<Diagnostic> {
@@ -108,11 +137,13 @@ struct Lower<'a> {
     missing: Option<String>,
     /// What is decided on the way, where somebody asks.
     seen: Option<Seen>,
+    /// How what is to be kept over iterations is kept.
+    kept: Kept,
 }
 
 type Lowered<T> = std::result::Result<T, Refusal>;
 
-fn function(s: &Schedule, seen: Option<Seen>) -> Lowered<(Func, Option<Seen>)> {
+fn function(s: &Schedule, seen: Option<Seen>, kept: Kept) -> Lowered<(Func, Option<Seen>)> {
     let g = inlined(s);
     let mut l = Lower {
         s,
@@ -131,6 +162,7 @@ fn function(s: &Schedule, seen: Option<Seen>) -> Lowered<(Func, Option<Seen>)> {
         known: vec![FxHashMap::default()],
         missing: None,
         seen,
+        kept,
     };
     l.incoming();
     for c in l.g.entry.clone() {
@@ -152,7 +184,7 @@ fn function(s: &Schedule, seen: Option<Seen>) -> Lowered<(Func, Option<Seen>)> {
 }
 
 /// The graph without the stages that are computed where they are read.
-fn inlined(s: &Schedule) -> Graph {
+pub(super) fn inlined(s: &Schedule) -> Graph {
     let mut g = Graph::clone(&s.graph);
     let of: Vec<StageId> = g.order().into_iter().filter(|p| s.plan(*p).site == Site::Inline).collect();
     if of.is_empty() {

@@ -7,6 +7,7 @@ use super::loops::Run;
 use super::{Lower, Lowered, Memory, Storage};
 use crate::ir::Op;
 use crate::nest::{Expr, Stmt, Var};
+use crate::schedule::strips::along;
 use crate::stage::{Body, Definition, Node, Output, Source, StageId};
 use rustc_hash::FxHashMap;
 
@@ -23,6 +24,8 @@ struct Steps {
     kept: Option<Storage>,
     /// Whether only the last ones are read.
     last: bool,
+    /// The dimension of each of them that is computed in strips.
+    along: FxHashMap<StageId, usize>,
 }
 
 impl Lower<'_> {
@@ -38,7 +41,7 @@ impl Lower<'_> {
             let steps = Steps { vars: l.variables(steps.leader), ..steps.clone() };
             l.at_here(run, &before, &[]);
             for s in &steps.states {
-                l.state(*s, run, zero, true)?;
+                l.state(*s, (run, &steps), zero, true)?;
             }
             let first = l.at_here(run, &[], init);
             steps.vars.iter().zip(first).for_each(|(v, e)| l.push(Stmt::Mut(*v, e)));
@@ -49,7 +52,7 @@ impl Lower<'_> {
                 l.at_here(run, &at_each, &[]);
                 let at = l.dim_value(run, axis).unwrap_or(zero);
                 for s in &steps.states {
-                    l.state(*s, run, at, false)?;
+                    l.state(*s, (run, &steps), at, false)?;
                 }
                 let values = l.at_here(run, &[], next);
                 l.set_all(&steps.vars, values);
@@ -87,7 +90,11 @@ impl Lower<'_> {
             self.reserve_states(leader, axis, run.least.clone(), &run.extent);
             self.stored.remove(&leader)
         };
-        Ok(Steps { leader, axis, states, vars: vec![], kept, last })
+        let along = match &run.plan.strip {
+            Some(strip) => along(&self.g, strip.state, strip.axis)?,
+            None => FxHashMap::default(),
+        };
+        Ok(Steps { leader, axis, states, vars: vec![], kept, last, along })
     }
 
     /// Keeps the numbers of the state after some steps for those who read them later; in the steps they are variables.
@@ -103,14 +110,20 @@ impl Lower<'_> {
     }
 
     /// The first or next values of a state, at an index of the steps.
-    fn state(&mut self, s: StageId, host: &Run, at: Body, first: bool) -> Lowered<()> {
+    fn state(&mut self, s: StageId, (host, steps): (&Run, &Steps), at: Body, first: bool) -> Lowered<()> {
         let Definition::Recur { axis, init, next, .. } = self.g.stage(s).def.clone() else { return Ok(()) };
         let (zero, one) = (self.g.bodies.int(0), self.g.bodies.int(1));
         let sizes = self.sizes(s)?;
         let around: Vec<Body> = (0..axis).filter_map(|k| self.dim_value(host, k)).collect();
         let inside = vec![zero; sizes.len() - axis - 1];
-        let least = [around, vec![at], inside].concat();
-        let extent = [vec![one; axis + 1], sizes[axis + 1..].to_vec()].concat();
+        let mut least = [around, vec![at], inside].concat();
+        let mut extent = [vec![one; axis + 1], sizes[axis + 1..].to_vec()].concat();
+        if let (Some(strip), Some(k)) = (&host.plan.strip, steps.along.get(&s).copied()) {
+            let (now, by) = (host.values.get(&strip.name).copied().unwrap_or(zero), self.g.bodies.int(strip.factor));
+            least[k] = self.ints(Op::Mul, now, by);
+            let left = self.ints(Op::Sub, sizes[k], least[k]);
+            extent[k] = crate::stage::least(&mut self.g.bodies, by, left);
+        }
         let plan = self.s.plan(s).clone();
         let (values, starts, parts) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         let loops = plan.loops.clone();

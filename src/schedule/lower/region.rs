@@ -50,7 +50,7 @@ impl Lower<'_> {
 
     /// The indices of each dimension of a stage that are needed in the iteration of a loop; found once, since many stages of
     /// the same loop may ask.
-    fn needed(&mut self, p: StageId, run: &Run) -> Lowered<Vec<Interval>> {
+    pub(super) fn needed(&mut self, p: StageId, run: &Run) -> Lowered<Vec<Interval>> {
         if let Some(known) = self.boxes.get(&p) {
             return Ok(known.clone());
         }

@@ -23,36 +23,41 @@ impl Lower<'_> {
             }
         }
         let extent = self.sizes(stage)?;
-        self.compute(stage, vec![zero; extent.len()], extent)
+        self.compute(stage, vec![zero; extent.len()], extent, false)
     }
 
     /// The stages that are computed in a loop of the one that runs.
     pub(super) fn hosted(&mut self, run: &Run, name: &str) -> Lowered<()> {
         let outer = std::mem::take(&mut self.boxes);
-        let made = self.all_hosted(run, name);
+        let made = self.keep_stages(run, name).and_then(|()| self.all_hosted(run, name));
         self.boxes = outer;
         made
     }
 
     fn all_hosted(&mut self, run: &Run, name: &str) -> Lowered<()> {
+        let windows = self.windows(run, name)?;
         for k in 0..self.order.len() {
             let p = self.order[k];
             if self.s.plan(p).site == Site::At(run.stage, name.to_string()) && !self.is_state(p, run.stage) {
+                if let Some(w) = windows.iter().find(|w| w.is_of(p)) {
+                    self.slide(w, run, name)?;
+                    continue;
+                }
                 let (least, extent) = self.region(p, run)?;
-                self.compute(p, least, extent)?;
+                self.compute(p, least, extent, false)?;
             }
         }
         Ok(())
     }
 
-    /// Computes a box of a stage.
-    fn compute(&mut self, stage: StageId, least: Vec<Body>, extent: Vec<Body>) -> Lowered<()> {
+    /// Computes a box of a stage, in memory of its own where it has none that is kept.
+    pub(super) fn compute(&mut self, stage: StageId, least: Vec<Body>, extent: Vec<Body>, kept: bool) -> Lowered<()> {
         let plan = self.s.plan(stage).clone();
         let mut dims = self.g.stage(stage).dims.iter();
         let fixed = dims.all(|d| self.g.bodies.dims(self.g.dim(*d).extent).is_empty());
         let scatters = self.g.stage(stage).looped() < extent.len();
-        let beside = plan.beside;
-        let single = !beside
+        let there = plan.beside || kept;
+        let single = !there
             && !scatters
             && fixed
             && extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1))
@@ -65,7 +70,7 @@ impl Lower<'_> {
         }
         if single {
             self.see_memory(stage, Memory { least: run.least.clone(), room: None, ring: None });
-        } else if !beside {
+        } else if !there {
             let room: Vec<Body> = run.extent.iter().map(|n| self.room(*n)).collect();
             self.reserve(stage, run.least.clone(), room, None);
         }

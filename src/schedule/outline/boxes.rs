@@ -40,7 +40,11 @@ impl Maker<'_> {
         let rooms: Vec<Vec<Body>> = each.iter().map(|b| b.room.clone().unwrap_or_default()).collect();
         let (Some(k), false) = (self.largest(tys, &rooms), tys.is_empty()) else { return Memory::default() };
         let more = each.iter().take(BOXES).map(|b| self.one_box(b));
-        Memory { each: more.collect(), ..self.known(tys, &rooms[k], &each[k]) }
+        let mut found = Memory { each: more.collect(), ..self.known(tys, &rooms[k], &each[k]) };
+        if let Some(store) = &self.s.plan(of).store {
+            found.text = format!("{}, taken in {store}", found.text);
+        }
+        found
     }
 
     /// The tile of accumulators of a stage.

@@ -24,8 +24,19 @@ pub(super) fn fuse(s: &mut Schedule, stage: &str, outer: &str, inner: &str) -> R
     if let Some(p) = s.graph.ids().find(|p| here.contains(&s.plan(*p).site)) {
         return refuse(format!("`{}` is computed in one of them", s.graph.stage(p).name));
     }
+    let kept = |p: crate::stage::StageId| {
+        let plan = s.plan(p);
+        matches!(plan.site, Site::At(to, _) if to == id)
+            && plan.store.as_deref().is_some_and(|l| l == outer || l == inner)
+    };
+    if let Some(p) = s.graph.ids().find(|p| kept(*p)) {
+        return refuse(format!("memory of `{}` is taken in one of them", s.graph.stage(p).name));
+    }
     if s.plan(id).site == Site::Inline {
         return refuse(format!("`{stage}` is computed where it is read, and has no loops"));
+    }
+    if s.plans.iter().any(|p| p.strip.as_ref().is_some_and(|strip| s.graph.leader(id) == s.graph.leader(strip.state))) {
+        return refuse(format!("`{stage}` is computed in strips, which were cut before"));
     }
     let n = match s.graph.joinable(id, k) {
         Ok(n) => n,

@@ -10,7 +10,6 @@ pub(super) fn fuse_stages(s: &mut Schedule, stage: &str, host: &str, name: &str)
     if id == to {
         return refuse(format!("`{stage}` is the stage with the loop"));
     }
-    let plan = s.plan_mut(id);
-    (plan.site, plan.beside) = (Site::At(to, name.to_string()), true);
+    s.plan_mut(id).move_to(Site::At(to, name.to_string()), true);
     Ok(())
 }

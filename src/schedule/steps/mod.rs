@@ -15,6 +15,8 @@ mod reorder;
 mod scatter;
 mod site;
 mod split;
+mod store_at;
+mod strip;
 
 pub(super) use kind::{MAX_UNROLLED, most};
 
@@ -41,8 +43,10 @@ impl Step {
         match self {
             Step::ComputeRoot { stage } => site::root(s, stage),
             Step::ComputeAt { stage, reader, at } => site::at(s, stage, reader, at),
+            Step::StoreAt { stage, reader, at } => store_at::store_at(s, stage, reader, at),
             Step::Inline { stage } => site::inline(s, stage),
             Step::Split { stage, of, factor } => split::split(s, stage, of, *factor),
+            Step::Strip { stage, of, factor } => strip::strip(s, stage, of, *factor),
             Step::Fuse { stage, outer, inner } => fuse::fuse(s, stage, outer, inner),
             Step::FuseStages { stage, host, at } => fuse_stages::fuse_stages(s, stage, host, at),
             Step::IfConvert { stage } => if_convert::if_convert(s, stage),

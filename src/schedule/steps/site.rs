@@ -5,8 +5,7 @@ use crate::stage::Definition;
 
 pub(super) fn root(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
     let id = s.stage(stage)?;
-    let plan = s.plan_mut(id);
-    (plan.site, plan.beside) = (Site::Root, false);
+    s.plan_mut(id).move_to(Site::Root, false);
     Ok(())
 }
 
@@ -16,8 +15,7 @@ pub(super) fn at(s: &mut Schedule, stage: &str, reader: &str, name: &str) -> Res
     if s.is_output(id) {
         return refuse(format!("`{stage}` is part of the result, or a size, and computed whole"));
     }
-    let plan = s.plan_mut(id);
-    (plan.site, plan.beside) = (Site::At(to, name.to_string()), false);
+    s.plan_mut(id).move_to(Site::At(to, name.to_string()), false);
     Ok(())
 }
 
@@ -35,7 +33,6 @@ pub(super) fn inline(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
         }
         Definition::Reduce { .. } => return refuse(format!("`{stage}` is a reduction: it is computed, and then read")),
     }
-    let plan = s.plan_mut(id);
-    (plan.site, plan.beside) = (Site::Inline, false);
+    s.plan_mut(id).move_to(Site::Inline, false);
     Ok(())
 }

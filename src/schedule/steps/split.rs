@@ -12,6 +12,9 @@ pub(super) fn split(s: &mut Schedule, stage: &str, of: &str, factor: i64) -> Res
     if plan.steps.is_some() && plan.root(of) == plan.steps {
         return refuse(format!("`{of}` runs over the steps of a recurrence, one after another"));
     }
+    if plan.root(of).is_none() {
+        return refuse(format!("`{of}` runs over strips, whose length says how many there are"));
+    }
     if factor < 1 {
         return refuse(format!("`{of}` cannot be split into parts of {factor} iterations: at least 1 is needed"));
     }
@@ -27,6 +30,12 @@ pub(super) fn split(s: &mut Schedule, stage: &str, of: &str, factor: i64) -> Res
     let here = Site::At(id, of.to_string());
     for p in s.plans.iter_mut().filter(|p| p.site == here) {
         Arc::make_mut(p).site = Site::At(id, inner.clone());
+    }
+    for p in s.plans.iter_mut() {
+        let in_it = matches!(p.site, Site::At(to, _) if to == id) && p.store.as_deref() == Some(of);
+        if in_it {
+            Arc::make_mut(p).store = Some(inner.clone());
+        }
     }
     Ok(())
 }
