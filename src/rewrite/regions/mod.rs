@@ -28,7 +28,7 @@ const ROUNDS: [(u64, u64); 3] = [(30, 30), (30, 15), (70, 50)];
 const SHARE: f64 = 0.4;
 /// A region may have so many nodes, whatever an e-graph may have.
 const LEAST: u64 = 12;
-/// So many nodes may be made on the way to a region without lets.
+/// So many nodes may be made on the way to a term without lets.
 const FLAT: usize = 20_000;
 /// Terms without lets that are larger are not elaborated: that takes longer than all regions.
 const ELABORATED: usize = 5_000;
@@ -136,8 +136,8 @@ impl Search<'_, '_, '_> {
 
     /// Tries a body with the lets that elaboration finds.
     fn elaborated(&mut self, body: (&Terms, Id)) {
-        let Whole { program, kept, most, .. } = *self.whole;
-        let flat = flatten(program, kept, body, &self.tys(), most);
+        let Whole { program, kept, .. } = *self.whole;
+        let flat = flatten(program, kept, body, &self.tys(), FLAT);
         let Some(flat) = flat.filter(|flat| flat.nodes().is_some_and(|nodes| nodes <= ELABORATED)) else { return };
         let Search { whole, settings, before, costs, .. } = self;
         let (mut g, root) = imported(whole.def, settings, &flat, None);
