@@ -8,6 +8,7 @@ pub mod example;
 pub mod explore;
 pub mod form;
 pub mod model;
+pub mod random;
 pub mod record;
 pub mod traffic;
 pub mod tree;
