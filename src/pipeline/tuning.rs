@@ -89,6 +89,20 @@ struct Candidate {
     tried: Tried,
 }
 
+/// The schedules of a definition at arguments, and the default one among them.
+pub fn space<'a>(def: &'a Def, graph: Graph, args: &[Value], machine: &Machine) -> (Tree<'a>, Schedule) {
+    let incoming = example::incoming(def, args);
+    let standard = schedule::default_for(graph.clone(), &incoming, machine);
+    let (contractions, orders): (Vec<&Step>, Vec<&Step>) =
+        standard.steps.iter().filter(|s| s.is_rewrite()).partition(|s| matches!(s, Step::Contract { .. }));
+    // Legal for the default schedule, which begins with them, too.
+    let mut empty = Schedule::new(graph);
+    contractions.into_iter().for_each(|step| drop(step.apply(&mut empty)));
+    let mut empty = empty.only_for(&incoming);
+    orders.into_iter().for_each(|step| drop(step.apply(&mut empty)));
+    (Tree::new(def, empty, incoming, *machine), standard)
+}
+
 /// Searches a schedule for a definition at arguments.
 ///
 /// # Errors
@@ -101,16 +115,7 @@ pub fn tune(
     options: &Options<'_>,
     measure: &mut Measure<'_>,
 ) -> Result<Tuned> {
-    let incoming = example::incoming(def, args);
-    let standard = schedule::default_for(graph.clone(), &incoming, machine);
-    let (contractions, orders): (Vec<&Step>, Vec<&Step>) =
-        standard.steps.iter().filter(|s| s.is_rewrite()).partition(|s| matches!(s, Step::Contract { .. }));
-    // Legal for the default schedule, which begins with them, too.
-    let mut empty = Schedule::new(graph);
-    contractions.into_iter().for_each(|step| drop(step.apply(&mut empty)));
-    let mut empty = empty.only_for(&incoming);
-    orders.into_iter().for_each(|step| drop(step.apply(&mut empty)));
-    let tree = Tree::new(def, empty, incoming, *machine);
+    let (tree, standard) = space(def, graph, args, machine);
     let mut run = Run { tree, options, model: Model::default(), all: vec![], known: BTreeSet::new() };
     let work = run.tree.work(&standard);
     run.add(standard, work);
