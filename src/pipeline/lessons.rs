@@ -45,8 +45,10 @@ pub struct Collect<'a> {
     pub daedal: &'a Path,
     /// What schedules are made for.
     pub machine: &'a Machine,
-    /// Whether the work has to end.
+    /// Whether no further pipeline is to begin.
     pub stop: &'a dyn Fn() -> bool,
+    /// Whether an interrupt has ended what ran.
+    pub interrupted: &'a dyn Fn() -> bool,
 }
 
 /// Pipelines that are compiled at once.
@@ -113,7 +115,7 @@ impl Lessons {
                 for task in open.tasks {
                     // What an interrupt ended says nothing of a schedule.
                     let outcomes = bench.measure(&task);
-                    if (how.stop)() {
+                    if (how.interrupted)() {
                         return Ok(());
                     }
                     for (steps, outcome) in task.schedules.into_iter().zip(outcomes?) {

@@ -7,6 +7,7 @@ mod assemble;
 mod callers;
 pub mod digest;
 mod equal;
+pub mod grades;
 mod inlined;
 pub mod lab;
 pub mod lessons;

@@ -9,7 +9,7 @@ use crate::ir::{Def, Program};
 use crate::machine::Machine;
 use crate::schedule::Schedule;
 use crate::search::Space;
-use crate::stage::extract;
+use crate::stage::{Graph, extract};
 use crate::tune::edits::edited;
 use crate::tune::explore::{Settings, Way, search};
 use crate::tune::random::Pipeline;
@@ -65,9 +65,15 @@ impl Case {
     /// # Errors
     /// A bug: pipelines are staged.
     pub fn space(&self, machine: &Machine) -> Result<(Tree<'_>, Schedule)> {
-        let def = self.def()?;
-        let graph = extract(&self.program, def).map_err(|u| u.diagnostic(&self.program))?;
-        Ok(space(def, graph, &self.args, machine))
+        Ok(space(self.def()?, self.graph()?, &self.args, machine))
+    }
+
+    /// Its stages.
+    ///
+    /// # Errors
+    /// A bug: pipelines are staged.
+    pub fn graph(&self) -> Result<Graph> {
+        extract(&self.program, self.def()?).map_err(|u| u.diagnostic(&self.program))
     }
 }
 
@@ -80,7 +86,7 @@ pub fn schedules(tree: &Tree<'_>, standard: &Schedule, seed: u64) -> Vec<String>
     let model = Model::default();
     let mut rng = StdRng::seed_from_u64(seed ^ 0x7363_6865_6475_6c65);
     let first = tree::steps(standard);
-    let limit = tree.work(standard).map_or(f64::INFINITY, |w| SLOW * model.seconds(&w));
+    let limit = tree.work(standard).map_or(f64::INFINITY, |w| SLOW * model.seconds(&w.0));
     let mut taken = Taken { tree, model: &model, limit, known: BTreeMap::new(), all: vec![] };
     taken.known.insert(first.clone(), ());
     taken.all.push(first);
@@ -126,7 +132,7 @@ impl Taken<'_, '_> {
         if self.known.insert(steps.clone(), ()).is_some() {
             return false;
         }
-        let worth = self.tree.work(s).is_some_and(|w| self.model.seconds(&w) <= self.limit);
+        let worth = self.tree.work(s).is_some_and(|w| self.model.seconds(&w.0) <= self.limit);
         if worth {
             self.all.push(steps);
         }
