@@ -11,6 +11,7 @@ mod npy;
 mod output;
 mod section;
 mod short;
+pub mod tensors;
 
 pub use argument::argument;
 pub use files::{bytes, source};

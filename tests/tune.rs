@@ -215,17 +215,17 @@ fn counted_work_is_what_schedules_change() {
 fn models_learn_from_measurements() {
     let work = |core: f64, lines: f64| Work([core, lines, 0.0, 0.0, 0.0, 0.0, 0.0]);
     // A machine on which lines from the second cache cost far more than is stated.
-    let samples: Vec<(Work, f64)> = [(1e6, 1e5), (2e6, 1e4), (5e5, 3e5), (1e6, 0.0)]
+    let samples: Vec<(Vec<f64>, f64)> = [(1e6, 1e5), (2e6, 1e4), (5e5, 3e5), (1e6, 0.0)]
         .into_iter()
-        .map(|(core, lines)| (work(core, lines), 0.3e-9 * core + 20e-9 * lines))
+        .map(|(core, lines)| (work(core, lines).0.to_vec(), 0.3e-9 * core + 20e-9 * lines))
         .collect();
-    let (stated, fitted) = (Model::default(), Model::fitted(&samples));
+    let (stated, fitted) = (Model::default(), Model::default().fitted(&samples));
     let (a, b) = (work(1.2e6, 0.0), work(4e5, 1e5));
-    assert!(stated.seconds(&a) > stated.seconds(&b) && fitted.seconds(&a) < fitted.seconds(&b));
+    assert!(stated.seconds(&a.0) > stated.seconds(&b.0) && fitted.seconds(&a.0) < fitted.seconds(&b.0));
     for (work, seconds) in &samples {
         assert!((fitted.seconds(work) / seconds - 1.0).abs() < 0.2, "{} for {seconds}", fitted.seconds(work));
     }
-    assert_eq!(Model::fitted(&[]).seconds(&a), stated.seconds(&a));
+    assert_eq!(Model::default().fitted(&[]).seconds(&a.0), stated.seconds(&a.0));
 }
 
 /// Tunes with made-up measurements: a failure for some, else the number of steps.
@@ -234,7 +234,7 @@ fn tuned(mode: Mode, known: Known, measure: &mut tuning::Measure<'_>) -> Tuned {
     let def = program.named("blur")[0];
     let args = example::arguments(def, &sizes(&[("h", 40), ("w", 64)]), 1).unwrap();
     let search = Settings { way: Way::Beam, beam: 2, evaluations: 120, seed: 0, keep: 8 };
-    let options = Options { mode, search, measurements: 20, stop: &|| false, known };
+    let options = Options { mode, model: Model::default(), search, measurements: 20, stop: &|| false, known };
     tuning::tune(def, graph(&program, def), &args, &machine(), &options, measure)
         .unwrap_or_else(|d| panic!("{}", d.render()))
 }

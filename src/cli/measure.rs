@@ -7,13 +7,12 @@ use super::optimize::Float;
 use super::{World, input};
 use crate::diag::Result;
 use crate::eval::Value;
-use crate::ir::Lit;
+use crate::pipeline::digest::digest;
 use crate::pipeline::native;
 use crate::run::{Native, Toolchain};
 use crate::tune::example;
 use clap::Args;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 /// Measure a definition under a schedule
 #[derive(Args, Debug)]
@@ -74,36 +73,5 @@ impl Measure {
         let calls = (self.seconds / once.min_seconds.max(1e-9)).clamp(CALLS[0], CALLS[1]);
         let timed = native.time(args, calls as usize)?;
         Ok((timed.min_seconds, timed.median_seconds, timed.value))
-    }
-}
-
-/// A number for a value: equal values have one, to the bit but for what is no number.
-fn digest(value: &Value) -> String {
-    let mut hash = Sha256::new();
-    add(value, &mut hash);
-    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
-}
-
-fn add(value: &Value, hash: &mut Sha256) {
-    match value {
-        Value::Scalar(l) => match l.to_f64() {
-            Some(v) if v.is_nan() => hash.update(b"nan"),
-            _ => hash.update(bits(*l)),
-        },
-        Value::Tuple(parts) => parts.iter().for_each(|p| add(p, hash)),
-        Value::Tensor(t) => {
-            t.dims.iter().for_each(|n| hash.update((*n as u64).to_le_bytes()));
-            t.data.iter().for_each(|v| add(v, hash));
-        }
-    }
-}
-
-fn bits(l: Lit) -> Vec<u8> {
-    match l {
-        Lit::F64(b) => b.to_le_bytes().to_vec(),
-        Lit::F32(b) => b.to_le_bytes().to_vec(),
-        Lit::Int(_, v) => v.to_le_bytes().to_vec(),
-        Lit::Bool(b) => vec![u8::from(b)],
-        Lit::Str(s) => s.as_bytes().to_vec(),
     }
 }

@@ -27,6 +27,7 @@ mod schedule;
 mod search;
 mod story;
 mod train;
+mod trial;
 mod world;
 
 pub use look::{Colour, Look};
@@ -73,6 +74,8 @@ enum Command {
     Measure(measure::Measure),
     Rules(rules::Rules),
     Train(train::Train),
+    #[command(hide = true)]
+    Trial(trial::Trial),
     Bench(bench::Bench),
     Completions(completions::Completions),
     Man(man::Man),
@@ -123,6 +126,7 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
         Command::Measure(c) => c.run(world),
         Command::Rules(c) => c.run(world),
         Command::Train(c) => c.run(world),
+        Command::Trial(c) => c.run(world),
         Command::Bench(c) => c.run(world),
         Command::Completions(c) => c.run(Cli::command(), world),
         Command::Man(c) => c.run(Cli::command(), world),

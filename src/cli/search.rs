@@ -13,9 +13,10 @@ use crate::pipeline::lab::{self, Book, Lab};
 use crate::pipeline::tuning::{self, Mode, Options, Tuned};
 use crate::run::Watch;
 use crate::tune::explore::{Settings, Way};
+use crate::tune::mlp::weights;
 use crate::tune::record::{self, Known, Outcome};
 use crate::tune::work::PARTS;
-use crate::tune::{example, tree};
+use crate::tune::{Model, example, tree};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -32,6 +33,12 @@ pub struct Search {
     /// The search by model
     #[arg(long, value_enum, value_name = "NAME", default_value = "beam", requires = "mode")]
     search: Name,
+    /// What says how long schedules take: weights of counted work, or a network that was trained on random pipelines
+    #[arg(long, value_enum, value_name = "MODEL", default_value_t, requires = "mode")]
+    model: Costs,
+    /// The weights of the network, as `daedal train cost` writes them
+    #[arg(long, value_name = "W.safetensors", requires = "mode")]
+    weights: Option<PathBuf>,
     /// How many states a beam keeps
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..))]
     beam: u16,
@@ -81,6 +88,16 @@ enum Name {
     Random,
 }
 
+/// Names of the models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Costs {
+    /// Weights of counted work, stated and fitted
+    #[default]
+    Linear,
+    /// A network
+    Mlp,
+}
+
 impl Search {
     /// Whether a schedule is searched.
     pub fn wanted(&self) -> bool {
@@ -113,7 +130,7 @@ impl Search {
         let watch = Watch::new(interrupt, self.max_seconds, None);
         let stop = || watch.spent(1.0).is_some();
         let search = self.settings(case.seed, measurements);
-        let options = Options { mode, search, measurements, stop: &stop, known };
+        let options = Options { mode, model: self.judge()?, search, measurements, stop: &stop, known };
         let daedal = world.program.clone();
         let daedal = daedal.ok_or_else(|| Diagnostic::user("this program cannot be found, and so not be started"))?;
         let book = self.records.as_deref().map(|path| Book { path, case: &case_key, cut });
@@ -144,6 +161,19 @@ impl Search {
         }
         summary(&tuned, reference).iter().try_for_each(|line| world.say(line))?;
         if place.is_none() { world.say(text.trim_end()) } else { Ok(()) }
+    }
+
+    /// The model that is asked for.
+    fn judge(&self) -> Result<Model> {
+        match (self.model, &self.weights) {
+            (Costs::Linear, None) => Ok(Model::default()),
+            (Costs::Linear, Some(_)) => Err(Diagnostic::user("`--weights` are those of `--model mlp`")),
+            (Costs::Mlp, Some(path)) => Ok(Model::learned(weights::read(path)?.0)),
+            (Costs::Mlp, None) => {
+                Err(Diagnostic::user("`--model mlp` needs the weights of a network: `--weights FILE`")
+                    .note("`daedal train cost` makes them on this machine"))
+            }
+        }
     }
 
     fn settings(&self, seed: u64, measurements: usize) -> Settings {

@@ -143,12 +143,7 @@ impl<'a> Lab<'a> {
         let Some(book) = &mut self.book else { return Ok(()) };
         let record = Record { case: book.case.to_string(), steps: steps.to_string(), outcome: outcome.clone() };
         let line = serde_json::to_string(&record).map_err(|e| Diagnostic::bug(format!("a record: {e}")))?;
-        let gap = if std::mem::take(&mut book.cut) { "\n" } else { "" };
-        let written = std::fs::OpenOptions::new().create(true).append(true).open(book.path).and_then(|mut f| {
-            f.write_all(format!("{gap}{line}\n").as_bytes())?;
-            f.sync_data()
-        });
-        written.map_err(|e| cannot_write(book.path, &e))
+        append(book.path, &mut book.cut, &line)
     }
 }
 
@@ -187,6 +182,19 @@ impl Worker<'_> {
             }
         }))
     }
+}
+
+/// Appends a line to a file, whose last line may have been cut off; it is on disk when this returns.
+///
+/// # Errors
+/// It cannot be written.
+pub fn append(path: &Path, cut: &mut bool, line: &str) -> Result<()> {
+    let gap = if std::mem::take(cut) { "\n" } else { "" };
+    let written = std::fs::OpenOptions::new().create(true).append(true).open(path).and_then(|mut f| {
+        f.write_all(format!("{gap}{line}\n").as_bytes())?;
+        f.sync_data()
+    });
+    written.map_err(|e| cannot_write(path, &e))
 }
 
 fn cannot_write(path: &Path, e: &std::io::Error) -> Box<Diagnostic> {

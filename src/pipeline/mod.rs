@@ -5,15 +5,20 @@
 
 mod assemble;
 mod callers;
+pub mod digest;
 mod equal;
+pub mod grades;
 mod inlined;
 pub mod lab;
+pub mod lessons;
 pub mod native;
 mod only;
 mod options;
 mod outcome;
 pub mod replay;
+pub mod samples;
 mod search;
+pub mod trial;
 pub mod tuning;
 
 pub use options::{BUDGET, DEPTH, Engine, MAX_NODES, Options, Told};

@@ -31,6 +31,8 @@ pub enum Mode {
 pub struct Options<'a> {
     /// How much is measured.
     pub mode: Mode,
+    /// The model.
+    pub model: Model,
     /// The search by model.
     pub search: Settings,
     /// Schedules measured at most, those that were measured before included.
@@ -51,8 +53,10 @@ pub struct Tried {
     pub steps: String,
     /// Seconds that the model expected.
     pub expected: f64,
-    /// What the model expects this of.
+    /// Its work, which is counted whatever the model.
     pub work: Option<Work>,
+    /// What the model expects this of.
+    pub terms: Vec<f64>,
     /// What was measured, where it was.
     pub outcome: Option<Outcome>,
 }
@@ -89,6 +93,20 @@ struct Candidate {
     tried: Tried,
 }
 
+/// The schedules of a definition at arguments, and the default one among them.
+pub fn space<'a>(def: &'a Def, graph: Graph, args: &[Value], machine: &Machine) -> (Tree<'a>, Schedule) {
+    let incoming = example::incoming(def, args);
+    let standard = schedule::default_for(graph.clone(), &incoming, machine);
+    let (contractions, orders): (Vec<&Step>, Vec<&Step>) =
+        standard.steps.iter().filter(|s| s.is_rewrite()).partition(|s| matches!(s, Step::Contract { .. }));
+    // Legal for the default schedule, which begins with them, too.
+    let mut empty = Schedule::new(graph);
+    contractions.into_iter().for_each(|step| drop(step.apply(&mut empty)));
+    let mut empty = empty.only_for(&incoming);
+    orders.into_iter().for_each(|step| drop(step.apply(&mut empty)));
+    (Tree::new(def, empty, incoming, *machine), standard)
+}
+
 /// Searches a schedule for a definition at arguments.
 ///
 /// # Errors
@@ -101,21 +119,12 @@ pub fn tune(
     options: &Options<'_>,
     measure: &mut Measure<'_>,
 ) -> Result<Tuned> {
-    let incoming = example::incoming(def, args);
-    let standard = schedule::default_for(graph.clone(), &incoming, machine);
-    let (contractions, orders): (Vec<&Step>, Vec<&Step>) =
-        standard.steps.iter().filter(|s| s.is_rewrite()).partition(|s| matches!(s, Step::Contract { .. }));
-    // Legal for the default schedule, which begins with them, too.
-    let mut empty = Schedule::new(graph);
-    contractions.into_iter().for_each(|step| drop(step.apply(&mut empty)));
-    let mut empty = empty.only_for(&incoming);
-    orders.into_iter().for_each(|step| drop(step.apply(&mut empty)));
-    let tree = Tree::new(def, empty, incoming, *machine);
-    let mut run = Run { tree, options, model: Model::default(), all: vec![], known: BTreeSet::new() };
-    let work = run.tree.work(&standard);
-    run.add(standard, work);
+    let (tree, standard) = space(def, graph, args, machine);
+    let mut run = Run { tree, options, model: options.model.clone(), all: vec![], known: BTreeSet::new() };
+    let counted = run.tree.counted(&run.model, &standard);
+    run.add(standard, counted);
     let (found, tally) = search(&run.tree, &run.model, &options.search, options.stop);
-    found.into_iter().for_each(|j| run.add(j.schedule, Some(j.work)));
+    found.into_iter().for_each(|j| run.add(j.schedule, Some((j.work, j.terms))));
     match options.mode {
         Mode::OneShot => {}
         Mode::TopK => run.measure_best(options.measurements, false, measure)?,
@@ -135,13 +144,14 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Adds a candidate, if it is new.
-    fn add(&mut self, schedule: Schedule, work: Option<Work>) {
+    fn add(&mut self, schedule: Schedule, counted: Option<(Work, Vec<f64>)>) {
         let steps = tree::steps(&schedule);
         if !self.known.insert(steps.clone()) {
             return;
         }
-        let expected = work.as_ref().map_or(f64::INFINITY, |w| self.model.seconds(w));
-        self.all.push(Candidate { schedule, tried: Tried { steps, expected, work, outcome: None } });
+        let expected = counted.as_ref().map_or(f64::INFINITY, |(_, terms)| self.model.seconds(terms));
+        let (work, terms) = counted.map_or((None, vec![]), |(work, terms)| (Some(work), terms));
+        self.all.push(Candidate { schedule, tried: Tried { steps, expected, work, terms, outcome: None } });
     }
 
     fn measured(&self) -> usize {
@@ -204,7 +214,7 @@ impl Run<'_> {
             round += 1;
             let seed = self.options.search.seed.wrapping_add(round);
             let made = offspring(&self.tree, &self.model, &self.parents(), OFFSPRING, seed);
-            made.into_iter().for_each(|j| self.add(j.schedule, Some(j.work)));
+            made.into_iter().for_each(|j| self.add(j.schedule, Some((j.work, j.terms))));
             if self.measured() == before && self.all.len() == known {
                 return Ok(());
             }
@@ -215,13 +225,13 @@ impl Run<'_> {
     /// Fits the model to what was measured, and judges all candidates again.
     fn learn(&mut self) {
         let sample = |c: &Candidate| match (&c.tried.work, &c.tried.outcome) {
-            (Some(work), Some(Outcome::Seconds { min, .. })) => Some((*work, *min)),
+            (Some(_), Some(Outcome::Seconds { min, .. })) => Some((c.tried.terms.clone(), *min)),
             _ => None,
         };
-        let samples: Vec<(Work, f64)> = self.all.iter().filter_map(sample).collect();
-        self.model = Model::fitted(&samples);
+        let samples: Vec<(Vec<f64>, f64)> = self.all.iter().filter_map(sample).collect();
+        self.model = self.options.model.fitted(&samples);
         for c in &mut self.all {
-            c.tried.expected = c.tried.work.as_ref().map_or(f64::INFINITY, |w| self.model.seconds(w));
+            c.tried.expected = c.tried.work.map_or(f64::INFINITY, |_| self.model.seconds(&c.tried.terms));
         }
     }
 

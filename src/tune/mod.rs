@@ -6,8 +6,15 @@
 pub mod edits;
 pub mod example;
 pub mod explore;
+pub mod facts;
+pub mod features;
 pub mod form;
+pub mod mlp;
 pub mod model;
+pub mod owner;
+pub mod parts;
+pub mod random;
+pub mod ranking;
 pub mod record;
 pub mod traffic;
 pub mod tree;

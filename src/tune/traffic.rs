@@ -24,6 +24,8 @@ pub struct Access {
     pub at: Option<Form>,
     /// Whether it writes.
     pub store: bool,
+    /// The stage that it is part of, by its number.
+    pub stage: usize,
 }
 
 /// A loop, with what stands directly in it. The outermost one stands for the whole function, and runs once.
@@ -51,35 +53,52 @@ pub struct Moved {
 }
 
 impl Moved {
-    fn plus(self, other: Moved) -> Moved {
+    /// Both together.
+    pub fn plus(self, other: Moved) -> Moved {
         Moved { all: self.all + other.all, one: self.one + other.one }
+    }
+
+    fn times(self, all: f64, one: f64) -> Moved {
+        Moved { all: self.all * all, one: self.one * one }
     }
 }
 
 impl Node {
-    /// What moves into a cache of so many bytes. What the whole function touches is there before, if it fits.
-    pub fn moved(&self, cache: f64) -> Moved {
-        if lines(self.below(), &self.ranges(), Some(cache)) * LINE <= cache {
-            Moved::default()
-        } else {
-            self.each(cache)
+    /// What moves into a cache of so many bytes for each of so many stages. What the whole function touches is there before,
+    /// if it fits.
+    pub fn moved(&self, cache: f64, stages: usize) -> Vec<Moved> {
+        let mut out = vec![Moved::default(); stages];
+        if lines(self.below(), &self.ranges(), Some(cache)).1 * LINE > cache {
+            for (stage, moved) in self.each(cache) {
+                out[stage] = out[stage].plus(moved);
+            }
         }
+        out
     }
 
-    /// What moves in all iterations.
-    fn each(&self, cache: f64) -> Moved {
+    /// What moves in all iterations, for each stage.
+    fn each(&self, cache: f64) -> BTreeMap<usize, Moved> {
         let (below, ranges) = (self.below(), self.ranges());
         let inside: Vec<(Var, f64)> =
             self.kids.iter().flat_map(Node::ranges).chain(self.vars.iter().skip(1).copied()).collect();
         let shared = 1.0 / self.threads.max(1.0).min(self.trips.max(1.0));
-        if lines(below.clone(), &inside, Some(cache)) * LINE <= cache {
-            let all = lines(below, &ranges, None);
-            return Moved { all, one: all * shared };
+        let plain = |by: BTreeMap<usize, f64>| -> BTreeMap<usize, Moved> {
+            by.into_iter().map(|(stage, n)| (stage, Moved { all: n, one: n })).collect()
+        };
+        let scaled = |by: BTreeMap<usize, Moved>, all: f64, one: f64| -> BTreeMap<usize, Moved> {
+            by.into_iter().map(|(stage, m)| (stage, m.times(all, one))).collect()
+        };
+        if lines(below.clone(), &inside, Some(cache)).1 * LINE <= cache {
+            return scaled(plain(lines(below, &ranges, None).0), 1.0, shared);
         }
-        let own = lines(self.accesses.iter().collect(), &inside, None);
-        let kids = self.kids.iter().map(|k| k.each(cache));
-        let one = kids.fold(Moved { all: own, one: own }, Moved::plus);
-        Moved { all: one.all * self.trips, one: one.one * self.trips * shared }
+        let mut out = plain(lines(self.accesses.iter().collect(), &inside, None).0);
+        for kid in &self.kids {
+            for (stage, moved) in kid.each(cache) {
+                let sum = out.entry(stage).or_default();
+                *sum = sum.plus(moved);
+            }
+        }
+        scaled(out, self.trips, self.trips * shared)
     }
 
     /// All accesses in it.
@@ -95,11 +114,52 @@ impl Node {
     }
 }
 
-/// The distinct lines that accesses touch while variables run over their ranges: those that move, where what is written counts
-/// twice, since it is fetched and written back; or those that stay in a cache of so many bytes, endless where they do not.
-fn lines(accesses: Vec<&Access>, ranges: &[(Var, f64)], within: Option<f64>) -> f64 {
+/// The distinct lines that accesses touch while variables run over their ranges, by stage and in all: those that move, where
+/// what is written counts twice, since it is fetched and written back; or those that stay in a cache of so many bytes, endless
+/// where they do not. Lines that several stages touch are shared by their accesses.
+fn lines(accesses: Vec<&Access>, ranges: &[(Var, f64)], within: Option<f64>) -> (BTreeMap<usize, f64>, f64) {
+    let (mut by, mut all) = (BTreeMap::new(), 0.0);
+    for g in groups(accesses, ranges) {
+        let n = match within {
+            Some(cache) if g.crowding(cache) > 1.0 => f64::INFINITY,
+            Some(_) => g.lines(),
+            None => g.lines() * if g.stored { 2.0 } else { 1.0 },
+        };
+        all += n;
+        for stage in &g.stages {
+            *by.entry(*stage).or_insert(0.0) += n / g.stages.len() as f64;
+        }
+    }
+    (by, all)
+}
+
+/// What accesses touch of memory while variables run over their ranges.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Footprint {
+    /// Distinct bytes.
+    pub bytes: f64,
+    /// Distinct lines.
+    pub lines: f64,
+    /// Bytes of the longest run of them that lie next to each other.
+    pub run: f64,
+}
+
+/// The footprint of accesses.
+pub fn footprint(accesses: Vec<&Access>, ranges: &[(Var, f64)]) -> Footprint {
+    let mut out = Footprint::default();
+    for g in groups(accesses, ranges) {
+        let bytes = g.elements() * g.bytes;
+        out.bytes += bytes;
+        // A line that is touched holds a byte that is.
+        out.lines += g.lines().min(bytes);
+        out.run = out.run.max(g.run() * g.bytes);
+    }
+    out
+}
+
+/// Accesses that step alike overlap: only how far they are from each other counts.
+fn groups(accesses: Vec<&Access>, ranges: &[(Var, f64)]) -> Vec<Group> {
     let trips: FxHashMap<Var, f64> = ranges.iter().copied().collect();
-    // Accesses that step alike overlap: only how far they are from each other counts.
     let mut alike: BTreeMap<(Buf, Vec<(u64, u64)>), Group> = BTreeMap::new();
     for a in accesses {
         let mut steps: Vec<(f64, f64)> = vec![];
@@ -118,17 +178,13 @@ fn lines(accesses: Vec<&Access>, ranges: &[(Var, f64)], within: Option<f64>) -> 
         steps.sort_by(|x, y| x.0.total_cmp(&y.0));
         let key = steps.iter().map(|(step, n)| (step.to_bits(), n.to_bits())).collect();
         let constant = a.at.as_ref().map_or(0.0, |f| f.constant);
-        let group =
-            alike.entry((a.buf, key)).or_insert_with(|| Group { steps, bytes: a.bytes, at: vec![], stored: false });
+        let new = || Group { steps, bytes: a.bytes, at: vec![], stored: false, stages: vec![] };
+        let group = alike.entry((a.buf, key)).or_insert_with(new);
         group.at.push(constant);
+        group.stages.push(a.stage);
         group.stored |= a.store;
     }
-    let each = alike.values().map(|g| match within {
-        Some(cache) if g.crowding(cache) > 1.0 => f64::INFINITY,
-        Some(_) => g.lines(),
-        None => g.lines() * if g.stored { 2.0 } else { 1.0 },
-    });
-    each.sum()
+    alike.into_values().collect()
 }
 
 /// Accesses of one buffer that step alike.
@@ -139,6 +195,8 @@ struct Group {
     /// Where each access begins.
     at: Vec<f64>,
     stored: bool,
+    /// The stage of each access.
+    stages: Vec<usize>,
 }
 
 impl Group {
@@ -173,6 +231,42 @@ impl Group {
         let more: f64 = begins.windows(2).map(|w| (w[1] - w[0]).min(run)).sum();
         let count: f64 = apart.iter().zip(&further).map(|((_, n), more)| n + more).product();
         count * ((run + more) * self.bytes / LINE).max(1.0)
+    }
+
+    /// The distinct elements. Accesses that begin whole steps further share elements with the others; what is left of a
+    /// distance after whole steps tells those apart that share none.
+    fn elements(&self) -> f64 {
+        let mut at: Vec<f64> = self.at.clone();
+        at.sort_by(f64::total_cmp);
+        at.dedup();
+        let steps: Vec<(f64, f64)> = self.steps.iter().copied().filter(|(step, _)| *step > 0.0).collect();
+        let mut further = vec![0.0; steps.len()];
+        let mut left_over: Vec<u64> = vec![];
+        for begin in &at {
+            let mut left = begin - at[0];
+            for ((step, _), most) in steps.iter().zip(&mut further).rev() {
+                let whole = (left / step).floor();
+                left -= whole * step;
+                *most = whole.max(*most);
+            }
+            left_over.push(left.to_bits());
+        }
+        left_over.sort_unstable();
+        left_over.dedup();
+        let together: f64 = steps.iter().zip(&further).map(|((_, n), more)| n + more).product();
+        let apart: f64 = steps.iter().map(|(_, n)| n).product();
+        (together * left_over.len() as f64).min(apart * at.len() as f64)
+    }
+
+    /// The elements that lie next to each other, or in one line with those: of the steps that stay near.
+    fn run(&self) -> f64 {
+        let mut run = 1.0;
+        for (step, n) in self.steps.iter().filter(|(step, _)| *step > 0.0) {
+            if *step <= self.near(run) {
+                run += step * (n - 1.0);
+            }
+        }
+        run
     }
 
     /// How many ways of a cache its lines need where they share places: those that are multiples of a way's size apart do, and

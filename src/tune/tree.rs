@@ -3,6 +3,7 @@
 //! After Adams et al. (2019), with tiles of accumulators and packed operands as options, which reductions need. Each state is
 //! a whole schedule: what is not decided yet is completed plainly, so that any state can be lowered, judged and run.
 
+use super::features::{self, Features, Lowered};
 use super::model::Model;
 use super::work::{self, PARTS, Work};
 use crate::ir::Def;
@@ -115,16 +116,46 @@ impl<'a> Tree<'a> {
         &self.empty
     }
 
+    /// Sizes and scalars, in the order of the calling form.
+    pub fn incoming(&self) -> &[f64] {
+        &self.incoming
+    }
+
     /// The work of a schedule; nothing where it cannot be lowered.
     pub fn work(&self, s: &Schedule) -> Option<Work> {
+        let (_, func) = self.foreseen(s)?;
+        Some(work::count(&func, &self.incoming, &self.machine))
+    }
+
+    /// The work of a schedule, and the terms of a model; nothing where it cannot be lowered.
+    pub fn counted(&self, model: &Model, s: &Schedule) -> Option<(Work, Vec<f64>)> {
+        let (features, work) = match model.reads_features() {
+            true => self.features(s)?,
+            false => (vec![], self.work(s)?),
+        };
+        let terms = model.terms(&work, &features);
+        Some((work, terms))
+    }
+
+    /// The features of the stages of a schedule, and its work; nothing where it cannot be lowered.
+    pub fn features(&self, s: &Schedule) -> Option<(Vec<Features>, Work)> {
+        let (plans, func) = self.foreseen(s)?;
+        let (facts, work) = work::facts(&func, &plans.graph, &self.incoming, &self.machine);
+        let lowered = Lowered { func: &func, plans: &plans, machine: &self.machine };
+        Some((features::of(&facts, &lowered), work))
+    }
+
+    /// The function that a schedule is lowered to at the stated sizes, as later passes leave its loops.
+    fn foreseen(&self, s: &Schedule) -> Option<(Schedule, Func)> {
         // Loops of known extents have no text for other ones.
         let graph = match Arc::ptr_eq(&s.graph, &self.start.graph) {
             true => self.special.clone(),
             false => Arc::new(s.graph.specialized(&self.incoming)),
         };
-        let mut nest = lower(&Schedule { graph, ..s.clone() }, self.def).ok()?;
+        let plans = Schedule { graph, ..s.clone() };
+        let mut nest = lower(&plans, self.def).ok()?;
         foresee(&mut nest.entry, &self.machine);
-        Some(work::count(&nest.entry, &self.incoming, &self.machine))
+        Some((plans, nest.entry))
     }
 
     /// The whole schedule of a state.
@@ -316,6 +347,8 @@ pub struct Judged {
     pub schedule: Schedule,
     /// Its work.
     pub work: Work,
+    /// The terms of the model.
+    pub terms: Vec<f64>,
     /// The seconds that it is expected to take.
     pub expected: f64,
 }
@@ -338,9 +371,9 @@ impl<'a> Judge<'a> {
 
     /// A schedule, judged; nothing where it cannot be lowered.
     pub fn judged(&self, tree: &Tree<'_>, schedule: Schedule) -> Option<Judged> {
-        let work = tree.work(&schedule)?;
-        let expected = self.model.seconds(&work);
-        Some(Judged { schedule, work, expected })
+        let (work, terms) = tree.counted(self.model, &schedule)?;
+        let expected = self.model.seconds(&terms);
+        Some(Judged { schedule, work, terms, expected })
     }
 
     /// Keeps a schedule, if it is among the best.

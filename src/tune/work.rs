@@ -3,22 +3,18 @@
 //! It reads the nest that a schedule is lowered to, once later passes have said which loops run in vectors, and knows no
 //! step. Guesses rank schedules; nothing rests on them.
 
+use super::facts::{self, Facts, LoopId, Operation, Take, Touch};
 use super::form::{Environment, Form};
-use super::traffic::{Access, Node};
+use super::owner::Owners;
+pub use super::parts::{PARTS, Work};
+use super::traffic::{Access, Moved, Node};
 use crate::ir::op::Class;
 use crate::ir::{Op, Scalar};
 use crate::machine::Machine;
 use crate::nest::{Buf, Expr, Func, Loop, LoopKind, Slot, Stmt, Var};
+use crate::stage::Graph;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
-
-/// What is counted.
-pub const PARTS: [&str; 7] =
-    ["core", "lines from L2", "lines from L3", "lines from memory", "iterations", "starts", "gathered"];
-
-/// Counted work, by [`PARTS`]; in cycles, lines, iterations, starts of threads and elements.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Work(pub [f64; PARTS.len()]);
 
 /// Instructions of a kind that start in one cycle.
 const ARITHMETIC: f64 = 2.0;
@@ -32,27 +28,38 @@ const REGISTERS: f64 = 64.0;
 
 /// The work of a function, whose sizes and scalars are `incoming`, in the order of its parameters.
 pub fn count(func: &Func, incoming: &[f64], machine: &Machine) -> Work {
+    facts(func, &Graph::default(), incoming, machine).1
+}
+
+/// The same of a function that a graph was lowered to, and what is seen of it on the way.
+pub fn facts(func: &Func, graph: &Graph, incoming: &[f64], machine: &Machine) -> (Facts, Work) {
     let mut known = Environment::default();
     for (slot, value) in func.params.iter().zip(incoming) {
         if let Slot::Size(v) | Slot::Scalar(v) = slot {
             known.forms.insert(*v, Form::constant(*value));
         }
     }
-    let (small, wild, work) = Default::default();
-    let mut c = Counter { func, machine, known, vector: None, small, wild, spread: false, work };
     // The function itself is a loop of one iteration, whose variable nothing names.
-    let vars = vec![(Var(u32::MAX), 1.0)];
-    let mut whole = Block { node: Node { trips: 1.0, threads: 1.0, vars, ..Node::default() }, ..Block::default() };
+    let (none, var) = (graph.stages.len(), Var(u32::MAX));
+    let root = facts::Loop { around: None, stage: none, var, trips: 1.0, lanes: 1.0, parallel: false };
+    let facts = Facts { loops: vec![root], by_stage: vec![Work::default(); none + 1], ..Facts::default() };
+    let (small, wild, kept) = Default::default();
+    let here = Here { inside: 0, stage: none, rounds: 1.0 };
+    let owners = Owners::new(func, graph);
+    let mut c = Counter { func, machine, known, vector: None, small, wild, spread: false, owners, kept, here, facts };
+    let node = Node { trips: 1.0, threads: 1.0, vars: vec![(var, 1.0)], ..Node::default() };
+    let mut whole = Block { node, ..Block::default() };
     c.block(&func.body, &mut whole, 1.0);
-    let [l1, l2, l3] = machine.caches.map(|bytes| bytes as f64);
-    let Work(parts) = &mut c.work;
-    parts[0] += whole.cycles(machine);
-    // A thread has its first caches alone, the last one and memory with the others.
-    parts[1] = whole.node.moved(l1).one;
-    parts[2] = whole.node.moved(l2).one;
-    let memory = whole.node.moved(l3);
-    parts[3] = (memory.one + memory.all) / 2.0;
-    c.work
+    c.facts.by_stage[none].0[0] += whole.cycles(machine) - whole.inner;
+    let [l1, l2, l3] = machine.caches.map(|bytes| whole.node.moved(bytes as f64, none + 1));
+    let mut total = Work::default();
+    for (stage, work) in c.facts.by_stage.iter_mut().enumerate() {
+        // A thread has its first caches alone, the last one and memory with the others.
+        let memory = |m: Moved| (m.one + m.all) / 2.0;
+        (work.0[1], work.0[2], work.0[3]) = (l1[stage].one, l2[stage].one, memory(l3[stage]));
+        total.0.iter_mut().zip(work.0).for_each(|(sum, n)| *sum += n);
+    }
+    (c.facts, total)
 }
 
 /// What one iteration of a loop does, without the loops in it.
@@ -113,13 +120,40 @@ struct Counter<'a> {
     wild: FxHashSet<Var>,
     /// Whether a loop around runs on threads.
     spread: bool,
-    work: Work,
+    owners: Owners,
+    /// What variables keep of accumulators and elements in the making.
+    kept: FxHashMap<Var, Vec<Root>>,
+    here: Here,
+    facts: Facts,
+}
+
+/// Where the counting is.
+#[derive(Clone, Copy)]
+struct Here {
+    /// The loop.
+    inside: LoopId,
+    /// The stage.
+    stage: usize,
+    /// How often the loop is gone through one after another, of threads by the busiest one.
+    rounds: f64,
 }
 
 impl Counter<'_> {
     /// Adds statements, which run so many times in all.
     fn block(&mut self, stmts: &[Stmt], b: &mut Block, times: f64) {
-        stmts.iter().for_each(|s| self.stmt(s, b, times));
+        let around = self.here.stage;
+        for (s, stage) in stmts.iter().zip(self.owners.each(stmts, around)) {
+            self.here.stage = stage;
+            self.note(s);
+            self.stmt(s, b, times);
+        }
+        self.here.stage = around;
+    }
+
+    /// The work of the present stage.
+    fn work(&mut self) -> &mut Work {
+        let last = self.facts.by_stage.len() - 1;
+        &mut self.facts.by_stage[self.here.stage.min(last)]
     }
 
     fn stmt(&mut self, s: &Stmt, b: &mut Block, times: f64) {
@@ -180,28 +214,113 @@ impl Counter<'_> {
         if lanes > 1 {
             self.vector = Some((l.var, lanes));
         }
+        let before = self.here;
+        let parallel = matches!(l.kind, LoopKind::Parallel { .. });
+        let own = (l.var, trips, f64::from(lanes), parallel);
+        self.enter(own);
         if lanes > 1 && trips <= f64::from(lanes) {
             b.node.vars.push((l.var, f64::from(lanes)));
             self.block(&l.body, b, times);
-            self.vector = around;
+            (self.vector, self.here) = (around, before);
             return;
         }
         // Loops of which vectors are made later are not split yet.
         let steps = (trips / f64::from(lanes)).ceil();
         // Of parallel loops in each other, one runs on threads.
-        let spread = matches!(l.kind, LoopKind::Parallel { .. }) && !self.spread && trips > 1.0;
+        let spread = parallel && !self.spread && trips > 1.0;
         let threads = if spread { self.machine.threads as f64 } else { 1.0 };
         let node = Node { trips: steps, vars: vec![(l.var, trips)], threads, ..Node::default() };
         let mut inner = Block { node, ..Block::default() };
         self.spread |= spread;
+        let rounds = (steps / threads).ceil();
+        self.here.rounds *= rounds;
         self.block(&l.body, &mut inner, times * steps);
         self.spread &= !spread;
-        self.vector = around;
-        let rounds = (steps / threads).ceil();
-        self.work.0[4] += times * rounds;
-        self.work.0[5] += if threads > 1.0 { times } else { 0.0 };
-        b.inner += rounds * inner.cycles(self.machine);
+        (self.vector, self.here) = (around, before);
+        let cycles = inner.cycles(self.machine);
+        let rounds_here = self.here.rounds;
+        let work = self.work();
+        work.0[0] += rounds_here * rounds * (cycles - inner.inner);
+        work.0[4] += times * rounds;
+        work.0[5] += if threads > 1.0 { times } else { 0.0 };
+        b.inner += rounds * cycles;
         b.node.kids.push(inner.node);
+    }
+
+    /// Goes into a loop.
+    fn enter(&mut self, (var, trips, lanes, parallel): (Var, f64, f64, bool)) {
+        let (around, stage) = (Some(self.here.inside), self.here.stage);
+        self.facts.loops.push(facts::Loop { around, stage, var, trips, lanes, parallel });
+        self.here.inside = self.facts.loops.len() - 1;
+    }
+
+    fn operation(&mut self, class: Option<Class>, ty: Scalar) {
+        let Here { inside, stage, .. } = self.here;
+        self.facts.operations.push(Operation { stage, inside, class, ty });
+    }
+
+    /// Notes what a statement writes of its stage, and what memory it takes.
+    fn note(&mut self, s: &Stmt) {
+        let inside = self.here.inside;
+        let mut write = None;
+        match s {
+            Stmt::Let(v, e) => {
+                let kept = self.keeps(e);
+                if !kept.is_empty() {
+                    self.kept.insert(*v, kept);
+                }
+            }
+            Stmt::Store(buf, _, e) | Stmt::MaskedStore(buf, _, e, _) => {
+                if let Some((stage, tile)) = self.owners.buf(*buf) {
+                    let step = self.keeps(e).contains(&Root::Buf(*buf));
+                    write = Some(facts::Write { stage, inside, step, element: !tile });
+                }
+            }
+            Stmt::Set(v, e) => {
+                if let Some(stage) = self.owners.var(*v) {
+                    let step = self.keeps(e).contains(&Root::Var(*v));
+                    write = Some(facts::Write { stage, inside, step, element: !step });
+                }
+            }
+            Stmt::Mut(v, _) => {
+                if let Some(stage) = self.owners.var(*v) {
+                    let bytes = f64::from(self.func.var(*v).ty.bytes());
+                    let take = Take { stage, inside, buf: None, bytes, row: bytes, accumulators: false };
+                    self.facts.takes.push(take);
+                }
+            }
+            Stmt::Alloc(buf, dims) => {
+                if let Some((stage, accumulators)) = self.owners.buf(*buf) {
+                    let extents: Vec<f64> =
+                        dims.iter().map(|d| self.known.number(d).unwrap_or(16.0).max(0.0)).collect();
+                    let one = f64::from(self.func.buf(*buf).ty.bytes());
+                    let bytes = one * extents.iter().product::<f64>();
+                    let row = one * extents.last().copied().unwrap_or(1.0);
+                    self.facts.takes.push(Take { stage, inside, buf: Some(*buf), bytes, row, accumulators });
+                }
+            }
+            _ => {}
+        }
+        self.facts.writes.extend(write);
+    }
+
+    /// Which variables and memory of stages a value is computed from.
+    fn keeps(&self, e: &Expr) -> Vec<Root> {
+        let mut out: Vec<Root> = vec![];
+        let mut add = |root: Root| {
+            if !out.contains(&root) {
+                out.push(root);
+            }
+        };
+        e.visit(&mut |e| match e {
+            Expr::Var(v) => {
+                self.kept.get(v).into_iter().flatten().for_each(|r| add(*r));
+                self.owners.var(*v).into_iter().for_each(|_| add(Root::Var(*v)));
+            }
+            Expr::Load(b, _) | Expr::MaskedLoad(b, _) if self.owners.buf(*b).is_some() => add(Root::Buf(*b)),
+            _ => {}
+        });
+        out
     }
 
     /// Instructions for the lanes of a value.
@@ -220,14 +339,17 @@ impl Counter<'_> {
             Expr::Op(op, ty, args) => {
                 args.iter().for_each(|a| self.expr(a, b, times));
                 b.arithmetic += weight(*op, *ty) * self.instructions(*ty);
+                self.operation(Some(op.row().class), *ty);
             }
             Expr::Cond(parts) => {
                 parts.iter().for_each(|a| self.expr(a, b, times));
                 b.arithmetic += self.instructions(self.func.ty(&parts[1]));
+                self.operation(None, self.func.ty(&parts[1]));
             }
             Expr::Cast(ty, inner) => {
                 self.expr(inner, b, times);
                 b.arithmetic += self.instructions(*ty);
+                self.operation(None, *ty);
             }
             _ => e.kids().iter().for_each(|k| self.expr(k, b, times)),
         }
@@ -266,12 +388,14 @@ impl Counter<'_> {
             0.0 => 1.0,
             1.0 => self.instructions(ty),
             _ => {
-                self.work.0[6] += lanes * times * if wild { WILD } else { 1.0 };
+                self.work().0[6] += lanes * times * if wild { WILD } else { 1.0 };
                 lanes
             }
         };
         *(if store { &mut b.stores } else { &mut b.loads }) += count;
-        b.node.accesses.push(Access { buf, bytes: f64::from(ty.bytes()), at, store });
+        let access = Access { buf, bytes: f64::from(ty.bytes()), at, store, stage: self.here.stage };
+        self.facts.touches.push(Touch { access: access.clone(), wild, inside: self.here.inside });
+        b.node.accesses.push(access);
     }
 
     /// Whether an index is clamped, divided or chosen lane by lane: such elements are read one by one.

@@ -7,7 +7,8 @@ use super::fit::{Fit, TABLES};
 use super::network::{Network, Setting};
 use super::train::{EpochReport, Trainer};
 use super::vocabulary::{KINDS, VERSION};
-use super::weights::{Part, counts, floats, pack, unpack};
+use super::weights::WANTED;
+use crate::data::tensors::{Part, counts, floats, pack, unpack};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::print;
 use ndarray::Array2;
@@ -56,7 +57,7 @@ impl<F: Fit> Trainer<'_, F> {
     /// # Errors
     /// The bytes are no such file, or one of a training of other programs or settings.
     pub fn resume(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
-        let (about, file) = unpack(name, bytes)?;
+        let (about, file) = unpack(name, bytes, &WANTED)?;
         let about: About = serde_json::from_str(&about)
             .map_err(|_| Diagnostic::user(format!("`{name}` holds no training that could go on")))?;
         if about.of != self.identity() || about.training != VERSION {

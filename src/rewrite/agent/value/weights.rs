@@ -7,15 +7,14 @@
 use super::network::{Network, Setting, TENSORS, number};
 use super::vocabulary::{KINDS, VERSION, class_of};
 use crate::data;
+use crate::data::tensors::{Part, Wanted, floats, pack, unpack};
 use crate::diag::{Diagnostic, Result};
 use ndarray::Array2;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::path::Path;
 
-/// The one key of the metadata: several would be written in any order.
-const KEY: &str = "daedal";
+/// What files hold.
+pub(super) const WANTED: Wanted = Wanted { what: "value network", by: "daedal train value" };
 
 /// What the metadata say.
 #[derive(Serialize, Deserialize)]
@@ -43,8 +42,8 @@ pub fn read(path: &Path) -> Result<Network> {
 /// # Errors
 /// The bytes hold no network of this version.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Network> {
-    let (about, file) = unpack(name, bytes)?;
-    let about: About = serde_json::from_str(&about).map_err(|_| foreign(name))?;
+    let (about, file) = unpack(name, bytes, &WANTED)?;
+    let about: About = serde_json::from_str(&about).map_err(|_| WANTED.foreign(name))?;
     if about.version != VERSION {
         let found = about.version;
         return Err(Diagnostic::user(format!("`{name}` holds a network of version {found}, expected {VERSION}"))
@@ -95,106 +94,11 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Network> {
 pub fn bytes(network: &Network) -> Result<Vec<u8>> {
     let Setting { width, propagations, steps } = network.setting;
     let about = About { version: VERSION, width, propagations, steps, kinds: KINDS.clone() };
-    let about = serde_json::to_string(&about).map_err(|e| unwritten(&e))?;
+    let about =
+        serde_json::to_string(&about).map_err(|e| Diagnostic::bug(format!("weights cannot be written: {e}")))?;
     let named = network.setting.tensors().into_iter().zip(&network.tensors);
     let parts = named.map(|((name, _), tensor)| (name.to_string(), Part::floats(tensor))).collect();
     pack(about, parts)
-}
-
-/// Numbers of a file.
-pub struct Part {
-    kind: Dtype,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
-}
-
-impl Part {
-    /// Rows of floats.
-    pub fn floats(numbers: &Array2<f32>) -> Part {
-        let bytes = numbers.iter().flat_map(|v| v.to_le_bytes()).collect();
-        Part { kind: Dtype::F32, shape: numbers.shape().to_vec(), bytes }
-    }
-
-    /// A list of numbers.
-    pub fn counts(numbers: &[u32]) -> Part {
-        let bytes = numbers.iter().flat_map(|v| v.to_le_bytes()).collect();
-        Part { kind: Dtype::U32, shape: vec![numbers.len()], bytes }
-    }
-}
-
-/// The bytes of a file with a text about it.
-///
-/// # Errors
-/// A bug, where they cannot be made.
-pub fn pack(about: String, parts: Vec<(String, Part)>) -> Result<Vec<u8>> {
-    let mut views = vec![];
-    for (name, part) in &parts {
-        let view = TensorView::new(part.kind, part.shape.clone(), &part.bytes).map_err(|e| unwritten(&e))?;
-        views.push((name, view));
-    }
-    let about = HashMap::from([(KEY.to_string(), about)]);
-    safetensors::serialize(views, Some(about)).map_err(|e| unwritten(&e))
-}
-
-fn unwritten(e: &dyn std::fmt::Display) -> Box<Diagnostic> {
-    Diagnostic::bug(format!("weights cannot be written: {e}"))
-}
-
-fn foreign(name: &str) -> Box<Diagnostic> {
-    Diagnostic::user(format!("`{name}` holds no value network")).note("expected a file that `daedal train value` wrote")
-}
-
-/// The text about a file, and its numbers.
-///
-/// # Errors
-/// The bytes are no such file, or are cut short.
-pub fn unpack<'a>(name: &str, bytes: &'a [u8]) -> Result<(String, SafeTensors<'a>)> {
-    let bad = |e| {
-        Diagnostic::user(format!("`{name}` is no file of weights, or not all of one: {e}"))
-            .note("expected a safetensors file that `daedal train value` wrote")
-    };
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(bad)?;
-    let about = metadata.metadata().as_ref().and_then(|all| all.get(KEY)).ok_or_else(|| foreign(name))?.clone();
-    Ok((about, SafeTensors::deserialize(bytes).map_err(bad)?))
-}
-
-/// The rows of floats of a name.
-///
-/// # Errors
-/// There are none, or they have another shape, or some is no finite number.
-pub fn floats(file: &str, all: &SafeTensors<'_>, name: &str, shape: [usize; 2]) -> Result<Array2<f32>> {
-    let view = part(file, all, name)?;
-    if view.dtype() != Dtype::F32 || view.shape() != shape {
-        let (found, kind) = (view.shape(), view.dtype());
-        return Err(Diagnostic::user(format!(
-            "the weights `{name}` of `{file}` are {found:?} of {kind:?}, expected {shape:?} of F32"
-        )));
-    }
-    let numbers: Vec<f32> = words(view.data()).map(f32::from_le_bytes).collect();
-    if numbers.iter().any(|v| !v.is_finite()) {
-        return Err(Diagnostic::user(format!("among the weights `{name}` of `{file}` are some that are no numbers")));
-    }
-    Array2::from_shape_vec(shape, numbers).map_err(|e| Diagnostic::bug(format!("weights of another size: {e}")))
-}
-
-/// The list of a name.
-///
-/// # Errors
-/// There is none.
-pub fn counts(file: &str, all: &SafeTensors<'_>, name: &str) -> Result<Vec<u32>> {
-    let view = part(file, all, name)?;
-    match view.dtype() {
-        Dtype::U32 => Ok(words(view.data()).map(u32::from_le_bytes).collect()),
-        kind => Err(Diagnostic::user(format!("the list `{name}` of `{file}` is of {kind:?}, expected U32"))),
-    }
-}
-
-fn part<'a>(file: &str, all: &SafeTensors<'a>, name: &str) -> Result<TensorView<'a>> {
-    all.tensor(name).map_err(|_| Diagnostic::user(format!("`{file}` lacks the weights `{name}`")))
-}
-
-fn words(bytes: &[u8]) -> impl Iterator<Item = [u8; 4]> {
-    bytes.chunks_exact(4).map(|word| [word[0], word[1], word[2], word[3]])
 }
 
 impl Network {

@@ -1,7 +1,7 @@
 //! `daedal train value`: searches of programs become the weights of a value network.
 
-use super::optimize::Bindings;
-use super::{World, input};
+use crate::cli::optimize::Bindings;
+use crate::cli::{World, input};
 use crate::data::{self, Output};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::Program;
@@ -13,24 +13,12 @@ use crate::rewrite::agent::value::{Network, Setting, weights};
 use crate::rules::{Level, Library};
 use crate::run;
 use crate::search::Algorithm;
-use clap::{Args, Subcommand, ValueEnum, value_parser};
+use clap::{Args, ValueEnum, value_parser};
 use std::path::{Path, PathBuf};
-
-/// Train what guides a search
-#[derive(Args, Debug)]
-pub struct Train {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Subcommand, Debug)]
-enum What {
-    Value(Value),
-}
 
 /// Train a value network on searches of programs; prints a line for each epoch
 #[derive(Args, Debug)]
-struct Value {
+pub struct Value {
     /// The programs to learn from
     #[arg(required = true)]
     files: Vec<PathBuf>,
@@ -101,16 +89,9 @@ fn rate(word: &str) -> std::result::Result<f64, String> {
     rate.ok_or_else(|| "expected a number between 0 and 1".to_string())
 }
 
-impl Train {
+impl Value {
     /// Carries it out.
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
-        let What::Value(value) = &self.what;
-        value.run(world)
-    }
-}
-
-impl Value {
-    fn run(&self, world: &mut World<'_>) -> Result<()> {
         let place = Output::at(&self.output)?;
         let beside = beside(&self.output);
         let record = Output::at(&beside)?;
