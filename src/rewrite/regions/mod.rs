@@ -137,7 +137,7 @@ impl Search<'_, '_, '_> {
     /// Tries a body with the lets that elaboration finds.
     fn elaborated(&mut self, body: (&Terms, Id)) {
         let Whole { program, kept, .. } = *self.whole;
-        let flat = flatten(program, kept, body, &self.tys(), FLAT);
+        let flat = flatten(program, kept, body, &self.tys(), 8 * ELABORATED);
         let Some(flat) = flat.filter(|flat| flat.nodes().is_some_and(|nodes| nodes <= ELABORATED)) else { return };
         let Search { whole, settings, before, costs, .. } = self;
         let (mut g, root) = imported(whole.def, settings, &flat, None);
