@@ -63,7 +63,7 @@ fn random_programs_mean_the_same_by_regions() {
         let program = read("random.ks", &made.text).unwrap();
         let args = vec![arguments(program.named("main")[0], &made.args).unwrap()];
         let float = if seed % 2 == 1 { Level::Real } else { Level::Exact };
-        let cost = if seed % 3 == 0 { Model::Knossos } else { Model::Analytic };
+        let cost = if seed.is_multiple_of(3) { Model::Knossos } else { Model::Analytic };
         checked((&made.text, "main"), &rules[(seed % 2) as usize], (cost, float), &args)
             .map_err(|e| format!("seed {seed}: {e}"))
     };

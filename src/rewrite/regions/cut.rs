@@ -27,7 +27,7 @@ pub enum Said {
     /// Its parts are regions of their own.
     Split,
     /// Something else stands for it.
-    Becomes(New),
+    Becomes(Box<New>),
 }
 
 /// Told of each region, in order: the variables in scope, and the region, a term over them.
@@ -103,7 +103,8 @@ impl Cut<'_, '_> {
         match (self.act)(&self.scope, self.terms, id) {
             Said::Stays => Made::Is(self.same(id)),
             Said::Split => Made::Split,
-            Said::Becomes(New { terms, id, levels }) => {
+            Said::Becomes(new) => {
+                let New { terms, id, levels } = *new;
                 let id = self.terms.import(&terms, id);
                 let at = |i: u32| self.levels[levels[levels.len() - 1 - i as usize]];
                 let depth = self.depth;

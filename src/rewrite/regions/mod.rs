@@ -66,6 +66,9 @@ enum Plan {
 /// What costs terms, at the sizes that were told and at others.
 type Costs<'a, 'c> = (&'a mut Costing<'c>, &'a mut Sweep<'c>);
 
+/// A cheaper term for a region, where one was found, and what the search did.
+type Searched = (Option<(Terms, Id)>, Vec<Report>);
+
 /// What tells regions apart.
 type Key = (Vec<Ty>, Id, Vec<u64>, String);
 
@@ -174,7 +177,7 @@ impl Round<'_, '_> {
     /// The body with what its regions became.
     fn run(&self, done: &mut Done) -> (Terms, Id) {
         let (plans, tasks) = self.tasks(done);
-        let found: Vec<(Option<(Terms, Id)>, Vec<Report>)> = tasks.par_iter().map(|(_, t)| self.search(t)).collect();
+        let found: Vec<Searched> = tasks.par_iter().map(|(_, t)| self.search(t)).collect();
         for ((key, _), (better, told)) in tasks.into_iter().zip(found) {
             done.searched.insert(key, better);
             done.reports.extend(told);
@@ -249,7 +252,7 @@ impl Round<'_, '_> {
     }
 
     /// A cheaper term for a region.
-    fn search(&self, task: &Task) -> (Option<(Terms, Id)>, Vec<Report>) {
+    fn search(&self, task: &Task) -> Searched {
         self.on(task, |def, before, costs, settings| match region(def, before, &task.flat, costs, settings) {
             Some(found) if found.cost < before - 1e-9 => (Some((found.terms, found.id)), found.reports),
             Some(found) => (None, found.reports),
@@ -269,7 +272,7 @@ impl Round<'_, '_> {
             let Some(Some((new, new_id))) = found.get(key) else { return Said::Stays };
             let depth = scope.depth();
             let region = scope.region(free(terms, id).into_iter().map(|i| depth - 1 - i).collect());
-            Said::Becomes(New { terms: new.clone(), id: *new_id, levels: region.levels })
+            Said::Becomes(Box::new(New { terms: new.clone(), id: *new_id, levels: region.levels }))
         })
     }
 }

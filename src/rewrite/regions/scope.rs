@@ -136,7 +136,7 @@ impl Scope {
                 Head::Var(i, _) if axis < entry(i)?.rank => *entry(i)?.dims.get(axis)?,
                 _ => None,
             },
-            Head::Op(op) if matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Min | Op::Max) => {
+            Head::Op(Op::Add | Op::Sub | Op::Mul | Op::Min | Op::Max) => {
                 let kids: Option<Vec<Id>> = kids.iter().map(|k| self.close(terms, *k)).collect();
                 let kids = kids.filter(|_| terms.ty(id) == Ty::int())?;
                 Some(self.closed.put(head, kids))
