@@ -22,7 +22,7 @@ const SMALL: usize = 300;
 const WHOLE: usize = SMALL / 10;
 
 fn options(cost: Model, float: Level) -> Options<'static> {
-    Options { cost, float, max_nodes: SMALL, threads: 1, ..Options::standard() }
+    Options { cost, float, max_nodes: SMALL, regions: WHOLE, threads: 1, ..Options::standard() }
 }
 
 /// Whether a definition is too large to be searched as a whole.

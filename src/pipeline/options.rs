@@ -26,6 +26,8 @@ pub struct Options<'a> {
     pub engine: Engine,
     /// E-nodes at most.
     pub max_nodes: usize,
+    /// Bodies of more nodes without lets are searched by regions, where no derivation is asked for.
+    pub regions: usize,
     /// States that a search of terms evaluates at most.
     pub budget: usize,
     /// Rewrites from the input that a search of terms makes at most.
@@ -119,6 +121,7 @@ impl Options<'_> {
             rules: vec![],
             engine: Engine::Egraph,
             max_nodes: MAX_NODES,
+            regions: MAX_NODES / 4,
             budget: BUDGET,
             depth: DEPTH,
             bind: Bind::Placed,

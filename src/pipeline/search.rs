@@ -23,8 +23,6 @@ use rustc_hash::FxHashSet;
 const START_SHARE: usize = 4;
 /// So many times what a definition costs it may cost once its lets are placed anew, or it is searched by regions.
 const LOST: f64 = 4.0;
-/// The same where no derivation is asked for: regions find as much in a tenth of the time.
-const WHOLE_SHARE: usize = 10;
 
 /// So many times the node limit may be made on the way to a term without lets.
 const ON_THE_WAY: usize = 8;
@@ -143,6 +141,9 @@ impl Search<'_> {
         if self.program.printing().contains(&self.def.fun) {
             return Tried::skipped("it prints");
         }
+        if self.kept.contains(&self.def.fun) {
+            return Tried::skipped("it calls itself");
+        }
         let input = (&self.program.terms, body);
         let budget = self.options.budget;
         match self.options.engine {
@@ -218,14 +219,14 @@ impl Search<'_> {
         let flatten = |terms: &Terms, id: Id| flatten(program, kept, (terms, id), &params, most);
         let start = flatten(from.0, from.1);
         let nodes = start.as_ref().and_then(Flat::nodes);
-        let share = if options.derive { START_SHARE } else { WHOLE_SHARE };
-        let start = start.filter(|_| nodes.is_some_and(|nodes| nodes <= options.max_nodes / share));
-        if start.is_none() && options.derive {
+        let start = start.filter(|_| nodes.is_some_and(|nodes| nodes <= options.max_nodes / START_SHARE));
+        let by_regions = !options.derive && nodes.is_none_or(|nodes| nodes > options.regions);
+        if start.is_none() && !by_regions {
             let why = match nodes {
                 Some(nodes) => format!("{nodes} nodes without lets and calls"),
                 None => format!("more than {most} nodes without lets and calls, or loops too deep in each other"),
             };
-            return Err(format!("too large to be derived: {why}"));
+            return Err(format!("too large: {why}"));
         }
         let mut costing = Costing::new(program, options.cost, &options.sizes);
         let Ok(mut sweep) = self.sweep() else { return Ok(None) };
@@ -250,7 +251,7 @@ impl Search<'_> {
         let costs = (&mut costing, &mut sweep);
         // Where tensors do not stay that were named, whole terms cost so much more that no search finds back.
         let before = costs.0.def(def).unwrap_or(f64::INFINITY);
-        let stays = |start: &Flat| options.derive || survives(def, LOST * before, start, (costs.0, costs.1), &settings);
+        let stays = |start: &Flat| !by_regions || survives(def, LOST * before, start, (costs.0, costs.1), &settings);
         Ok(match start.filter(stays) {
             Some(start) => saturate(def, start, costs, &settings),
             None => regions::optimize(&Whole { program, kept, def, most: MAX_FLAT }, from, costs, &settings),
