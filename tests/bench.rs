@@ -69,6 +69,10 @@ fn an_interrupted_bench_goes_on() {
     std::fs::write(&path, &text[..text.len() / 2]).unwrap();
     assert_eq!(run(), whole);
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), text.lines().count());
+    // Killed just before a line ended.
+    std::fs::write(&path, text.trim_end()).unwrap();
+    assert_eq!(run(), whole);
+    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), text.lines().count());
     std::fs::write(&path, "{}\n").unwrap();
     let out = bench(&["knossos", "f", "--output", folder.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&out.stderr).contains("knossos.jsonl:1: expected a run of this bench"));

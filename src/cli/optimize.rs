@@ -212,7 +212,7 @@ impl Optimize {
             rules: self.rules.iter().map(|f| data::source(f)).collect::<Result<_>>()?,
             engine: self.engine,
             max_nodes: self.max_nodes,
-            regions: pipeline::MAX_NODES / 4,
+            regions: pipeline::REGIONS,
             budget: self.budget as usize,
             depth: self.depth as usize,
             bind: self.bindings.bind(),

@@ -21,7 +21,7 @@ mod search;
 pub mod trial;
 pub mod tuning;
 
-pub use options::{BUDGET, DEPTH, Engine, MAX_NODES, Options, Told};
+pub use options::{BUDGET, DEPTH, Engine, MAX_NODES, Options, REGIONS, Told};
 pub use outcome::{Derived, Outcome, Row};
 pub use search::{EXACT, SMALL};
 

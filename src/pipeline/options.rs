@@ -26,7 +26,7 @@ pub struct Options<'a> {
     pub engine: Engine,
     /// E-nodes at most.
     pub max_nodes: usize,
-    /// Bodies of more nodes without lets are searched by regions, where no derivation is asked for.
+    /// Bodies of more nodes without lets are searched by regions, where they are not searched as wholes.
     pub regions: usize,
     /// States that a search of terms evaluates at most.
     pub budget: usize,
@@ -104,6 +104,8 @@ impl Engine {
 
 /// The node limit where none is asked for.
 pub const MAX_NODES: usize = 10_000;
+/// Bodies of more nodes without lets are searched by regions, unless told otherwise.
+pub const REGIONS: usize = 2_500;
 /// The number of evaluations where none is asked for.
 pub const BUDGET: usize = 5_000;
 /// The number of rewrites in a row where none is asked for.
@@ -121,7 +123,7 @@ impl Options<'_> {
             rules: vec![],
             engine: Engine::Egraph,
             max_nodes: MAX_NODES,
-            regions: MAX_NODES / 4,
+            regions: REGIONS,
             budget: BUDGET,
             depth: DEPTH,
             bind: Bind::Placed,

@@ -17,7 +17,7 @@ use crate::tune::{Model, Tree, example, tree};
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// Schedules that a search finds, of which the best and some others are taken; edits of the default one; random decisions.
 const FOUND: usize = 24;
@@ -87,8 +87,8 @@ pub fn schedules(tree: &Tree<'_>, standard: &Schedule, seed: u64) -> Vec<String>
     let mut rng = StdRng::seed_from_u64(seed ^ 0x7363_6865_6475_6c65);
     let first = tree::steps(standard);
     let limit = tree.work(standard).map_or(f64::INFINITY, |w| SLOW * model.seconds(&w.0));
-    let mut taken = Taken { tree, model: &model, limit, known: BTreeMap::new(), all: vec![] };
-    taken.known.insert(first.clone(), ());
+    let mut taken = Taken { tree, model: &model, limit, known: BTreeSet::new(), all: vec![] };
+    taken.known.insert(first.clone());
     taken.all.push(first);
     let settings = Settings { way: Way::Beam, beam: 3, evaluations: 250, seed, keep: FOUND };
     let (mut found, _) = search(tree, &model, &settings, &|| false);
@@ -121,7 +121,7 @@ struct Taken<'a, 't> {
     tree: &'a Tree<'t>,
     model: &'a Model,
     limit: f64,
-    known: BTreeMap<String, ()>,
+    known: BTreeSet<String>,
     all: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ impl Taken<'_, '_> {
     /// Whether a schedule is new, and worth to be measured.
     fn add(&mut self, s: &Schedule) -> bool {
         let steps = tree::steps(s);
-        if self.known.insert(steps.clone(), ()).is_some() {
+        if !self.known.insert(steps.clone()) {
             return false;
         }
         let worth = self.tree.work(s).is_some_and(|w| self.model.seconds(&w.0) <= self.limit);

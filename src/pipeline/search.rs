@@ -10,7 +10,7 @@ use crate::ir::{Def, Fun, Id, Program, Terms, Ty};
 use crate::rewrite::agent::{self, Agent};
 use crate::rewrite::egraph::context::Context;
 use crate::rewrite::egraph::exact::Effort;
-use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize as saturate, survives};
+use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize as saturate};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::egraph::saturate::{Limits, Report};
 use crate::rewrite::explain::{self, Task, Unproved};
@@ -19,10 +19,8 @@ use crate::rewrite::regions::{self, Whole};
 use crate::search::Algorithm;
 use rustc_hash::FxHashSet;
 
-/// Terms with more nodes than this share of the node limit are searched by regions, and are not derived.
+/// Terms with more nodes than this share of the node limit are not searched as wholes.
 const START_SHARE: usize = 4;
-/// So many times what a definition costs it may cost once its lets are placed anew, or it is searched by regions.
-const LOST: f64 = 4.0;
 
 /// So many times the node limit may be made on the way to a term without lets.
 const ON_THE_WAY: usize = 8;
@@ -47,8 +45,17 @@ const MAX_REFUSED: usize = 6;
 
 /// Why a definition is left alone of which saturation makes no term.
 const PARTS: &str = "too large: it has too many parts where each counts in every loop that it stands in";
+/// Why what regions became has no derivation.
+const BY_REGIONS: &str = "it was searched by regions, of which no steps are kept";
 /// Why a cheaper result is not taken.
 pub const WORSE: &str = "what was found costs more at other sizes";
+
+/// What saturation finds.
+struct Saturated {
+    found: Option<Found>,
+    /// In the definition as a whole: then what was done can be derived.
+    whole: bool,
+}
 
 /// What came of a search.
 #[derive(Default)]
@@ -177,9 +184,13 @@ impl Search<'_> {
         let program = self.program;
         let Some(body) = self.def.term() else { return Tried::default() };
         let found = match self.saturate((&program.terms, body)) {
-            Ok(Some(found)) => found,
-            Ok(None) if self.spent(SEARCH_SHARE).is_some() => return Tried::default(),
-            Ok(None) => return Tried::skipped(PARTS),
+            Ok(Saturated { found: Some(found), whole: false }) if self.options.derive => {
+                let unproved = vec![Unproved { cost: found.cost, why: BY_REGIONS.into() }];
+                return Tried { unproved, stopped: self.spent(SEARCH_SHARE), ..Tried::default() };
+            }
+            Ok(Saturated { found: Some(found), .. }) => found,
+            Ok(Saturated { found: None, .. }) if self.spent(SEARCH_SHARE).is_some() => return Tried::default(),
+            Ok(Saturated { found: None, .. }) => return Tried::skipped(PARTS),
             Err(why) => return Tried::skipped(why),
         };
         let mut stopped = self.spent(SEARCH_SHARE);
@@ -196,7 +207,7 @@ impl Search<'_> {
                 break;
             }
             let (steps, cost) = (d.derivation.steps.clone(), found.cost);
-            let Ok(Some(next)) = on.saturate((&found.terms, found.id)) else { break };
+            let Ok(Saturated { found: Some(next), whole: true }) = on.saturate((&found.terms, found.id)) else { break };
             stopped = on.spent(SEARCH_SHARE);
             tried = tried.or(on.derived(next, &steps));
             if tried.cost() > cost - 1e-9 {
@@ -212,24 +223,22 @@ impl Search<'_> {
     }
 
     /// What saturation finds, or why it is not tried.
-    fn saturate(&self, from: (&Terms, Id)) -> Result<Option<Found>, String> {
+    fn saturate(&self, from: (&Terms, Id)) -> Result<Saturated, String> {
         let Search { program, def, kept, rules, options, .. } = *self;
         let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-        let most = options.max_nodes.saturating_mul(ON_THE_WAY).min(MAX_FLAT);
+        let most = options.max_nodes.max(options.regions).saturating_mul(ON_THE_WAY).min(MAX_FLAT);
         let flatten = |terms: &Terms, id: Id| flatten(program, kept, (terms, id), &params, most);
         let start = flatten(from.0, from.1);
         let nodes = start.as_ref().and_then(Flat::nodes);
-        let start = start.filter(|_| nodes.is_some_and(|nodes| nodes <= options.max_nodes / START_SHARE));
-        let by_regions = !options.derive && nodes.is_none_or(|nodes| nodes > options.regions);
-        if start.is_none() && !by_regions {
-            let why = match nodes {
-                Some(nodes) => format!("{nodes} nodes without lets and calls"),
-                None => format!("more than {most} nodes without lets and calls, or loops too deep in each other"),
-            };
-            return Err(format!("too large: {why}"));
+        let allowed = options.max_nodes / START_SHARE;
+        let start = start.filter(|_| nodes.is_some_and(|nodes| nodes <= allowed));
+        if let (None, Some(nodes)) = (&start, nodes.filter(|nodes| *nodes <= options.regions)) {
+            return Err(format!(
+                "too large: {nodes} nodes without lets and calls, and no more than {allowed} are taken"
+            ));
         }
         let mut costing = Costing::new(program, options.cost, &options.sizes);
-        let Ok(mut sweep) = self.sweep() else { return Ok(None) };
+        let Ok(mut sweep) = self.sweep() else { return Ok(Saturated { found: None, whole: true }) };
         let limits = Limits { nodes: options.max_nodes, rounds: 30, looked: usize::MAX, matches: 500, forget: true };
         let stop = |share: f64| self.spent(share).is_some();
         let context = Context::default();
@@ -249,12 +258,12 @@ impl Search<'_> {
             stop: &stop,
         };
         let costs = (&mut costing, &mut sweep);
-        // Where tensors do not stay that were named, whole terms cost so much more that no search finds back.
-        let before = costs.0.def(def).unwrap_or(f64::INFINITY);
-        let stays = |start: &Flat| !by_regions || survives(def, LOST * before, start, (costs.0, costs.1), &settings);
-        Ok(match start.filter(stays) {
-            Some(start) => saturate(def, start, costs, &settings),
-            None => regions::optimize(&Whole { program, kept, def, most: MAX_FLAT }, from, costs, &settings),
+        Ok(match start {
+            Some(start) => Saturated { found: saturate(def, start, costs, &settings), whole: true },
+            None => {
+                let whole = Whole { program, kept, def, most: MAX_FLAT };
+                Saturated { found: regions::optimize(&whole, from, costs, &settings), whole: false }
+            }
         })
     }
 

@@ -2,8 +2,9 @@
 //!
 //! A region is a part of the body with lets, and the variables in scope are its parameters, with what is known of them
 //! there. Equal regions are searched once, and time grows with how many there are. What the regions became is put
-//! together, made let-free and elaborated again, so that regions share what they have in common, and what became
-//! invariant leaves loops; the whole is taken where it costs less than before. Then the body is cut at other places.
+//! together in blocks of lets; the whole is taken where it costs less than before. Then the body is cut at other places.
+//! Where the body is no larger than elaboration takes, its lets are placed anew at the start and at the end, so that
+//! regions share what they have in common, and what became invariant leaves loops.
 
 mod block;
 mod cut;
@@ -216,8 +217,7 @@ impl Round<'_, '_> {
     }
 
     fn task(&self, scope: &Scope, terms: &Terms, id: Id) -> Option<Task> {
-        let depth = scope.depth();
-        let region = scope.region(free(terms, id).into_iter().map(|i| depth - 1 - i).collect());
+        let (depth, region) = (scope.depth(), region_of(scope, terms, id));
         let mut own = Terms::default();
         let id = own.import(terms, id);
         let levels = &region.levels;
@@ -270,9 +270,8 @@ impl Round<'_, '_> {
                 None => return Said::Stays,
             };
             let Some(Some((new, new_id))) = found.get(key) else { return Said::Stays };
-            let depth = scope.depth();
-            let region = scope.region(free(terms, id).into_iter().map(|i| depth - 1 - i).collect());
-            Said::Becomes(Box::new(New { terms: new.clone(), id: *new_id, levels: region.levels }))
+            let levels = region_of(scope, terms, id).levels;
+            Said::Becomes(Box::new(New { terms: new.clone(), id: *new_id, levels }))
         })
     }
 }
@@ -295,6 +294,12 @@ fn key(arena: &mut Terms, task: &Task) -> Key {
     }
     strict.sort_unstable();
     (tys, id, guesses.key(), known.join(";") + &strict.join(";"))
+}
+
+/// The variables that a part of a body needs, as parameters.
+fn region_of(scope: &Scope, terms: &Terms, id: Id) -> Region {
+    let depth = scope.depth();
+    scope.region(free(terms, id).into_iter().map(|i| depth - 1 - i).collect())
 }
 
 /// The free variables of a term, by index.

@@ -59,10 +59,15 @@ impl<'a> Seen<'a> {
         let main = counted.iter().copied().max_by(|a, b| times(a).total_cmp(&times(b)))?;
         let path = self.paths[main.inside].clone();
         let components = known.tys.len().max(1) as f64;
+        let lanes = |inside: LoopId| self.paths[inside].iter().map(|k| self.facts.loops[*k].lanes).fold(1.0, f64::max);
+        // Vectors of another length, as in a last part, count as so many of the main ones.
+        let wide = lanes(main.inside);
         let (mut vectors, mut scalars) = (0.0, 0.0);
         for w in &counted {
             let (v, s) = self.split(w.inside);
-            (vectors, scalars) = (vectors + v / components, scalars + s / components);
+            let within = v * lanes(w.inside) / components;
+            scalars += s / components + if wide > 1.0 { 0.0 } else { within };
+            vectors += if wide > 1.0 { within / wide } else { 0.0 };
         }
         let mut around: Vec<LoopId> =
             counted.iter().filter_map(|w| self.around(&self.paths[w.inside], number)).collect();

@@ -152,14 +152,15 @@ impl Runs {
             let text = std::fs::read_to_string(path)
                 .map_err(|e| Diagnostic::user(format!("`{}` cannot be read: {e}", path.display())))?;
             let lines: Vec<&str> = text.lines().collect();
-            for (k, line) in lines.iter().enumerate() {
+            // A last line that does not end is none, whatever it says: `appending` takes it away.
+            let whole = lines.len() - usize::from(!text.is_empty() && !text.ends_with('\n'));
+            for (k, line) in lines.iter().take(whole).enumerate() {
                 if let Ok(training) = serde_json::from_str::<Training>(line) {
                     trainings.insert(training.training.clone(), training);
                     continue;
                 }
                 match parsed(line) {
                     Some((key, run)) => drop(done.insert(key, run)),
-                    None if k + 1 == lines.len() && !text.ends_with('\n') => {}
                     None => {
                         let message = format!("{}:{}: expected a run of this bench", path.display(), k + 1);
                         return Err(Diagnostic::user(message).note("remove the file to begin anew"));
