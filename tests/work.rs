@@ -395,6 +395,7 @@ const COSTLIER: &[Exception] = &[
     ("blas.ks gemm_no_inner", 1.21, PADDED),
     ("blas_rows.ks mat_product", 1.15, PADDED),
     ("array/sumbuild.ks sum_of_outers", 1.06, PADDED),
+    ("grad/gmm.ks gradient", 1.06, PADDED),
     ("apps/conv1d.ks strided", 1.84, PLAIN),
     ("array/sparse_loops.ks diagonals", 1.4, PLAIN),
     ("agent/blas.ks gemm", 1.09, PLAIN),

@@ -88,6 +88,18 @@ impl Est {
         }
     }
 
+    /// The same value of a type, with no guess of what is no integer.
+    pub fn of_integers(self, ty: Ty) -> Est {
+        match (self, ty.kind()) {
+            (Est::Num(_), TyKind::Scalar(s)) if s.is_float() => Est::Num(Guess::assumed(ASSUMED)),
+            (Est::Tuple(parts), TyKind::Tuple(tys)) if parts.len() == tys.len() => {
+                Est::Tuple(parts.into_iter().zip(tys.iter()).map(|(part, ty)| part.of_integers(*ty)).collect())
+            }
+            (Est::Tensor(dims, elem), TyKind::Tensor(_, ty)) => Est::Tensor(dims, Box::new(elem.of_integers(*ty))),
+            (est, _) => est,
+        }
+    }
+
     /// Numbers that tell guesses apart: equal for equal ones.
     pub fn key(&self, out: &mut Vec<u64>) {
         let mut guess = |g: &Guess| out.extend([g.value.to_bits(), u64::from(g.told)]);

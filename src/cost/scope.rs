@@ -31,9 +31,12 @@ impl Scope {
     pub fn bind(&mut self, terms: &Terms, id: Id) {
         let (head, kids) = (terms.head(id), terms.kids(id));
         let Some((_, outside)) = kids.split_last() else { return };
+        let tys = head.bound_tys(&kids.iter().map(|k| terms.ty(*k)).collect::<Vec<_>>());
         for env in &mut self.settings {
             let ests: Vec<Est> = outside.iter().map(|k| guess(terms, *k, env)).collect();
-            env.extend(estimate::bound(head, &ests));
+            let bound = estimate::bound(head, &ests).into_iter().zip(&tys);
+            // Nothing depends on the guess of a float, which would tell equal regions apart.
+            env.extend(bound.map(|(est, ty)| est.of_integers(*ty)));
         }
     }
 

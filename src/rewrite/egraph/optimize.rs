@@ -157,8 +157,6 @@ pub fn optimize<'c>(
 
 /// A region has so many parts at most: what stands in several loops counts in each.
 const PARTS_OF_REGION: usize = 20_000;
-/// So many families of tensors of a region are tried to be kept: most of its tensors are parameters.
-const FAMILIES_OF_REGION: usize = 6;
 /// So many times what a region costs it may cost once its lets are placed anew.
 const PLACED: f64 = 1.02;
 
@@ -186,8 +184,7 @@ pub fn region<'c>(
     costs: (&mut Costing<'c>, &mut Sweep<'c>),
     settings: &Settings<'_>,
 ) -> Option<Found> {
-    let mut search = Trials::new(def, before, costs, settings.model, settings.stop);
-    search.families = FAMILIES_OF_REGION;
+    let search = Trials::new(def, before, costs, settings.model, settings.stop);
     let (reports, proved, looks) = (vec![], false, usize::MAX);
     let mut walk = Walk { def, settings, effort: settings.effort, looks, search, reports, proved };
     walk.run(start.clone(), &PART_OF_MANY);

@@ -48,8 +48,6 @@ pub struct Trials<'a, 'c> {
     stop: &'a (dyn Fn(f64) -> bool + Sync),
     /// So many parts the definition as it is may have.
     pub most: usize,
-    /// So many families of tensors are tried to be kept: each takes a look at all classes for each that is kept.
-    pub families: usize,
     /// How many nodes of terms may still be tried: a trial of a large term takes longer, and there are more.
     pub left: usize,
     /// The cheapest so far.
@@ -68,8 +66,7 @@ impl<'a, 'c> Trials<'a, 'c> {
         stop: &'a (dyn Fn(f64) -> bool + Sync),
     ) -> Trials<'a, 'c> {
         let most = MAX_PARTS;
-        let families = MAX_FAMILIES;
-        Trials { def, costing, sweep, before, model, stop, most, families, left: usize::MAX, best: None, journal: None }
+        Trials { def, costing, sweep, before, model, stop, most, left: usize::MAX, best: None, journal: None }
     }
 
     /// What may be chosen, for as long as there is time.
@@ -160,7 +157,7 @@ impl<'a, 'c> Trials<'a, 'c> {
     fn keep(&mut self, g: &Graph, root: egg::Id, all: &Candidates<'_>, mut cost: f64, mut plan: Plan) -> (f64, Plan) {
         for _ in 0..2 {
             let before = cost;
-            for family in all.families.iter().take(self.families) {
+            for family in all.families.iter().take(MAX_FAMILIES) {
                 if self.left == 0 || self.stopped() {
                     return (cost, plan);
                 }

@@ -27,8 +27,8 @@ use std::collections::BTreeSet;
 const ROUNDS: [(u64, u64); 3] = [(30, 30), (30, 15), (70, 50)];
 /// The share of these that the e-graph of a region may have.
 const SHARE: f64 = 0.4;
-/// A region may have so many nodes, whatever an e-graph may have.
-const LEAST: u64 = 12;
+/// Of so many nodes all these are shares at least, however few an e-graph may have: what is cut finer gains nothing.
+const NODES: usize = 1_000;
 /// So many nodes may be made on the way to a term without lets.
 const FLAT: usize = 20_000;
 /// Terms without lets that are larger are not elaborated: that takes longer than all regions.
@@ -92,8 +92,8 @@ pub fn optimize<'c>(
         }
         let best = search.best.as_ref()?;
         let (terms, body) = (best.terms.clone(), best.id);
-        let nodes = settings.limits.nodes as u64;
-        let size = ((most * nodes / 1000).max(LEAST), (first * nodes / 1000).max(LEAST));
+        let nodes = settings.limits.nodes.max(NODES) as u64;
+        let size = (most * nodes / 1000, first * nodes / 1000);
         let made = Round { whole, settings, size, terms: &terms, body }.run(&mut done);
         search.blocks((&made.0, made.1));
     }
@@ -242,7 +242,7 @@ impl Round<'_, '_> {
         let tys: Vec<Ty> = params.iter().map(|p| p.ty).collect();
         let flatten = |terms: &Terms, id: Id| flatten(program, kept, (terms, id), &tys, FLAT);
         let limits = self.settings.limits;
-        let limits = Limits { nodes: (limits.nodes as f64 * SHARE) as usize, ..limits };
+        let limits = Limits { nodes: (limits.nodes.max(NODES) as f64 * SHARE) as usize, ..limits };
         let settings = Settings { limits, context, flatten: &flatten, journal: false, last: None, ..*self.settings };
         act(&own, before, (&mut costing, &mut sweep), &settings)
     }
