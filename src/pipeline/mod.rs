@@ -5,6 +5,7 @@
 
 mod assemble;
 mod callers;
+pub mod close;
 pub mod digest;
 mod equal;
 pub mod grades;
