@@ -233,10 +233,10 @@ fn a_killed_search_goes_on() {
     let other: Vec<&str> = words.iter().copied().chain(["--threads", "7"]).collect();
     let (_, notes) = good(daedal(d, &other).output().unwrap());
     assert!(notes.contains("12 lines of whole.jsonl tell of other programs"), "{notes}");
-    let small: Vec<&str> = with("none.jsonl").into_iter().chain(["--max-memory", "1"]).collect();
+    let small: Vec<&str> = with("none.jsonl").into_iter().chain(["--max-memory", "1", "--size", "h=3000"]).collect();
     let refused = daedal(d, &small).output().unwrap();
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(1) && text.contains("it took more than 1 MB of memory"), "{text}");
+    assert!(refused.status.code() == Some(1) && text.contains("it took more than 1 MB of memory"), "{refused:?}");
     let unasked: Vec<OsString> = ["schedule", "k.ks", "blur", "--max-memory", "5"].map(OsString::from).into();
     let refused = daedal(d, &[]).args(unasked).output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("hint: `--mode` says"), "{refused:?}");
