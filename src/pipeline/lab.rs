@@ -150,6 +150,33 @@ impl<'a> Lab<'a> {
         Ok(true)
     }
 
+    /// Why the program as it stands is of no use: it cannot be measured, or differs by more than rounding from what the same
+    /// definition of another program gives.
+    ///
+    /// # Errors
+    /// Nothing can be started.
+    pub fn refused(&mut self, like: Option<&Path>) -> Result<Option<String>> {
+        if let Err(d) = self.refer() {
+            return Ok(Some(d.notes.first().cloned().unwrap_or(d.message)));
+        }
+        let Some(other) = like.filter(|_| !(self.setup.stop)()) else { return Ok(None) };
+        let mut words: Vec<OsString> = vec!["measure".into(), "--schedule=none".into(), "--like".into(), other.into()];
+        words.extend(self.setup.words.iter().cloned());
+        let (bytes, stop) = (self.setup.limits.bytes, self.setup.stop);
+        let limits = child::Limits { seconds: 2.0 * self.both(), bytes, stop };
+        Ok(match child::output(&self.setup.daedal, &words, &limits)? {
+            Err(why) => Some(why),
+            Ok(text) => {
+                let object: serde_json::Value = serde_json::from_str(text.trim()).unwrap_or_default();
+                match object.get("apart") {
+                    Some(serde_json::Value::Null) => None,
+                    Some(why) => Some(format!("it differs from the source: {why}")),
+                    None => Some("it said nothing of its value".into()),
+                }
+            }
+        })
+    }
+
     /// Seconds to compile and measure.
     fn both(&self) -> f64 {
         self.setup.limits.compiling + self.setup.limits.measuring
