@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::scheduled::{check, empty, read, tensor};
+use common::scheduled::{compare, empty, read, tensor};
 use daedal::eval::Value;
 use daedal::ir::Scalar;
 use daedal::machine::Machine;
@@ -35,7 +35,8 @@ fn stages(text: &str, args: &[Value]) -> String {
     let graph = empty(&program, "f").graph.only_for(&sizes);
     for vector_bytes in [16, 32, 64] {
         let s = daedal::schedule::default(graph.clone(), &Machine { vector_bytes, ..Machine::host() });
-        check(&program, "f", &s, &[args.to_vec()]);
+        // Of nothing, sizes of what is never made are asked of the reference.
+        compare(&program, "f", &s, &[args.to_vec()], sizes.contains(&0.0));
     }
     graph.to_string()
 }
