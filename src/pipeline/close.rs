@@ -36,7 +36,8 @@ fn compare(have: &Value, want: &Value, least: f64) -> Option<String> {
         (Value::Scalar(a), Value::Scalar(b)) => match (float(*a), float(*b)) {
             (Some((x, rounding)), Some((y, _))) => {
                 let same = x == y || x.is_nan() && y.is_nan();
-                let near = (x - y).abs() <= rounding * x.abs().max(y.abs()).max(least);
+                let near =
+                    x.is_finite() && y.is_finite() && (x - y).abs() <= rounding * x.abs().max(y.abs()).max(least);
                 (!same && !near).then(|| format!("{x:?} is not {y:?}"))
             }
             _ => (a != b).then(|| format!("{} is not {}", have.to_json(), want.to_json())),
