@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::command::{daedal, good};
 use daedal::diag::{Result, Source};
 use daedal::eval::Interpreter;
 use daedal::ir::print;
@@ -15,8 +16,6 @@ use daedal::stage::extract;
 use daedal::tune::explore::{Settings, Way};
 use daedal::tune::record::{Known, Outcome};
 use daedal::tune::{Model, example};
-use std::path::Path;
-use std::process::{Command, Output};
 
 const TEXT: &str = "(def f (Vec Float) ((a : (Tensor 2 Float) (n m)) (x : (Vec Float) m))
   (let (y (build n (lam (i : Integer) (sumbuild m (lam (j : Integer)
@@ -89,17 +88,6 @@ fn the_fastest_program_is_chosen() {
     assert!(choose([3.0, 2.0, 1.0], &[0], 20).unwrap_err().render().contains("it differs"));
 }
 
-fn daedal(dir: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_daedal"));
-    command.current_dir(dir).env("DAEDAL_CACHE", dir.join("cache")).args(args).output().unwrap()
-}
-
-fn good(dir: &Path, args: &[&str]) -> String {
-    let o = daedal(dir, args);
-    assert!(o.status.success(), "{args:?}: {}", String::from_utf8_lossy(&o.stderr));
-    String::from_utf8_lossy(&o.stdout).into_owned()
-}
-
 /// Protects: source in, program and schedule out, which `run` takes; the same records give the same result, and nothing is
 /// measured twice.
 #[test]
@@ -117,6 +105,9 @@ fn tuning_writes_what_runs_and_goes_on() {
     let second = object(&good(d, &with(&["--json"])));
     assert_eq!((&first["program"], &first["steps"]), (&second["program"], &second["steps"]));
     assert_eq!(std::fs::read_to_string(d.join("r.jsonl")).unwrap(), records);
+    std::fs::write(d.join("r.jsonl"), records.clone() + "no record\n").unwrap();
+    let notes = String::from_utf8_lossy(&daedal(d, &with(&["--json"])).stderr).into_owned();
+    assert_eq!(notes, "note: 1 line of r.jsonl cannot be read; nothing there is changed\n");
     let (a, x) = ("[[1.0,2.0],[3.0,4.0]]", "[0.5,0.25]");
     let run = |file: &str, more: &[&str]| -> Vec<f64> {
         let words: Vec<&str> = ["run", file, "f"].into_iter().chain(more.iter().copied()).chain([a, x]).collect();

@@ -3,7 +3,7 @@
 use super::case::Case;
 use super::how::staged;
 use super::judging::Judging;
-use super::measuring::{Measuring, measured, time};
+use super::measuring::{Before, Measuring, measured, time};
 use super::optimize::Float;
 use super::{World, input};
 use crate::data::Output;
@@ -17,7 +17,7 @@ use crate::tune::{example, tree};
 use clap::Args;
 use serde_json::json;
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Find the fastest program that means the same, and its schedule
 ///
@@ -89,20 +89,16 @@ impl Tune {
         let level = (self.float.level(), self.case.sizes.as_slice());
         let made = interrupt.during(|| variants(&program, self.case.def.as_str(), level, &making))?;
         let folder = tempfile::tempdir().map_err(|e| Diagnostic::user(format!("no temporary folder: {e}")))?;
-        let incoming = example::incoming(def, &args);
-        let (mut ready, mut contenders, before) = (vec![], vec![], self.measuring.before()?);
-        for (k, v) in made.iter().enumerate() {
-            let def = input::definition(&v.program, &self.case.def)?;
-            // What cannot be staged cannot win; that of the source is an error where nothing else can.
-            let graph = match staged(&v.program, def, self.float) {
-                Ok(graph) => graph,
-                Err(_) if k > 0 => continue,
-                Err(d) => return Err(d),
-            };
-            let one = self.ready(v, def, folder.path(), &format!("{incoming:?}{machine:?}{:?}", self.float))?;
-            contenders.push(Contender { def, graph, known: before.known(&one.key) });
-            ready.push(one);
-        }
+        let (case, before) =
+            (format!("{:?}{machine:?}{:?}", example::incoming(def, &args), self.float), self.measuring.before()?);
+        let (ready, contenders) = self.contenders(&made, folder.path(), (&case, &before))?;
+        // Records of one program are those of another one beside it.
+        contenders
+            .iter()
+            .map(|c| &c.known)
+            .max_by_key(|k| k.outcomes.len())
+            .iter()
+            .for_each(|k| self.measuring.unused(k));
         let best = Cell::new(f64::INFINITY);
         let mut tolds: Vec<Box<Told<'_>>> = vec![];
         for one in &ready {
@@ -125,28 +121,61 @@ impl Tune {
         let chosen = interrupt.during(|| joint::choose(contenders, (&args, &machine), &options, &mut labs));
         line.clear();
         let (best, played) = chosen?;
-        let winner = &ready[best];
         let steps = tree::steps(&played[best].tuned.schedule);
         let head = format!(
             "; a schedule for `{}` of the program beside, found for {} threads\n",
             self.case.def, machine.threads
         );
-        ks.iter().try_for_each(|place| place.bytes(winner.text.as_bytes()))?;
+        ks.iter().try_for_each(|place| place.bytes(ready[best].text.as_bytes()))?;
         sched.iter().try_for_each(|place| place.bytes(format!("{head}{steps}").as_bytes()))?;
+        self.say((&ready, &played, best), &steps, world)
+    }
+
+    /// Says what was found.
+    fn say(
+        &self,
+        (ready, played, best): (&[Ready<'_>], &[Played], usize),
+        steps: &str,
+        world: &mut World<'_>,
+    ) -> Result<()> {
+        let winner = &ready[best];
         if self.json {
-            let each = ready.iter().zip(&played).map(|(r, p)| object(r, p)).collect::<Vec<_>>();
+            let each = ready.iter().zip(played).map(|(r, p)| object(r, p)).collect::<Vec<_>>();
             let object = json!({ "def": self.case.def, "program": winner.text, "steps": steps.lines().collect::<Vec<_>>(),
                 "chosen": winner.names, "outcome": played[best].tuned.outcome, "programs": each });
             return world.say(&object.to_string());
         }
-        for (k, (r, p)) in ready.iter().zip(&played).enumerate() {
+        for (k, (r, p)) in ready.iter().zip(played).enumerate() {
             world.say(&row(r, p, k == best))?;
         }
-        if ks.is_none() { world.say(&format!("{}\n{steps}", winner.text)) } else { Ok(()) }
+        if self.output.is_none() { world.say(&format!("{}\n{steps}", winner.text)) } else { Ok(()) }
+    }
+
+    /// The programs that can be staged, with what is known of each; `case` says what is measured of them.
+    fn contenders<'a>(
+        &self,
+        made: &'a [Variant],
+        folder: &Path,
+        (case, before): (&str, &Before),
+    ) -> Result<(Vec<Ready<'a>>, Vec<Contender<'a>>)> {
+        let (mut ready, mut contenders) = (vec![], vec![]);
+        for (k, v) in made.iter().enumerate() {
+            let def = input::definition(&v.program, &self.case.def)?;
+            // What cannot be staged cannot win; of the source, by which all are judged, that is an error.
+            let graph = match staged(&v.program, def, self.float) {
+                Ok(graph) => graph,
+                Err(_) if k > 0 => continue,
+                Err(d) => return Err(d),
+            };
+            let one = self.ready(v, def, folder, case)?;
+            contenders.push(Contender { def, graph, known: before.known(&one.key) });
+            ready.push(one);
+        }
+        Ok((ready, contenders))
     }
 
     /// A program as another process finds it: the source where it is, others in a folder.
-    fn ready<'a>(&self, v: &'a Variant, def: &'a Def, folder: &std::path::Path, more: &str) -> Result<Ready<'a>> {
+    fn ready<'a>(&self, v: &'a Variant, def: &'a Def, folder: &Path, more: &str) -> Result<Ready<'a>> {
         let is_source = v.names[0] == "source";
         let text = if is_source { v.program.source.text.clone() } else { print::program(&v.program) };
         let file = match is_source {

@@ -96,8 +96,11 @@ impl Graph {
                 _ => None,
             });
             let (d, a) = each.max_by_key(|(d, _)| self.bodies.as_int(self.dim(*d).extent))?;
+            if !form.terms().all(plain) {
+                return None;
+            }
             let (rest, sign) = form.without(a);
-            form.terms().all(plain).then(|| out.push(Solved { d, rest, sign }))?;
+            out.push(Solved { d, rest, sign });
         }
         Some(out)
     }
@@ -136,7 +139,9 @@ fn order(graph: &Graph, over: &[DimId], solved: &[Solved]) -> Option<Vec<Key>> {
     let free = |d: DimId| bodies.dims(graph.dim(d).extent).is_empty();
     let mut keys: Vec<Key> = vec![];
     for d in over {
-        free(*d).then_some(())?;
+        if !free(*d) {
+            return None;
+        }
         let known = |e: DimId| keys.iter().any(|(k, _)| *k == e);
         let Some(by) = solved.iter().find(|by| by.d == *d) else {
             if !known(*d) {
