@@ -90,11 +90,11 @@ impl Schedule {
         }
         // And what reads it there comes after it.
         let early = self
-            .readers(s)
-            .into_iter()
-            .find(|r| *r != to && self.inside(*r, to).is_some_and(|at| plan.find(at).is_ok_and(|at| at < place)));
+            .consumers(s)
+            .iter()
+            .find(|r| **r != to && self.inside(**r, to).is_some_and(|at| plan.find(at).is_ok_and(|at| at < place)));
         if let Some(r) = early {
-            let reader = &g.stage(r).name;
+            let reader = &g.stage(*r).name;
             return refuse(format!("`{reader}` reads `{name}`, and is computed in a loop around that"));
         }
         match self.reads_others(s, to) {
@@ -118,7 +118,7 @@ impl Schedule {
         for s in self.graph.ids().filter(|s| self.plan(*s).beside) {
             let Site::At(host, _) = self.plan(s).site else { continue };
             after.entry(host).or_default().push(s);
-            for r in self.readers(s) {
+            for r in self.consumers(s).iter().copied() {
                 if r != host && self.inside(r, host).is_none() {
                     after.entry(r).or_default().push(host);
                 }
@@ -127,19 +127,9 @@ impl Schedule {
         self.graph.order_after(&after)
     }
 
-    /// The stages that a stage reads, directly or by way of what is inlined.
+    /// The stages that a stage reads.
     fn read_by(&self, s: StageId) -> Vec<StageId> {
-        let (mut out, mut todo) = (vec![], vec![s]);
-        while let Some(s) = todo.pop() {
-            for p in self.graph.reads(self.graph.stage(s).bodies()).into_iter().filter_map(Source::stage) {
-                match self.plan(p).site {
-                    Site::Inline => todo.push(p),
-                    _ if !out.contains(&p) => out.push(p),
-                    _ => {}
-                }
-            }
-        }
-        out
+        self.graph.reads(self.graph.stage(s).bodies()).into_iter().filter_map(Source::stage).collect()
     }
 
     /// A stage in the loop of a host that reads another one, or what is made of it there, at other indices of the first
@@ -147,7 +137,7 @@ impl Schedule {
     fn reads_others(&self, s: StageId, to: StageId) -> Option<StageId> {
         let (mut todo, mut seen) = (vec![s], vec![s]);
         while let Some(p) = todo.pop() {
-            for r in self.readers(p) {
+            for r in self.consumers(p).iter().copied() {
                 let inside = r == to || self.inside(r, to).is_some();
                 if !inside {
                     continue;
@@ -164,18 +154,13 @@ impl Schedule {
         None
     }
 
-    /// Whether a stage reads another one, directly or by way of what is inlined, at its own index of the first dimension alone.
+    /// Whether a stage reads another one at its own index of the first dimension alone.
     pub(super) fn reads_own(&self, reader: StageId, stage: StageId) -> bool {
         let (g, known) = (&self.graph, self.graph.stage(reader));
         g.bodies.reachable(known.bodies()).into_iter().all(|b| match g.bodies.node(b) {
-            Node::Load(Source::Stage(p, _), _, at) => {
-                let inlined = self.plan(*p).site == Site::Inline;
-                let own = || {
-                    let (i, d) = (at.first(), known.dims.first());
-                    i.zip(d).is_some_and(|(i, d)| *g.bodies.node(*i) == Node::Index(*d))
-                };
-                let reads = *p == stage || inlined && self.leads_to(g.stage(*p).bodies(), stage);
-                !reads || own() && (!inlined || self.reads_own(*p, stage))
+            Node::Load(Source::Stage(p, _), _, at) if *p == stage => {
+                let (i, d) = (at.first(), known.dims.first());
+                i.zip(d).is_some_and(|(i, d)| *g.bodies.node(*i) == Node::Index(*d))
             }
             _ => true,
         })

@@ -21,7 +21,7 @@ pub(super) fn choose(s: &mut Schedule, machine: &Machine) {
         let stays = |(p, reads): &(StageId, Vec<StageId>)| {
             // What is computed in the steps of a recurrence is in no tile of what reads it.
             let state = s.graph.stage(*p).recurrence().is_some();
-            reads.iter().all(|q| known.contains(q)) && (state || s.readers(*p).iter().all(|r| known.contains(r)))
+            reads.iter().all(|q| known.contains(q)) && (state || s.consumers(*p).iter().all(|r| known.contains(r)))
         };
         let before = members.len();
         members.retain(stays);
@@ -64,15 +64,7 @@ fn reads_own_channel(s: &Schedule, p: StageId, [a, b]: [DimId; 2], out: &mut Vec
             Node::Index(d) if *d == a || *d == b => return false,
             Node::Load(from, _, at) if is_own_channel(s, *from, at, [a, b]) => {
                 todo.extend(&at[..at.len() - 2]);
-                match from.stage().filter(|q| s.plan(*q).site == Site::Inline) {
-                    Some(q) => {
-                        let [.., x, c] = s.graph.stage(q).dims.as_slice() else { return false };
-                        if !reads_own_channel(s, q, [*x, *c], out) {
-                            return false;
-                        }
-                    }
-                    None => out.push(*from),
-                }
+                out.push(*from);
             }
             node => todo.extend(node.kids()),
         }

@@ -125,7 +125,7 @@ fn reads_same_index(s: &Schedule, stage: &Stage, b: Body) -> bool {
     matches!(s.graph.bodies.node(b), Node::Load(_, _, at) if at.len() == stage.dims.len() && at.iter().zip(&stage.dims).all(own))
 }
 
-/// The nodes of a stage's bodies, with those of what is inlined in it as often as it is; and whether some take long.
+/// The nodes of a stage's bodies, and whether some take long.
 fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
     let bodies = &s.graph.bodies;
     let all = bodies.reachable(s.graph.stage(stage).bodies());
@@ -134,19 +134,17 @@ fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
         Node::Op(op, ty, args) if op.divides() && ty.is_int() && bodies.as_int(args[1]).is_some() => (1, false),
         Node::Op(op, ..) => (1, matches!(op.row().class, Class::Divide | Class::Transcendental)),
         Node::If(_) => (1, true),
-        Node::Load(Source::Stage(p, _), ..) if s.plan(*p).site == Site::Inline => nodes(s, *p),
         _ => (1, false),
     });
     each.fold((0, false), |(n, dear), (m, own)| (n + m, dear || own))
 }
 
-/// Whether lanes over the last dimension of a reduction, or of what is inlined in it, take different arms of a condition,
-/// which are as cheap to evaluate both: a triangle of products, say.
+/// Whether lanes over the last dimension of a reduction take different arms of a condition, which are as cheap to evaluate
+/// both: a triangle of products, say.
 fn parts_lanes(s: &Schedule, stage: StageId) -> bool {
     let (g, known) = (&s.graph, s.graph.stage(stage));
-    let reduces = |p: &StageId| matches!(g.stage(*p).def, Definition::Reduce { .. });
-    let inlined = s.plan(stage).site == Site::Inline && s.readers(stage).iter().all(reduces);
-    let Some(lane) = known.dims.last().filter(|_| inlined || reduces(&stage)) else { return false };
+    let reduces = matches!(known.def, Definition::Reduce { .. });
+    let Some(lane) = known.dims.last().filter(|_| reduces) else { return false };
     let cheap = |b: Body| {
         let all = g.bodies.reachable([b]);
         let dear = |b: &Body| match g.bodies.node(*b) {

@@ -4,7 +4,7 @@
 //! tile, but for the ends. These are sizes to decide by; what is computed in the end is found from bounds when loops are made
 //! (`lower/region.rs`), and nothing here is a proof.
 
-use super::plan::{Schedule, Site};
+use super::plan::Schedule;
 use crate::ir::Op;
 use crate::stage::{Body, DimId, Node, Source, StageId};
 use rustc_hash::FxHashMap;
@@ -110,7 +110,7 @@ impl Footprints {
         self.of.get(&of).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds a stage that is computed, or inlined, for stages that are in it; whether its box is known.
+    /// Adds a stage that is computed for stages that are in it; whether its box is known.
     pub fn add(&mut self, s: &Schedule, p: StageId) -> bool {
         let found = self.needed(s, p);
         found.is_some_and(|axes| self.of.insert(p, axes).is_none())
@@ -131,11 +131,7 @@ impl Footprints {
             return None;
         }
         for reader in s.consumers(p) {
-            // Readers elsewhere may read what is inlined.
             if !self.of.contains_key(reader) {
-                if s.plan(p).site == Site::Inline {
-                    continue;
-                }
                 return None;
             }
             for b in g.bodies.reachable(g.stage(*reader).bodies()) {

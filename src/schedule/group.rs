@@ -16,7 +16,7 @@ use super::tiling::{FEW, Tiling, lanes};
 use crate::ir::Scalar;
 use crate::ir::op::Class;
 use crate::machine::Machine;
-use crate::stage::{Definition, Node, Source, StageId};
+use crate::stage::{Definition, Node, StageId};
 use rustc_hash::FxHashMap;
 
 /// Rows and columns of tiles, and iterations of strips where there is one dimension.
@@ -105,8 +105,7 @@ fn found(
     let mut group = Group { s, head, prints: Footprints::new(s, head), members: vec![], cycles, machine };
     let mut best = (f64::INFINITY, [0, 0]);
     for p in before.iter().rev().filter(|p| !decided.contains(p)) {
-        if group.members.len() >= MOST || scatters(s, *p) || !group.prints.add(s, *p) || s.plan(*p).site == Site::Inline
-        {
+        if group.members.len() >= MOST || scatters(s, *p) || !group.prints.add(s, *p) {
             continue;
         }
         let level = group.level(*p);
@@ -145,7 +144,7 @@ impl Group<'_> {
         }
         let alone = is_product(s, p, self.machine) || orders::is_strided(&s.graph, known);
         let free = !s.is_output(p) && known.checks.is_empty() && !alone;
-        let readers = s.readers(p);
+        let readers = s.consumers(p);
         if !free || readers.is_empty() || !readers.iter().all(inside) {
             return None;
         }
@@ -180,7 +179,7 @@ impl Group<'_> {
         self.s.graph.stage(of).tys.iter().map(|ty| f64::from(ty.bytes())).sum()
     }
 
-    /// Cycles that an element takes, what is inlined in it included.
+    /// Cycles that an element takes.
     fn cycles(&mut self, of: StageId) -> f64 {
         if let Some(known) = self.cycles.get(&of) {
             return *known;
@@ -189,7 +188,6 @@ impl Group<'_> {
         let bodies = &s.graph.bodies;
         for b in bodies.reachable(s.graph.stage(of).bodies()) {
             sum += match bodies.node(b) {
-                Node::Load(Source::Stage(q, _), ..) if s.plan(*q).site == Site::Inline => self.cycles(*q),
                 Node::Op(op, ty, _) if *ty != Scalar::I64 => match op.row().class {
                     Class::Cheap | Class::Multiply => 0.5,
                     Class::Divide => 3.0,
@@ -199,12 +197,11 @@ impl Group<'_> {
                 _ => 0.0,
             };
         }
-        let inlined = s.plan(of).site == Site::Inline;
         let wide = f64::from(lanes(s, of, self.machine));
         let step = if self.near(of) { Some(1) } else { apart(s, of) };
         let lanes = match step {
-            Some(step) if !inlined => (wide / step as f64).max(1.0),
-            _ => 1.0,
+            Some(step) => (wide / step as f64).max(1.0),
+            None => 1.0,
         };
         let all = sum * points(s, of).unwrap_or(1) as f64 / lanes;
         self.cycles.insert(of, all);

@@ -47,7 +47,7 @@ impl Schedule {
                 continue;
             }
             self.legal_kept(s, *to, place)?;
-            let readers = self.readers(s);
+            let readers = self.consumers(s);
             let checks = self.steps_of(s).is_some_and(|of| of.leader == *to);
             if readers.is_empty() && !checks {
                 return refuse(format!("nothing reads `{stage}` in `{host}`"));
@@ -65,7 +65,6 @@ impl Schedule {
     /// Checks recurrences whose states are computed in strips: what a step computes is part of the next states, which read those
     /// before them at their own index.
     fn strips_are_apart(&self) -> Result<(), Refusal> {
-        let mut inlined = None;
         for s in self.graph.ids() {
             let Some(strip) = &self.plan(s).strip else { continue };
             let (state, g) = (&self.graph.stage(strip.state).name, &self.graph);
@@ -76,8 +75,7 @@ impl Schedule {
                     "`{name}` is computed whole in a step of `{state}`: where it is inlined it is not"
                 ));
             }
-            let graph = inlined.get_or_insert_with(|| super::lower::inlined(self));
-            along(graph, strip.state, strip.axis)
+            along(g, strip.state, strip.axis)
                 .or_else(|Refusal(why)| refuse(format!("`{state}` cannot be computed in strips: {why}")))?;
         }
         Ok(())
@@ -140,23 +138,10 @@ impl Schedule {
         self.leads_to(all, s)
     }
 
-    /// Whether bodies read a stage, directly or by way of what is inlined.
-    pub(super) fn leads_to(&self, mut todo: Vec<Body>, s: StageId) -> bool {
-        while !todo.is_empty() {
-            let mut next = vec![];
-            for from in self.graph.reads(todo) {
-                let Some(p) = from.stage() else { continue };
-                // A state is computed where its recurrence is.
-                if p == s || self.graph.leader(p) == s {
-                    return true;
-                }
-                if self.plan(p).site == Site::Inline {
-                    next.extend(self.graph.stage(p).bodies());
-                }
-            }
-            todo = next;
-        }
-        false
+    /// Whether bodies read a stage: a state is computed where its recurrence is.
+    pub(super) fn leads_to(&self, bodies: Vec<Body>, s: StageId) -> bool {
+        let mut read = self.graph.reads(bodies).into_iter().filter_map(Source::stage);
+        read.any(|p| p == s || self.graph.leader(p) == s)
     }
 
     /// Whether all elements of a stage are computed: at the start; or in loops over dimensions of its own, of a stage that
@@ -185,7 +170,7 @@ impl Schedule {
     }
 
     /// Whether a stage reads another at the index that the other has there, by itself or by way of stages that it reads so and
-    /// that are inlined or computed in a loop of it, which has this place.
+    /// that are computed in a loop of it, which has this place.
     fn reads_at_own(&self, host: StageId, place: usize, s: StageId) -> bool {
         let g = &self.graph;
         let (mut todo, mut seen) = (vec![host], vec![host]);
@@ -197,7 +182,7 @@ impl Schedule {
                 if at_own && p == s {
                     return true;
                 }
-                let there = self.plan(p).site == Site::Inline || self.covers(p, host, place);
+                let there = self.covers(p, host, place);
                 if at_own && there && of.when.is_none() && of.recurrence().is_none() && !seen.contains(&p) {
                     seen.push(p);
                     todo.push(p);

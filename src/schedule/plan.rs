@@ -100,6 +100,8 @@ pub struct Plan {
     pub splits: Vec<Split>,
     /// Strips of the states whose steps its loop takes.
     pub strip: Option<Strip>,
+    /// The stages whose elements are computed where it reads them, each with the number of places.
+    pub inlined: Vec<(StageId, usize)>,
 }
 
 /// A graph with a plan for each stage.
@@ -270,18 +272,20 @@ impl Schedule {
         }
     }
 
-    /// The stages that read a stage, with those that are inlined replaced by their own readers.
-    pub fn readers(&self, of: StageId) -> Vec<StageId> {
-        let (mut out, mut todo) = (vec![], self.consumers(of).to_vec());
-        while let Some(c) = todo.pop() {
-            if self.plan(c).site == Site::Inline {
-                todo.extend(self.consumers(c));
-            } else if !out.contains(&c) {
-                out.push(c);
+    /// Computes the elements of a pure stage where they are read: its readers read what it reads.
+    pub fn inline(&mut self, p: StageId) {
+        let inner = self.plan(p).inlined.clone();
+        for (reader, places) in Arc::make_mut(&mut self.graph).inline(p) {
+            for (q, n) in std::iter::once((p, places)).chain(inner.iter().map(|(q, n)| (*q, n * places))) {
+                let all = &mut self.plan_mut(reader).inlined;
+                match all.iter_mut().find(|(known, _)| *known == q) {
+                    Some((_, known)) => *known += n,
+                    None => all.push((q, n)),
+                }
             }
         }
-        out.sort_unstable();
-        out
+        self.readings = Arc::new(Readings::of(&self.graph));
+        self.plan_mut(p).move_to(Site::Inline, false);
     }
 
     /// Makes one dimension of the k-th of a stage and the next, of so many indices, for a plan that does so.
@@ -343,7 +347,18 @@ impl Plan {
         let each = dims[..outer].iter().chain(&dims[own..]).chain(&dims[outer..inside]);
         let loops = each.map(|(name, _)| Loop { name: name.clone(), kind: Kind::Serial }).collect();
         let steps = stage.steps().and_then(|d| stage.dims.iter().position(|own| *own == d));
-        Plan { site: Site::Root, store: None, beside: false, dims, over, steps, loops, splits: vec![], strip: None }
+        Plan {
+            site: Site::Root,
+            store: None,
+            beside: false,
+            dims,
+            over,
+            steps,
+            loops,
+            splits: vec![],
+            strip: None,
+            inlined: vec![],
+        }
     }
 
     /// Computes it elsewhere, in memory that is taken there.

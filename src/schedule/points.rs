@@ -99,7 +99,7 @@ fn has_short_rows(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
 /// Whether a stage is part of the result, or is read otherwise than by some stages at their own points.
 fn leaves(s: &Schedule, stage: StageId, all: &[StageId]) -> bool {
     let reads = |r: &StageId| all.contains(r) && s.reads_own(*r, stage);
-    s.is_output(stage) || !s.graph.stage(stage).checks.is_empty() || !s.readers(stage).iter().all(reads)
+    s.is_output(stage) || !s.graph.stage(stage).checks.is_empty() || !s.consumers(stage).iter().all(reads)
 }
 
 /// Takes the steps.

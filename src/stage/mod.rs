@@ -24,6 +24,7 @@ mod gather;
 mod graph;
 mod guards;
 mod if_convert;
+mod inline;
 mod join;
 mod print;
 mod program;

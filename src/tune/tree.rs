@@ -237,7 +237,7 @@ impl<'a> Tree<'a> {
 
     /// The stages in whose loops a stage might be computed: its readers, and those in which they are computed.
     fn hosts(&self, s: &Schedule, stage: StageId) -> Vec<StageId> {
-        let mut out = s.readers(stage);
+        let mut out = s.consumers(stage).to_vec();
         for r in out.clone() {
             let mut at = r;
             while let Site::At(host, _) = s.plan(at).site {

@@ -144,10 +144,10 @@ struct Lower<'a> {
 type Lowered<T> = std::result::Result<T, Refusal>;
 
 fn function(s: &Schedule, seen: Option<Seen>, kept: Kept) -> Lowered<(Func, Option<Seen>)> {
-    let g = inlined(s);
+    let g = Graph::clone(&s.graph);
     let mut l = Lower {
         s,
-        // That of the graph whose sites were checked; what is inlined has no place in it any more.
+        // That of the graph whose sites were checked.
         order: s.order(),
         boxes: FxHashMap::default(),
         g,
@@ -181,28 +181,6 @@ fn function(s: &Schedule, seen: Option<Seen>, kept: Kept) -> Lowered<(Func, Opti
     l.f.body = l.blocks.pop().map(|b| b.stmts).unwrap_or_default();
     let Lower { f, g, seen, .. } = l;
     Ok((f, seen.map(|seen| Seen { graph: g, ..seen })))
-}
-
-/// The graph without the stages that are computed where they are read.
-pub(super) fn inlined(s: &Schedule) -> Graph {
-    let mut g = Graph::clone(&s.graph);
-    let of: Vec<StageId> = g.order().into_iter().filter(|p| s.plan(*p).site == Site::Inline).collect();
-    if of.is_empty() {
-        return g;
-    }
-    for stage in g.order() {
-        g.redirect(stage, &mut |g, from, _, at| {
-            let Source::Stage(p, k) = from else { return None };
-            let crate::stage::Definition::Pure(each) = &g.stage(p).def else { return None };
-            if !of.contains(&p) {
-                return None;
-            }
-            let dims: FxHashMap<DimId, Body> = g.stage(p).dims.iter().copied().zip(at.iter().copied()).collect();
-            let b = each[k as usize];
-            Some(g.bodies.substitute(b, &dims))
-        });
-    }
-    g
 }
 
 impl Lower<'_> {

@@ -110,14 +110,12 @@ impl Lower<'_> {
 
     /// The stages that read a stage, each with it; of a recurrence, those that read its states after it.
     fn readings(&self, p: StageId) -> Vec<(StageId, StageId)> {
-        // What is inlined is part of its readers by now.
-        let there = |r: &StageId| self.s.plan(*r).site != Site::Inline;
         let Some(of) = self.g.stage(p).recurrence() else {
-            return self.g.consumers(p).into_iter().filter(there).map(|r| (p, r)).collect();
+            return self.g.consumers(p).into_iter().map(|r| (p, r)).collect();
         };
         let states = self.g.ids().filter(|s| self.g.stage(*s).recurrence() == Some(of));
         let pairs = states.flat_map(|s| self.g.consumers(s).into_iter().map(move |r| (s, r)));
-        pairs.filter(|(_, r)| there(r) && !self.g.stage(*r).is_in(of)).collect()
+        pairs.filter(|(_, r)| !self.g.stage(*r).is_in(of)).collect()
     }
 
     /// The indices at which a stage is read, of each dimension; nothing where they may be any.

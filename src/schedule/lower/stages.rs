@@ -118,9 +118,8 @@ impl Lower<'_> {
                 _ => true,
             })
         };
-        let there = |r: &StageId| self.s.plan(*r).site != Site::Inline;
         let plain = !matches!(known.def, Definition::Recur { .. });
-        (plain && self.g.consumers(stage).iter().filter(|r| there(r)).all(reads_so)).then_some(k)
+        (plain && self.g.consumers(stage).iter().all(reads_so)).then_some(k)
     }
 
     /// Variables for the one element of a stage.

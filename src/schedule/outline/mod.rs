@@ -121,7 +121,8 @@ impl Outline {
             Slot::Input(_) => None,
         });
         let roots = maker.order.iter().filter(|p| s.plan(**p).site == Site::Root);
-        let unread = |p: &&StageId| s.plan(**p).site == Site::Inline && s.readers(**p).is_empty();
+        let read = |p: StageId| s.plans.iter().any(|plan| plan.inlined.iter().any(|(q, _)| *q == p));
+        let unread = |p: &&StageId| s.plan(**p).site == Site::Inline && !read(**p);
         Ok(Outline {
             name: g.name.clone(),
             sizes: numbers.collect(),

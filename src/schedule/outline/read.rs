@@ -1,33 +1,18 @@
 //! What a stage reads, and what is computed where it reads it: stages that are inlined read in the name of their readers.
 
 use super::{Body, Maker};
-use crate::schedule::plan::Site;
 use crate::stage::{Source, StageId};
 
 impl Maker<'_> {
     /// What a stage does at each point.
     pub(super) fn body(&self, of: StageId) -> Body {
-        let (mut reads, mut inlined): (Vec<Source>, Vec<StageId>) = (vec![], vec![]);
-        let mut todo = vec![of];
-        while let Some(at) = todo.pop() {
-            for from in self.sources(at) {
-                match from.stage() {
-                    Some(p) if self.s.plan(p).site == Site::Inline => {
-                        if !inlined.contains(&p) {
-                            inlined.push(p);
-                            todo.push(p);
-                        }
-                    }
-                    // A state that reads the one before it says so in its text.
-                    Some(p) if p == of => {}
-                    _ => reads.push(from),
-                }
-            }
-        }
+        // A state that reads the one before it says so in its text.
+        let reads = self.sources(of).into_iter().filter(|from| from.stage() != Some(of));
         let mut reads: Vec<(usize, String)> =
-            reads.into_iter().map(|from| (self.id(from), self.s.graph.source_name(from).to_string())).collect();
+            reads.map(|from| (self.id(from), self.s.graph.source_name(from).to_string())).collect();
         reads.sort();
         reads.dedup();
+        let mut inlined: Vec<StageId> = self.s.plan(of).inlined.iter().map(|(p, _)| *p).collect();
         inlined.sort();
         let inlined = inlined.into_iter().map(|p| self.s.graph.stage(p).name.clone()).collect();
         Body { text: self.elements(of), reads, inlined }

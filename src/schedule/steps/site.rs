@@ -1,10 +1,11 @@
 //! `compute-root`, `compute-at`, `inline`: where a stage is computed.
 
 use crate::schedule::plan::{Refusal, Schedule, Site, refuse};
-use crate::stage::Definition;
+use crate::stage::{Definition, StageId};
 
 pub(super) fn root(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
     let id = s.stage(stage)?;
+    no_inline(s, id)?;
     s.plan_mut(id).move_to(Site::Root, false);
     Ok(())
 }
@@ -12,6 +13,7 @@ pub(super) fn root(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
 pub(super) fn at(s: &mut Schedule, stage: &str, reader: &str, name: &str) -> Result<(), Refusal> {
     let (id, to) = (s.stage(stage)?, s.stage(reader)?);
     s.plan(to).find(name)?;
+    no_inline(s, id)?;
     if s.is_output(id) {
         return refuse(format!("`{stage}` is part of the result, or a size, and computed whole"));
     }
@@ -33,6 +35,16 @@ pub(super) fn inline(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
         }
         Definition::Reduce { .. } => return refuse(format!("`{stage}` is a reduction: it is computed, and then read")),
     }
-    s.plan_mut(id).move_to(Site::Inline, false);
+    if s.plan(id).site != Site::Inline {
+        s.inline(id);
+    }
     Ok(())
+}
+
+/// Refuses what is computed where it is read, and has no place any more.
+fn no_inline(s: &Schedule, id: StageId) -> Result<(), Refusal> {
+    match s.plan(id).site {
+        Site::Inline => refuse(format!("`{}` is computed where it is read", s.graph.stage(id).name)),
+        _ => Ok(()),
+    }
 }

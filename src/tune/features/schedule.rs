@@ -7,8 +7,8 @@ use super::accesses::{Steps, steps};
 use super::lowered::Lowered;
 use super::stage::{Seen, Stage};
 use crate::nest::{Buf, Slot};
-use crate::schedule::plan::{Kind, Plan, Site};
-use crate::stage::{Body, Graph, Node, Source, StageId};
+use crate::schedule::plan::{Kind, Plan};
+use crate::stage::{Body, Graph, StageId};
 use crate::tune::facts::{LoopId, Touch};
 use crate::tune::traffic::{Footprint, footprint};
 use std::collections::BTreeSet;
@@ -150,7 +150,7 @@ fn points(out: &mut Schedule, seen: &Seen<'_>, stage: &Stage, lowered: &Lowered<
     let threads = |path: &[LoopId]| path.iter().filter(|k| loops[**k].parallel).map(|k| loops[*k].trips).product();
     out.inner_parallelism = threads(own);
     out.outer_parallelism = threads(&stage.path[..stage.first]);
-    out.inlined_calls = stage.points * inlined(lowered, StageId(stage.number as u32), 8);
+    out.inlined_calls = stage.points * plan.inlined.iter().map(|(_, n)| *n as f64).sum::<f64>();
     let wide = stage.path.iter().map(|k| loops[*k].lanes).fold(1.0, f64::max);
     out.vector_size = wide;
     let narrowest = known.tys.iter().copied().min_by_key(|ty| ty.bytes());
@@ -168,19 +168,6 @@ fn extent(g: &Graph, plan: &Plan, name: &str) -> f64 {
     }
     let dim = plan.dims.iter().find(|(n, _)| n == name);
     dim.and_then(|(_, d)| number(g, g.dim(*d).extent)).unwrap_or(1.0)
-}
-
-/// How many elements of stages that are computed where they are read one point of a stage takes.
-fn inlined(lowered: &Lowered<'_>, s: StageId, deep: usize) -> f64 {
-    let g = &lowered.plans.graph;
-    if deep == 0 {
-        return 0.0;
-    }
-    let each = g.bodies.reachable(g.stage(s).bodies()).into_iter().filter_map(|b| match g.bodies.node(b) {
-        Node::Load(Source::Stage(p, _), ..) if lowered.plans.plan(*p).site == Site::Inline => Some(*p),
-        _ => None,
-    });
-    each.map(|p| 1.0 + inlined(lowered, p, deep - 1)).sum()
 }
 
 /// Where the memory of a stage is taken: the place on the path of the loops around its points, if it is there.
