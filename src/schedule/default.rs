@@ -13,7 +13,7 @@ use super::plan::{Kind, Schedule, Site};
 use super::product::is_product;
 use super::step::Step;
 use super::tiling::{FEW, Tiling, lanes};
-use super::{along, channels, group, orders, points, threads};
+use super::{along, batch, channels, group, nested, orders, points, threads};
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
@@ -79,6 +79,8 @@ fn after(mut s: Schedule, machine: &Machine) -> Schedule {
         }
     }
     let mut decided = points::choose(&mut s, machine);
+    decided = batch::choose(&mut s, machine, &decided);
+    decided = nested::choose(&mut s, machine, &decided);
     decided = group::choose(&mut s, machine, &decided);
     for stage in s.graph.order() {
         if s.plan(stage).site != Site::Inline && !decided.contains(&stage) {

@@ -6,6 +6,7 @@
 mod access;
 mod along;
 mod attempt;
+mod batch;
 mod beside;
 mod channels;
 mod default;
@@ -13,6 +14,7 @@ mod footprint;
 mod group;
 mod legal;
 mod lower;
+mod nested;
 mod orders;
 pub mod outline;
 pub mod passes;

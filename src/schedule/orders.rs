@@ -10,7 +10,7 @@ use super::attempt::{name, take};
 use super::plan::Schedule;
 use super::step::Step;
 use crate::machine;
-use crate::stage::{Body, DimId, Graph, Node, Order, Stage, StageId};
+use crate::stage::{Body, DimId, Graph, Node, Order, Ranges, Stage, StageId};
 
 /// Bytes of all lanes: four vectors of 64 bytes, so that an addition need not wait for the one before.
 const BYTES: u32 = 256;
@@ -81,8 +81,22 @@ fn lanes(s: &Schedule, stage: StageId) -> Option<i64> {
     }
     let widest = known.tys.iter().map(|ty| ty.bytes()).max()?;
     let most = i64::from((BYTES / widest).min(64));
-    let fit = g.bodies.as_int(g.dim(k).extent).map_or(most, |n| (n / TERMS).max(1).min(most));
+    let fit = most_terms(g, known, k).map_or(most, |n| (n / TERMS).max(1).min(most));
     Some(1 << fit.ilog2()).filter(|n| *n >= FEWEST)
+}
+
+/// The most terms that a loop of a reduction has, where that is known: rows of a triangle have as many as the longest one.
+fn most_terms(g: &Graph, known: &Stage, k: DimId) -> Option<i64> {
+    let extent = g.dim(k).extent;
+    if g.bodies.dims(extent).is_empty() {
+        return g.bodies.as_int(extent);
+    }
+    let (mut bodies, mut ranges) = (g.bodies.clone(), Ranges::default());
+    for d in known.dims.iter().chain(known.over()).take_while(|d| **d != k) {
+        ranges.push(&mut bodies, *d, g.dim(*d).extent);
+    }
+    let hi = ranges.bounds(&mut bodies, extent)?.hi;
+    bodies.as_int(hi)
 }
 
 /// Whether a stage reads elements that lie next to each other along a dimension, and some of them only once.

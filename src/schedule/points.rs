@@ -40,7 +40,7 @@ pub(super) fn choose(s: &mut Schedule, machine: &Machine) -> Vec<StageId> {
 }
 
 /// How many points a stage has elements at.
-fn extent(s: &Schedule, stage: StageId) -> Body {
+pub(super) fn extent(s: &Schedule, stage: StageId) -> Body {
     s.graph.dim(s.graph.stage(stage).dims[0]).extent
 }
 
@@ -97,7 +97,7 @@ fn has_short_rows(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
 }
 
 /// Whether a stage is part of the result, or is read otherwise than by some stages at their own points.
-fn leaves(s: &Schedule, stage: StageId, all: &[StageId]) -> bool {
+pub(super) fn leaves(s: &Schedule, stage: StageId, all: &[StageId]) -> bool {
     let reads = |r: &StageId| all.contains(r) && s.reads_own(*r, stage);
     s.is_output(stage) || !s.graph.stage(stage).checks.is_empty() || !s.consumers(stage).iter().all(reads)
 }
@@ -138,7 +138,7 @@ fn together(
 }
 
 /// Whether a stage is in an arm of a condition, or has one.
-fn asks(s: &Schedule, stage: StageId) -> bool {
+pub(super) fn asks(s: &Schedule, stage: StageId) -> bool {
     let known = s.graph.stage(stage);
     let bodies = s.graph.bodies.reachable(known.bodies());
     known.when.is_some() || bodies.into_iter().any(|b| matches!(s.graph.bodies.node(b), Node::If(_)))

@@ -1,0 +1,162 @@
+//! Reductions of reductions: a sum over images of sums over rows of sums over columns, as loops in functions and derivatives
+//! make them. All run in the lanes of one dimension of the outermost one, each in its own order, so that all sums stay in
+//! registers. Operands in which lanes are apart are packed at the start.
+//!
+//! It must not know what kernels there are, nor how loops become text.
+
+use super::access::unit;
+use super::attempt::{name, split, take};
+use super::plan::{Kind, Schedule, Site};
+use super::step::Step;
+use super::tiling::{lanes, pack};
+use crate::machine::Machine;
+use crate::stage::{Body, Definition, DimId, Node, Source, Stage, StageId};
+
+/// Vectors of accumulators, so that an addition need not wait for the one before.
+const VECTORS: i64 = 4;
+
+/// What is read of a source, with its axes in the order in which a copy has them.
+type Packed = (String, Vec<usize>);
+
+/// Runs nests of reductions in lanes; gives those whose loops are decided by that, and the ones before.
+pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -> Vec<StageId> {
+    let mut out = decided.to_vec();
+    for host in s.graph.order() {
+        let Some(inner) = nest(s, host, &out) else { continue };
+        let Some(lane) = lane(s, host, &inner, machine) else { continue };
+        let before = s.before();
+        match in_lanes(s, host, &inner, lane, machine) {
+            Some(()) => out.extend(inner.into_iter().chain([host])),
+            None => s.back(before),
+        }
+    }
+    out
+}
+
+/// What is computed in the loops of a reduction, each of it read there alone, where some of it reduces again in what the
+/// reduction runs over.
+fn nest(s: &Schedule, host: StageId, decided: &[StageId]) -> Option<Vec<StageId>> {
+    let known = s.graph.stage(host);
+    let plain = |p: StageId| {
+        let stage = s.graph.stage(p);
+        let kind = matches!(stage.def, Definition::Pure(_) | Definition::Reduce { inside: 0, .. });
+        kind && s.steps_of(p).is_none()
+            && s.plan(p).splits.is_empty()
+            && stage.checks.is_empty()
+            && !decided.contains(&p)
+    };
+    if known.over().is_empty() || s.plan(host).site != Site::Root || !plain(host) {
+        return None;
+    }
+    let inner: Vec<StageId> = s.graph.ids().filter(|p| s.inside(*p, host).is_some()).collect();
+    let again = |p: &StageId| {
+        let stage = s.graph.stage(*p);
+        !stage.over().is_empty() && known.over().iter().any(|d| stage.dims.contains(d))
+    };
+    let fixed = |d: &DimId| s.graph.bodies.dims(s.graph.dim(*d).extent).is_empty();
+    let boxes = |p: &StageId| s.graph.stage(*p).dims.iter().chain(s.graph.stage(*p).over()).all(fixed);
+    let all = inner.iter().all(|p| plain(*p) && boxes(p)) && boxes(&host);
+    (all && inner.iter().any(again)).then_some(inner)
+}
+
+/// The dimension whose lanes all of a nest can run in with least packing, and of those the one with most lanes at work.
+fn lane(s: &Schedule, host: StageId, inner: &[StageId], machine: &Machine) -> Option<DimId> {
+    let wide = i64::from(lanes(s, host, machine));
+    let extent = |d: &DimId| s.graph.bodies.as_int(s.graph.dim(*d).extent);
+    let ranked = s.graph.stage(host).dims.iter().filter_map(|d| {
+        let n = extent(d).filter(|n| *n >= wide)?;
+        let all = inner.iter().copied().chain([host]).map(|p| packs(s, p, *d, inner));
+        let packed = all.collect::<Option<Vec<_>>>()?.iter().map(Vec::len).sum::<usize>();
+        // Vectors that are not full, of a thousand.
+        let idle = 1000 - 1000 * n / (wide * ((n + wide - 1) / wide));
+        Some(((packed, idle, n < VECTORS * wide), *d))
+    });
+    ranked.min_by_key(|(rank, _)| *rank).map(|(_, d)| d)
+}
+
+/// What a stage of a nest has to have packed to run in lanes of a dimension; nothing where it cannot.
+fn packs(s: &Schedule, stage: StageId, d: DimId, inner: &[StageId]) -> Option<Vec<Packed>> {
+    let (g, known) = (&s.graph, s.graph.stage(stage));
+    let mut out: Vec<(Source, Vec<usize>)> = vec![];
+    let mut near: Vec<Source> = vec![];
+    for b in g.bodies.reachable(known.bodies()) {
+        let (from, at) = match g.bodies.node(b) {
+            // Lanes in different arms are no vectors.
+            Node::If([c, ..]) if g.bodies.dims(*c).contains(&d) => return None,
+            Node::Load(from, _, at) => (from, at),
+            _ => continue,
+        };
+        if from.stage().is_some_and(|p| inner.contains(&p)) {
+            continue;
+        }
+        match along(s, known, at, d)? {
+            Some(axes) => out.push((*from, axes)),
+            None => near.push(*from),
+        }
+    }
+    out.sort();
+    out.dedup();
+    let once = |(from, _): &(Source, Vec<usize>)| {
+        let single = from.stage().is_none_or(|p| g.stage(p).tys.len() == 1);
+        single && !near.contains(from) && out.iter().filter(|(f, _)| f == from).count() == 1
+    };
+    let named = |(from, axes): &(Source, Vec<usize>)| (g.source_name(*from).to_string(), axes.clone());
+    out.iter().all(once).then(|| out.iter().map(named).collect())
+}
+
+/// The order of axes in which lanes of what is read lie next to each other, nothing in place of it where they do, or where all
+/// lanes read the same; nothing at all where that cannot be, or where it is read only once.
+fn along(s: &Schedule, known: &Stage, at: &[Body], d: DimId) -> Option<Option<Vec<usize>>> {
+    let moves: Vec<usize> = (0..at.len()).filter(|k| s.graph.bodies.dims(at[*k]).contains(&d)).collect();
+    let again = known.dims.len() + known.over().len() > at.len();
+    match moves.as_slice() {
+        [] => Some(None),
+        [k] if !unit(&s.graph, at[*k], d) => None,
+        [k] if k + 1 == at.len() => Some(None),
+        [k] if again => Some(Some((0..at.len()).filter(|j| j != k).chain([*k]).collect())),
+        _ => None,
+    }
+}
+
+/// Takes the steps.
+fn in_lanes(s: &mut Schedule, host: StageId, inner: &[StageId], d: DimId, machine: &Machine) -> Option<()> {
+    let all = || inner.iter().copied().chain([host]).filter(|p| *p == host || s.graph.stage(*p).dims.contains(&d));
+    let wide = all().map(|p| i64::from(lanes(s, p, machine))).min()?;
+    let count = s.graph.bodies.as_int(s.graph.dim(d).extent)?;
+    let vectors = (count / wide).clamp(1, VECTORS);
+    let members: Vec<StageId> = all().collect();
+    let needed: Vec<(StageId, Vec<Packed>)> =
+        members.iter().map(|p| Some((*p, packs(s, *p, d, inner)?))).collect::<Option<_>>()?;
+    // The host first: what is computed in its loops is then computed for a block of lanes.
+    for p in members.iter().rev() {
+        lanes_of(s, *p, d, vectors, wide)?;
+    }
+    for (p, of) in needed {
+        for one in of {
+            let known = s.graph.stages.len();
+            let at = s.plan(p).loops.first().map(|l| l.name.clone())?;
+            pack(s, p, &at, &[one], machine).ok()?;
+            let copy = s.graph.ids().nth(known)?;
+            let step = Step::ComputeRoot { stage: name(s, copy) };
+            take(s, step).then_some(())?;
+        }
+    }
+    Some(())
+}
+
+/// Runs one stage in vectors of a dimension, a few in each other's place, inside of all its other loops.
+fn lanes_of(s: &mut Schedule, stage: StageId, d: DimId, vectors: i64, wide: i64) -> Option<()> {
+    let plan = s.plan(stage).clone();
+    let own = plan.dims.iter().find(|(_, e)| *e == d).map(|(n, _)| n.clone())?;
+    let (block, part) = split(s, stage, &own, vectors * wide)?;
+    let (row, lane) = split(s, stage, &part, wide)?;
+    let others = plan.loops.iter().map(|l| l.name.clone()).filter(|n| *n != own);
+    let order = std::iter::once(block).chain(others).chain([row.clone(), lane.clone()]).collect();
+    let of = name(s, stage);
+    let steps = [
+        Step::Reorder { stage: of.clone(), order },
+        Step::Run { stage: of.clone(), of: lane, kind: Kind::Vector },
+        Step::Run { stage: of, of: row, kind: Kind::Unrolled },
+    ];
+    steps.into_iter().all(|step| take(s, step)).then_some(())
+}
