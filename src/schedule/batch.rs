@@ -67,7 +67,7 @@ fn batches(s: &mut Schedule, mut all: Vec<StageId>, machine: &Machine) -> Option
     loop {
         let exits: Vec<StageId> = all.iter().copied().filter(|p| leaves(s, *p, &all)).collect();
         // Rows that leave are written as they lie in memory, and who reads other points waits for all of them.
-        let rows = exits.iter().copied().find(|p| s.graph.stage(*p).dims.len() > 1 && std::env::var("XROWS").is_err());
+        let rows = exits.iter().copied().find(|p| s.graph.stage(*p).dims.len() > 1);
         let waits = || all.iter().copied().find(|r| exits.iter().any(|p| !s.reads_own(*r, *p)));
         if let Some(p) = rows.or_else(waits) {
             all.retain(|q| *q != p);

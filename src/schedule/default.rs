@@ -118,7 +118,24 @@ pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
     let twice = || readers.len() <= 2 && readers.iter().all(|r| is_read_once(s, stage, *r));
     let only = |b: &Body| matches!(s.graph.bodies.node(*b), Node::Cast(_, of) if reads_same_index(s, known, *of));
     let cast = matches!(&known.def, Definition::Pure(each) if each.iter().all(only));
-    !dear && (nodes <= 3 || cast || nodes <= CHEAP && alone || nodes <= CHEAP * known.tys.len() && twice())
+    !dear
+        && (nodes <= 3
+            || cast
+            || copies(s, known)
+            || nodes <= CHEAP && alone
+            || nodes <= CHEAP * known.tys.len() && twice())
+}
+
+/// Whether a stage is part of a source as it lies there, so that reading it is reading that.
+fn copies(s: &Schedule, stage: &Stage) -> bool {
+    let Definition::Pure(each) = &stage.def else { return false };
+    let part = |b: &Body| {
+        let Node::Load(_, _, at) = s.graph.bodies.node(*b) else { return false };
+        let moves = |i: &Body| stage.dims.iter().position(|d| s.graph.bodies.dims(*i).contains(d));
+        let own = |(k, i): (usize, &Body)| moves(i) == Some(k) && unit(&s.graph, *i, stage.dims[k]);
+        at.len() == stage.dims.len() && at.iter().enumerate().all(own)
+    };
+    each.iter().all(part)
 }
 
 /// Whether a body is what a source has at a stage's own indices.

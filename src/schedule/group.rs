@@ -135,7 +135,15 @@ impl Group<'_> {
     fn level(&self, p: StageId) -> Option<Level> {
         let (s, known) = (self.s, self.s.graph.stage(p));
         let inside = |r: &StageId| *r == self.head || self.members.iter().any(|(m, _)| m == r);
+        if self.in_row(p) {
+            return Some(Level::Row);
+        }
+        // Windows of elements would be computed again for each element of the head.
+        let ones = vec![1.0; s.graph.stage(self.head).dims.len()];
+        let window =
+            matches!(known.def, Definition::Pure(_)) && self.prints.get(p).iter().any(|a| a.extent(&ones) > 1.0);
         if let Site::At(host, of) = &s.plan(p).site
+            && !window
             && inside(host)
             && (s.plan(*host).find(of).is_ok_and(|at| at + 1 >= s.graph.stage(*host).dims.len())
                 || orders::is_strided(&s.graph, known))
@@ -162,6 +170,19 @@ impl Group<'_> {
         let head = s.graph.stage(self.head);
         let vectors = matches!(head.def, Definition::Pure(_)) && self.near(self.head) && self.near(p);
         Some(if own && vectors && readers.iter().all(row) { Level::Row } else { Level::Tile(last) })
+    }
+
+    /// Whether a short sum for one element of the head can be computed in vectors for those of a row.
+    fn in_row(&self, p: StageId) -> bool {
+        let (s, known) = (self.s, self.s.graph.stage(p));
+        let head = s.graph.stage(self.head);
+        let here = matches!(&s.plan(p).site, Site::At(host, _) if *host == self.head);
+        let plain =
+            !s.is_output(p) && known.checks.is_empty() && known.dims == head.dims && s.consumers(p) == [self.head];
+        let sum = !known.over().is_empty() && !self.by_rows(p);
+        let empty = !s.graph.ids().any(|q| s.inside(q, p).is_some());
+        let vectors = matches!(head.def, Definition::Pure(_)) && self.near(self.head) && self.near(p);
+        here && plain && sum && empty && vectors
     }
 
     /// Whether a stage reduces whole rows.

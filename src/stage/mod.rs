@@ -23,6 +23,7 @@ mod extract;
 mod gather;
 mod graph;
 mod guards;
+mod hoist;
 mod if_convert;
 mod inline;
 mod join;

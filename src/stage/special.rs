@@ -34,7 +34,8 @@ impl Graph {
     }
 
     /// The graph for these whole numbers alone, as [`Graph::specialized`]; what they make plain arithmetic of indices is
-    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions.
+    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions; and
+    /// what takes long is hoisted out of loops in which it is the same.
     #[must_use]
     pub fn only_for(&self, incoming: &[f64]) -> Graph {
         let mut out = self.specialized(incoming);
@@ -46,7 +47,8 @@ impl Graph {
             }
         }
         let gathered = out.gather_scatters();
-        if plain.is_empty() && !gathered {
+        let hoisted = out.hoist();
+        if plain.is_empty() && !gathered && !hoisted {
             return out;
         }
         out.decide();
