@@ -8,6 +8,7 @@
 
 use super::access::{packable, strides, unit};
 use super::attempt::{name, split, take};
+use super::cheap::inline_cheap;
 use super::footprint::points as terms;
 use super::plan::{Kind, Schedule, Site};
 use super::product::is_product;
@@ -16,12 +17,10 @@ use super::tiling::{FEW, Tiling, lanes};
 use super::{along, batch, channels, group, nested, orders, points, threads};
 use crate::ir::op::Class;
 use crate::machine::Machine;
-use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
+use crate::stage::{Body, Definition, DimId, Graph, Node, Stage, StageId};
 
-/// Bodies of more nodes are computed once and read, where they are read more than once.
-const CHEAP: usize = 12;
-/// Bodies of more nodes are computed by themselves, though each element is read once.
-const ONCE: usize = 64;
+/// Arms of more nodes are not both evaluated.
+const FEW_NODES: usize = 12;
 
 /// A block of what is only moved: its rows are lines of the cache, in bytes, each written at once; and there are so many of
 /// them that what is read are runs of lines, which the processor asks for ahead.
@@ -58,12 +57,7 @@ pub fn default_for(graph: Graph, incoming: &[f64], machine: &Machine) -> Schedul
 /// The default schedule after contractions.
 fn after(mut s: Schedule, machine: &Machine) -> Schedule {
     orders::choose(&mut s);
-    for stage in s.graph.order() {
-        if worth_inlining(&s, stage) {
-            let step = Step::Inline { stage: name(&s, stage) };
-            take(&mut s, step);
-        }
-    }
+    inline_cheap(&mut s);
     channels::choose(&mut s, machine);
     for stage in s.graph.order() {
         if parts_lanes(&s, stage) {
@@ -102,62 +96,6 @@ fn at_once(s: &Schedule, stage: StageId) -> Step {
     }
 }
 
-/// Whether elements are as cheap to compute again as to read, or are read once.
-pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
-    let known = s.graph.stage(stage);
-    if !known.over().is_empty() {
-        return false;
-    }
-    let (readers, (nodes, dear)) = (s.consumers(stage), nodes(s, stage));
-    if matches!(readers, [r] if nodes <= ONCE && is_read_once(s, stage, *r)) {
-        return true;
-    }
-    let loops = |r: &StageId| s.graph.stage(*r).dims.len() + s.graph.stage(*r).over().len();
-    let alone = matches!(readers, [r] if loops(r) <= known.dims.len());
-    // Places of two scatters, say: as many numbers as are computed again would be written and read.
-    let twice = || readers.len() <= 2 && readers.iter().all(|r| is_read_once(s, stage, *r));
-    let only = |b: &Body| matches!(s.graph.bodies.node(*b), Node::Cast(_, of) if reads_same_index(s, known, *of));
-    let cast = matches!(&known.def, Definition::Pure(each) if each.iter().all(only));
-    !dear
-        && (nodes <= 3
-            || cast
-            || copies(s, known)
-            || nodes <= CHEAP && alone
-            || nodes <= CHEAP * known.tys.len() && twice())
-}
-
-/// Whether a stage is part of a source as it lies there, so that reading it is reading that.
-fn copies(s: &Schedule, stage: &Stage) -> bool {
-    let Definition::Pure(each) = &stage.def else { return false };
-    let part = |b: &Body| {
-        let Node::Load(_, _, at) = s.graph.bodies.node(*b) else { return false };
-        let moves = |i: &Body| stage.dims.iter().position(|d| s.graph.bodies.dims(*i).contains(d));
-        let own = |(k, i): (usize, &Body)| moves(i) == Some(k) && unit(&s.graph, *i, stage.dims[k]);
-        at.len() == stage.dims.len() && at.iter().enumerate().all(own)
-    };
-    each.iter().all(part)
-}
-
-/// Whether a body is what a source has at a stage's own indices.
-fn reads_same_index(s: &Schedule, stage: &Stage, b: Body) -> bool {
-    let own = |(i, d): (&Body, &DimId)| *s.graph.bodies.node(*i) == Node::Index(*d);
-    matches!(s.graph.bodies.node(b), Node::Load(_, _, at) if at.len() == stage.dims.len() && at.iter().zip(&stage.dims).all(own))
-}
-
-/// The nodes of a stage's bodies, and whether some take long.
-fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
-    let bodies = &s.graph.bodies;
-    let all = bodies.reachable(s.graph.stage(stage).bodies());
-    let each = all.into_iter().map(|b| match bodies.node(b) {
-        // Integers divided by a number are multiplied.
-        Node::Op(op, ty, args) if op.divides() && ty.is_int() && bodies.as_int(args[1]).is_some() => (1, false),
-        Node::Op(op, ..) => (1, matches!(op.row().class, Class::Divide | Class::Transcendental)),
-        Node::If(_) => (1, true),
-        _ => (1, false),
-    });
-    each.fold((0, false), |(n, dear), (m, own)| (n + m, dear || own))
-}
-
 /// Whether lanes over the last dimension of a reduction take different arms of a condition, which are as cheap to evaluate
 /// both: a triangle of products, say.
 fn parts_lanes(s: &Schedule, stage: StageId) -> bool {
@@ -171,31 +109,12 @@ fn parts_lanes(s: &Schedule, stage: StageId) -> bool {
             Node::If(_) => true,
             _ => false,
         };
-        all.len() <= CHEAP && !all.iter().any(dear)
+        all.len() <= FEW_NODES && !all.iter().any(dear)
     };
     g.bodies.reachable(known.bodies()).into_iter().any(|b| match *g.bodies.node(b) {
         Node::If([c, x, y]) => g.bodies.dims(c).contains(lane) && cheap(x) && cheap(y),
         _ => false,
     })
-}
-
-/// Whether a stage reads each element of another at most once, and runs in vectors if it computes that itself.
-fn is_read_once(s: &Schedule, stage: StageId, reader: StageId) -> bool {
-    let (g, of) = (&s.graph, s.graph.stage(reader));
-    let mut places: Vec<&[Body]> = vec![];
-    for b in g.bodies.reachable(of.bodies()) {
-        if let Node::Load(Source::Stage(p, _), _, at) = g.bodies.node(b)
-            && *p == stage
-            && !places.contains(&at.as_slice())
-        {
-            places.push(at);
-        }
-    }
-    let [at] = places.as_slice() else { return false };
-    let own = |d: &DimId| at.iter().filter(|i| unit(g, **i, *d)).count() == 1;
-    let known = g.stage(stage);
-    let near = |stage: &Stage| stage.dims.last().is_some_and(|d| strides(g, stage, *d));
-    of.dims[..of.looped()].iter().chain(of.over()).all(own) && (near(known) || !near(of))
 }
 
 /// Says how the loops of a stage run.

@@ -9,6 +9,7 @@ mod attempt;
 mod batch;
 mod beside;
 mod channels;
+mod cheap;
 mod default;
 mod footprint;
 mod group;
@@ -30,7 +31,8 @@ mod threads;
 pub mod tiling;
 mod tree;
 
-pub use default::{default, default_for, worth_inlining};
+pub use cheap::worth_inlining;
+pub use default::{default, default_for};
 pub use lower::lower;
 pub use outline::Outline;
 pub use plan::Schedule;

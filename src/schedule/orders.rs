@@ -7,6 +7,7 @@
 
 use super::access::coefficient;
 use super::attempt::{name, take};
+use super::cheap::inline_cheap;
 use super::plan::Schedule;
 use super::step::Step;
 use crate::machine;
@@ -36,8 +37,11 @@ pub(super) fn contract(s: &mut Schedule) {
 /// Reassociates; before all other steps.
 pub(super) fn choose(s: &mut Schedule) {
     let mut blocks = vec![];
+    // What cheap stages that will be inlined read is what their readers read.
+    let mut inlined = s.clone();
+    inline_cheap(&mut inlined);
     for stage in s.graph.order() {
-        let Some(lanes) = lanes(s, stage) else { continue };
+        let Some(lanes) = lanes(s, &inlined.graph, stage) else { continue };
         let (named, terms) = (name(s, stage), terms(&s.graph, s.graph.stage(stage)));
         let sums = points(&s.graph, &s.graph.stage(stage).dims);
         let made = s.graph.stages.len();
@@ -70,13 +74,15 @@ pub(super) fn choose(s: &mut Schedule) {
 }
 
 /// The lanes of a reduction that is worth reassociating, and may be.
-fn lanes(s: &Schedule, stage: StageId) -> Option<i64> {
+fn lanes(s: &Schedule, inlined: &Graph, stage: StageId) -> Option<i64> {
     let (g, known) = (&s.graph, s.graph.stage(stage));
     let k = *known.over().last()?;
     if g.order_shows(stage)? && !g.real || s.steps_of(stage).is_some() || known.recurrence().is_some() {
         return None;
     }
-    if !streams(g, known, k) {
+    // Sums of sums that are computed in their loops may all run in lanes of what they have in common.
+    let inner = |p: StageId| s.inside(p, stage).is_some() && g.stage(p).dims.iter().any(|d| known.over().contains(d));
+    if g.ids().any(|p| inner(p) && !g.stage(p).over().is_empty()) || !streams(inlined, inlined.stage(stage), k) {
         return None;
     }
     let widest = known.tys.iter().map(|ty| ty.bytes()).max()?;

@@ -1,0 +1,98 @@
+//! Which elements are as cheap to compute again as to read, or are read once: they are computed where they are read.
+
+use super::access::{strides, unit};
+use super::attempt::{name, take};
+use super::plan::Schedule;
+use super::step::Step;
+use crate::ir::op::Class;
+use crate::stage::{Body, Definition, DimId, Node, Source, Stage, StageId};
+
+/// Bodies of more nodes are computed once and read, where they are read more than once.
+const CHEAP: usize = 12;
+/// Bodies of more nodes are computed by themselves, though each element is read once.
+const ONCE: usize = 64;
+
+/// Computes cheap elements where they are read.
+pub(super) fn inline_cheap(s: &mut Schedule) {
+    for stage in s.graph.order() {
+        if worth_inlining(s, stage) {
+            let step = Step::Inline { stage: name(s, stage) };
+            take(s, step);
+        }
+    }
+}
+
+/// Whether elements are as cheap to compute again as to read, or are read once.
+pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
+    let known = s.graph.stage(stage);
+    if !known.over().is_empty() {
+        return false;
+    }
+    let (readers, (nodes, dear)) = (s.consumers(stage), nodes(s, stage));
+    if matches!(readers, [r] if nodes <= ONCE && is_read_once(s, stage, *r)) {
+        return true;
+    }
+    let loops = |r: &StageId| s.graph.stage(*r).dims.len() + s.graph.stage(*r).over().len();
+    let alone = matches!(readers, [r] if loops(r) <= known.dims.len());
+    // Places of two scatters, say: as many numbers as are computed again would be written and read.
+    let twice = || readers.len() <= 2 && readers.iter().all(|r| is_read_once(s, stage, *r));
+    let only = |b: &Body| matches!(s.graph.bodies.node(*b), Node::Cast(_, of) if reads_same_index(s, known, *of));
+    let cast = matches!(&known.def, Definition::Pure(each) if each.iter().all(only));
+    !dear
+        && (nodes <= 3
+            || cast
+            || copies(s, known)
+            || nodes <= CHEAP && alone
+            || nodes <= CHEAP * known.tys.len() && twice())
+}
+
+/// Whether a stage is part of a source as it lies there, so that reading it is reading that.
+fn copies(s: &Schedule, stage: &Stage) -> bool {
+    let Definition::Pure(each) = &stage.def else { return false };
+    let part = |b: &Body| {
+        let Node::Load(_, _, at) = s.graph.bodies.node(*b) else { return false };
+        let moves = |i: &Body| stage.dims.iter().position(|d| s.graph.bodies.dims(*i).contains(d));
+        let own = |(k, i): (usize, &Body)| moves(i) == Some(k) && unit(&s.graph, *i, stage.dims[k]);
+        at.len() == stage.dims.len() && at.iter().enumerate().all(own)
+    };
+    each.iter().all(part)
+}
+
+/// Whether a body is what a source has at a stage's own indices.
+fn reads_same_index(s: &Schedule, stage: &Stage, b: Body) -> bool {
+    let own = |(i, d): (&Body, &DimId)| *s.graph.bodies.node(*i) == Node::Index(*d);
+    matches!(s.graph.bodies.node(b), Node::Load(_, _, at) if at.len() == stage.dims.len() && at.iter().zip(&stage.dims).all(own))
+}
+
+/// The nodes of a stage's bodies, and whether some take long.
+fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
+    let bodies = &s.graph.bodies;
+    let all = bodies.reachable(s.graph.stage(stage).bodies());
+    let each = all.into_iter().map(|b| match bodies.node(b) {
+        // Integers divided by a number are multiplied.
+        Node::Op(op, ty, args) if op.divides() && ty.is_int() && bodies.as_int(args[1]).is_some() => (1, false),
+        Node::Op(op, ..) => (1, matches!(op.row().class, Class::Divide | Class::Transcendental)),
+        Node::If(_) => (1, true),
+        _ => (1, false),
+    });
+    each.fold((0, false), |(n, dear), (m, own)| (n + m, dear || own))
+}
+
+/// Whether a stage reads each element of another at most once, and runs in vectors if it computes that itself.
+fn is_read_once(s: &Schedule, stage: StageId, reader: StageId) -> bool {
+    let (g, of) = (&s.graph, s.graph.stage(reader));
+    let mut places: Vec<&[Body]> = vec![];
+    for b in g.bodies.reachable(of.bodies()) {
+        if let Node::Load(Source::Stage(p, _), _, at) = g.bodies.node(b)
+            && *p == stage
+            && !places.contains(&at.as_slice())
+        {
+            places.push(at);
+        }
+    }
+    let [at] = places.as_slice() else { return false };
+    let own = |d: &DimId| at.iter().filter(|i| unit(g, **i, *d)).count() == 1;
+    let known = g.stage(stage);
+    let near = |stage: &Stage| stage.dims.last().is_some_and(|d| strides(g, stage, *d));
+    of.dims[..of.looped()].iter().chain(of.over()).all(own) && (near(known) || !near(of))
+}
