@@ -1,12 +1,13 @@
 //! Reductions of reductions: a sum over images of sums over rows of sums over columns, as loops in functions and derivatives
 //! make them. All run in the lanes of one dimension of the outermost one, each in its own order, so that all sums stay in
-//! registers. Operands in which lanes are apart are packed at the start.
+//! registers. Operands in which lanes are apart are packed at the start. Products whose rows do not fill a vector run so, too.
 //!
 //! It must not know what kernels there are, nor how loops become text.
 
 use super::access::unit;
 use super::attempt::{name, split, take};
 use super::plan::{Kind, Schedule, Site};
+use super::product::is_product;
 use super::step::Step;
 use super::tiling::{lanes, pack};
 use crate::machine::Machine;
@@ -15,14 +16,20 @@ use crate::stage::{Body, Definition, DimId, Node, Source, Stage, StageId};
 /// Vectors of accumulators, so that an addition need not wait for the one before.
 const VECTORS: i64 = 4;
 
+/// Steps of vectors that an element takes to be packed.
+const PACKED: f64 = 2.0;
+/// Rows of accumulators where there are few vectors of them.
+const ROWS: i64 = 6;
+
 /// What is read of a source, with its axes in the order in which a copy has them.
-type Packed = (String, Vec<usize>);
+type Packed = (Source, Vec<usize>);
 
 /// Runs nests of reductions in lanes; gives those whose loops are decided by that, and the ones before.
 pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -> Vec<StageId> {
     let mut out = decided.to_vec();
     for host in s.graph.order() {
-        let Some(inner) = nest(s, host, &out) else { continue };
+        let found = nest(s, host, &out).or_else(|| short_rows(s, host, &out, machine).then(Vec::new));
+        let Some(inner) = found else { continue };
         let Some(lane) = lane(s, host, &inner, machine) else { continue };
         let before = s.before();
         match in_lanes(s, host, &inner, lane, machine) {
@@ -59,25 +66,42 @@ fn nest(s: &Schedule, host: StageId, decided: &[StageId]) -> Option<Vec<StageId>
     (all && inner.iter().any(again)).then_some(inner)
 }
 
-/// The dimension whose lanes all of a nest can run in with least packing, and of those the one with most lanes at work.
+/// Whether a stage is a product with rows that do not fill a vector.
+fn short_rows(s: &Schedule, stage: StageId, decided: &[StageId], machine: &Machine) -> bool {
+    let known = s.graph.stage(stage);
+    let last = known.dims.last().and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));
+    let short = last.is_some_and(|n| n < i64::from(lanes(s, stage, machine)));
+    let alone = s.plan(stage).site == Site::Root && s.plan(stage).splits.is_empty() && s.steps_of(stage).is_none();
+    short && alone && !decided.contains(&stage) && is_product(s, stage, machine)
+}
+
+/// The dimension in whose lanes a nest takes least: vectors are full, several of them hide how long an addition takes, and
+/// little is packed.
 fn lane(s: &Schedule, host: StageId, inner: &[StageId], machine: &Machine) -> Option<DimId> {
     let wide = i64::from(lanes(s, host, machine));
-    let extent = |d: &DimId| s.graph.bodies.as_int(s.graph.dim(*d).extent);
+    let points = |all: &[Body]| -> Option<i64> { all.iter().map(|n| s.graph.bodies.as_int(*n)).product() };
+    let work = |p: &StageId| {
+        let known = s.graph.stage(*p);
+        points(&known.dims.iter().chain(known.over()).map(|d| s.graph.dim(*d).extent).collect::<Vec<_>>())
+    };
+    let all: Vec<StageId> = inner.iter().copied().chain([host]).collect();
+    let most = all.iter().map(work).collect::<Option<Vec<_>>>()?.into_iter().max()? as f64;
     let ranked = s.graph.stage(host).dims.iter().filter_map(|d| {
-        let n = extent(d).filter(|n| *n >= wide)?;
-        let all = inner.iter().copied().chain([host]).map(|p| packs(s, p, *d, inner));
-        let packed = all.collect::<Option<Vec<_>>>()?.iter().map(Vec::len).sum::<usize>();
-        // Vectors that are not full, of a thousand.
-        let idle = 1000 - 1000 * n / (wide * ((n + wide - 1) / wide));
-        Some(((packed, idle, n < VECTORS * wide), *d))
+        let n = s.graph.bodies.as_int(s.graph.dim(*d).extent).filter(|n| *n >= wide)?;
+        let packed = all.iter().map(|p| packs(s, *p, *d, inner)).collect::<Option<Vec<_>>>()?.concat();
+        let moved = packed.iter().map(|(from, _)| points(&s.graph.extents(*from))).sum::<Option<i64>>()?;
+        let vectors = (n + wide - 1) / wide;
+        let waits = if inner.is_empty() { 1 } else { VECTORS / vectors.min(VECTORS) };
+        let steps = most / n as f64 * (vectors * waits) as f64;
+        Some((steps + PACKED * moved as f64, *d))
     });
-    ranked.min_by_key(|(rank, _)| *rank).map(|(_, d)| d)
+    ranked.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, d)| d)
 }
 
 /// What a stage of a nest has to have packed to run in lanes of a dimension; nothing where it cannot.
 fn packs(s: &Schedule, stage: StageId, d: DimId, inner: &[StageId]) -> Option<Vec<Packed>> {
     let (g, known) = (&s.graph, s.graph.stage(stage));
-    let mut out: Vec<(Source, Vec<usize>)> = vec![];
+    let mut out: Vec<Packed> = vec![];
     let mut near: Vec<Source> = vec![];
     for b in g.bodies.reachable(known.bodies()) {
         let (from, at) = match g.bodies.node(b) {
@@ -96,12 +120,11 @@ fn packs(s: &Schedule, stage: StageId, d: DimId, inner: &[StageId]) -> Option<Ve
     }
     out.sort();
     out.dedup();
-    let once = |(from, _): &(Source, Vec<usize>)| {
+    let once = |(from, _): &Packed| {
         let single = from.stage().is_none_or(|p| g.stage(p).tys.len() == 1);
         single && !near.contains(from) && out.iter().filter(|(f, _)| f == from).count() == 1
     };
-    let named = |(from, axes): &(Source, Vec<usize>)| (g.source_name(*from).to_string(), axes.clone());
-    out.iter().all(once).then(|| out.iter().map(named).collect())
+    out.iter().all(once).then_some(out)
 }
 
 /// The order of axes in which lanes of what is read lie next to each other, nothing in place of it where they do, or where all
@@ -129,11 +152,12 @@ fn in_lanes(s: &mut Schedule, host: StageId, inner: &[StageId], d: DimId, machin
         members.iter().map(|p| Some((*p, packs(s, *p, d, inner)?))).collect::<Option<_>>()?;
     // The host first: what is computed in its loops is then computed for a block of lanes.
     for p in members.iter().rev() {
-        lanes_of(s, *p, d, vectors, wide)?;
+        let rows = if inner.is_empty() && vectors < VECTORS { ROWS } else { 1 };
+        lanes_of(s, *p, d, (vectors, rows), wide)?;
     }
     for (p, of) in needed {
-        for one in of {
-            let known = s.graph.stages.len();
+        for (from, axes) in of {
+            let (one, known) = ((s.graph.source_name(from).to_string(), axes), s.graph.stages.len());
             let at = s.plan(p).loops.first().map(|l| l.name.clone())?;
             pack(s, p, &at, &[one], machine).ok()?;
             let copy = s.graph.ids().nth(known)?;
@@ -144,19 +168,30 @@ fn in_lanes(s: &mut Schedule, host: StageId, inner: &[StageId], d: DimId, machin
     Some(())
 }
 
-/// Runs one stage in vectors of a dimension, a few in each other's place, inside of all its other loops.
-fn lanes_of(s: &mut Schedule, stage: StageId, d: DimId, vectors: i64, wide: i64) -> Option<()> {
+/// Runs one stage in vectors of a dimension, a few for each of a few rows of its last other one, inside of all its other loops.
+fn lanes_of(s: &mut Schedule, stage: StageId, d: DimId, (vectors, rows): (i64, i64), wide: i64) -> Option<()> {
     let plan = s.plan(stage).clone();
     let own = plan.dims.iter().find(|(_, e)| *e == d).map(|(n, _)| n.clone())?;
     let (block, part) = split(s, stage, &own, vectors * wide)?;
     let (row, lane) = split(s, stage, &part, wide)?;
-    let others = plan.loops.iter().map(|l| l.name.clone()).filter(|n| *n != own);
-    let order = std::iter::once(block).chain(others).chain([row.clone(), lane.clone()]).collect();
+    let mut others: Vec<String> = plan.loops.iter().map(|l| l.name.clone()).filter(|n| *n != own).collect();
+    let mut inside = vec![row, lane.clone()];
+    let last = plan.dims[..plan.dims.len() - plan.over].iter().rev().find(|(n, _)| *n != own);
+    if let Some((last, _)) = last.filter(|_| rows > 1)
+        && let Some(at) = others.iter().position(|n| n == last)
+        && let Some((outer, several)) = split(s, stage, last, rows)
+    {
+        others[at] = outer;
+        inside.insert(0, several);
+    }
+    let order = std::iter::once(block).chain(others).chain(inside.iter().cloned()).collect();
     let of = name(s, stage);
-    let steps = [
-        Step::Reorder { stage: of.clone(), order },
-        Step::Run { stage: of.clone(), of: lane, kind: Kind::Vector },
-        Step::Run { stage: of, of: row, kind: Kind::Unrolled },
-    ];
-    steps.into_iter().all(|step| take(s, step)).then_some(())
+    take(s, Step::Reorder { stage: of.clone(), order }).then_some(())?;
+    inside
+        .into_iter()
+        .all(|l| {
+            let kind = if l == lane { Kind::Vector } else { Kind::Unrolled };
+            take(s, Step::Run { stage: of.clone(), of: l, kind })
+        })
+        .then_some(())
 }
