@@ -6,6 +6,7 @@
 
 use super::access::unit;
 use super::attempt::{name, split, take};
+use super::orders;
 use super::plan::{Kind, Schedule, Site};
 use super::points::{asks, extent, leaves};
 use super::step::Step;
@@ -48,7 +49,9 @@ fn is_at_points(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
         && s.steps_of(stage).is_none()
         && plan.site != Site::Inline
         && plan.splits.is_empty()
-        && !known.tys.is_empty();
+        && !known.tys.is_empty()
+        // Those have lanes of their own.
+        && !orders::is_strided(g, known);
     let Some(first) = known.dims.first().filter(|_| plain) else { return false };
     let all = known.dims.iter().chain(known.over());
     let known_so = |d: &DimId| !g.bodies.dims(g.dim(*d).extent).contains(first);
