@@ -78,7 +78,11 @@ fn states_that_read_others_have_no_strips() {
         ),
         ("averaged", "inline tensor\nstrip state_2 i 4\nstrip state_2 i 2", "taken in strips already"),
         ("averaged", "inline tensor\nstrip state_2 i 4\nsplit state io 2", "runs over strips"),
-        ("averaged", "inline tensor\nstrip state_2 i 4\ncompute-at tensor state step", "is computed whole in a step"),
+        (
+            "averaged",
+            "inline tensor\nstrip state_2 i 4\ncompute-at tensor state step",
+            "`tensor` is computed where it is read",
+        ),
     ];
     for (def, steps, why) in cases {
         let line = steps.lines().count();
