@@ -149,13 +149,13 @@ pub fn meaning(library: &Arc<Library>, entry: &str, case: &Case, program: &Progr
     agree(&format!("{entry} beside the interpreter"), &primal.outputs().concat(), &want, 1e-10);
 }
 
-/// Compares a value with its gradient with what a baseline writes.
-pub fn gradient(library: &Arc<Library>, entry: &str, case: &Case, made: &Value) {
+/// Compares a value with its gradient with what a baseline writes, within a part of the greatest number.
+pub fn gradient(library: &Arc<Library>, entry: &str, case: &Case, made: &Value, tolerance: f64) {
     let mut have = vec![];
     flat(&made.to_json(), &mut have);
     let mut call = Call::new(library, &format!("{entry}_gradient"), &case.sizes, &case.inputs, &outputs(case, true));
     call.run();
-    agree(&format!("the gradient beside {entry}"), &have, &call.outputs().concat(), 1e-9);
+    agree(&format!("the gradient beside {entry}"), &have, &call.outputs().concat(), tolerance);
 }
 
 /// The adjoint that makes a gradient that of the sum of all numbers of the result.

@@ -41,12 +41,21 @@ pub struct Workload {
     pub entries: &'static [&'static str],
     /// Where the entries compute in 32 bits: the same in 64, for checks.
     pub precise: Option<&'static str>,
+    /// And the program in 32 bits, which is timed beside them.
+    pub single: Option<Objective>,
     pub meaning: Meaning,
     pub objective: Objective,
     /// Odd sizes, for checks against differences and the interpreter.
     pub small: Vec<Case>,
     /// What is timed.
     pub large: Case,
+}
+
+impl Workload {
+    /// The program that is timed.
+    pub fn timed(&self) -> &Objective {
+        self.single.as_ref().unwrap_or(&self.objective)
+    }
 }
 
 fn case(sizes: &[usize], inputs: Vec<Array>, outputs: &[&[usize]], derivatives: &[&[usize]]) -> Case {
@@ -85,6 +94,7 @@ fn gmm(d: usize) -> Workload {
         file: "gmm_gradient",
         entries: &["gmm_batched", "gmm_pointwise"],
         precise: None,
+        single: None,
         meaning: Meaning::Gradient(GMM),
         objective: Objective { files: &["programs/apps/gmm.ks"], def: "gmm_objective" },
         small: vec![gmm_case(7, 3, 4), gmm_case(53, 9, 6), gmm_case(1, 2, 1)],
@@ -116,6 +126,7 @@ fn ba() -> Workload {
         file: "ba",
         entries: &["ba"],
         precise: None,
+        single: None,
         meaning: Meaning::Observations,
         objective: Objective { files: &["programs/apps/ba.ks"], def: "all_residuals" },
         small: vec![ba_case(3, 7, 25)],
@@ -161,6 +172,7 @@ fn hand(points: usize) -> Workload {
         file: "hand",
         entries: &["hand"],
         precise: None,
+        single: None,
         meaning: Meaning::Angles,
         objective: Objective { files: &["benches/gradients/hand.ks"], def: "hand_errors" },
         small: vec![hand_case(11, 5, true), hand_case(11, 30, false)],
@@ -188,6 +200,7 @@ fn lstm(l: usize, c: usize) -> Workload {
         file: "lstm",
         entries: &["lstm"],
         precise: None,
+        single: None,
         meaning: Meaning::Gradient(LSTM),
         objective: Objective { files: &["benches/gradients/lstm.ks"], def: "lstm_objective" },
         small: vec![lstm_case(1, 2, 1), lstm_case(2, 9, 3), lstm_case(3, 6, 21)],
@@ -226,6 +239,7 @@ fn convnet(pad: usize) -> Workload {
         file: "convnet",
         entries: &["convnet_f32"],
         precise: Some("convnet_f64"),
+        single: Some(Objective { files: &["benches/gradients/convnet32.ks"], def: "convnet_loss" }),
         meaning: Meaning::Gradient(CONVNET),
         objective: Objective {
             files: &["programs/apps/convnet.ks", "benches/gradients/convnet_loss.ks"],
@@ -250,6 +264,7 @@ fn chain() -> Workload {
         file: "small",
         entries: &["chain"],
         precise: None,
+        single: None,
         meaning: Meaning::Gradient(&[3]),
         objective: Objective { files: &["benches/gradients/chain.ks"], def: "chain" },
         small: vec![chain_case(5), chain_case(19)],
@@ -268,6 +283,7 @@ fn logsumexp() -> Workload {
         file: "small",
         entries: &["logsumexp"],
         precise: None,
+        single: None,
         meaning: Meaning::Gradient(&[0]),
         objective: Objective { files: &["programs/apps/logsumexp.ks"], def: "logsumexp" },
         small: vec![logsumexp_case(3), logsumexp_case(45)],
@@ -287,6 +303,7 @@ fn kmeans() -> Workload {
         file: "small",
         entries: &["kmeans"],
         precise: None,
+        single: None,
         meaning: Meaning::Gradient(&[1]),
         objective: Objective { files: &["programs/apps/kmeans.ks"], def: "objective" },
         small: vec![kmeans_case(5, 2, 2), kmeans_case(71, 3, 5)],
@@ -307,6 +324,7 @@ fn conv1d() -> Workload {
         file: "small",
         entries: &["conv1d"],
         precise: None,
+        single: None,
         meaning: Meaning::Gradient(&[0, 1]),
         objective: Objective {
             files: &["programs/apps/conv1d.ks", "benches/gradients/conv1d_loss.ks"],
@@ -328,6 +346,7 @@ fn gelu() -> Workload {
         file: "steps",
         entries: &["gelu"],
         precise: None,
+        single: None,
         meaning: Meaning::Gradient(&[0]),
         objective: Objective { files: &["programs/apps/gelu.ks", "benches/gradients/gelu_sum.ks"], def: "gelu_sum" },
         small: vec![gelu_case(3), gelu_case(45)],
@@ -348,6 +367,7 @@ fn swing() -> Workload {
         file: "steps",
         entries: &["swing"],
         precise: None,
+        single: None,
         meaning: Meaning::Gradient(&[0, 1, 2]),
         objective: Objective { files: &["benches/gradients/swing.ks"], def: "swing_end" },
         small: vec![swing_case(1), swing_case(37)],
