@@ -11,7 +11,7 @@ use super::cheap::inline_cheap;
 use super::plan::Schedule;
 use super::step::Step;
 use crate::machine;
-use crate::stage::{Body, DimId, Graph, Node, Order, Ranges, Stage, StageId};
+use crate::stage::{Body, DimId, Graph, Node, Order, Ranges, Source, Stage, StageId};
 
 /// Bytes of all lanes: four vectors of 64 bytes, so that an addition need not wait for the one before.
 const BYTES: u32 = 256;
@@ -21,6 +21,8 @@ const TERMS: i64 = 4;
 const FEWEST: i64 = 4;
 /// Sums of fewer terms are not cut into blocks, which have about half as many.
 const LONG: i64 = 1 << 17;
+/// Points that are worth being lanes.
+const POINTS: i64 = 256;
 /// Where there are more sums than these, threads take some each.
 const SUMS: i64 = 8;
 
@@ -82,13 +84,28 @@ fn lanes(s: &Schedule, inlined: &Graph, stage: StageId) -> Option<i64> {
     }
     // Sums of sums that are computed in their loops may all run in lanes of what they have in common.
     let inner = |p: StageId| s.inside(p, stage).is_some() && g.stage(p).dims.iter().any(|d| known.over().contains(d));
-    if g.ids().any(|p| inner(p) && !g.stage(p).over().is_empty()) || !streams(inlined, inlined.stage(stage), k) {
+    if g.ids().any(|p| inner(p) && !g.stage(p).over().is_empty()) || reads_sums(s, stage) {
+        return None;
+    }
+    if !streams(inlined, inlined.stage(stage), k) {
         return None;
     }
     let widest = known.tys.iter().map(|ty| ty.bytes()).max()?;
     let most = i64::from((BYTES / widest).min(64));
     let fit = most_terms(g, known, k).map_or(most, |n| (n / TERMS).max(1).min(most));
     Some(1 << fit.ilog2()).filter(|n| *n >= FEWEST)
+}
+
+/// Whether a stage reduces rows of sums at each of many points, which may be lanes of all of that.
+fn reads_sums(s: &Schedule, stage: StageId) -> bool {
+    let (g, known) = (&s.graph, s.graph.stage(stage));
+    let Some(first) = known.dims.first() else { return false };
+    let many = g.bodies.as_int(g.dim(*first).extent).is_some_and(|n| n >= POINTS);
+    let sums = |p: StageId| {
+        let of = g.stage(p);
+        !of.over().is_empty() && of.recurrence().is_none() && of.dims.len() > 1 && s.reads_own(stage, p)
+    };
+    many && g.reads(known.bodies()).into_iter().filter_map(Source::stage).any(sums)
 }
 
 /// The most terms that a loop of a reduction has, where that is known: rows of a triangle have as many as the longest one.

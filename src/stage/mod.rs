@@ -36,6 +36,7 @@ mod same;
 mod special;
 mod term;
 mod trend;
+mod unify;
 mod value;
 
 pub use body::{Bodies, Body, DimId, Node, Source, StageId, SymbolId};
