@@ -83,7 +83,7 @@ impl Graph {
     }
 
     /// An index counted from the other end.
-    fn from_end(&mut self, d: DimId, index: Body) -> Body {
+    fn counted_back(&mut self, d: DimId, index: Body) -> Body {
         let one = self.bodies.int(1);
         let last = self.bodies.ints(Op::Sub, self.dim(d).extent, one);
         self.bodies.ints(Op::Sub, last, index)
@@ -93,7 +93,7 @@ impl Graph {
     fn turned(&mut self, s: StageId, k: usize) -> Stage {
         let mut stage = Stage { name: String::new(), ..self.stage(s).clone() };
         let index = self.bodies.index(stage.dims[k]);
-        let turned = self.from_end(stage.dims[k], index);
+        let turned = self.counted_back(stage.dims[k], index);
         let of = FxHashMap::from_iter([(stage.dims[k], turned)]);
         for b in stage.bodies_mut() {
             *b = self.bodies.substitute(*b, &of);
@@ -108,7 +108,7 @@ impl Graph {
             self.redirect(reader, &mut |g, from, ty, at| match from {
                 Source::Stage(p, part) if p == s => {
                     let mut at = at.to_vec();
-                    at[k] = g.from_end(d, at[k]);
+                    at[k] = g.counted_back(d, at[k]);
                     Some(g.bodies.load(Source::Stage(other, part), ty, at))
                 }
                 _ => None,

@@ -52,7 +52,7 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
         6 => Step::Inline { stage },
         7 => Step::ComputeRoot { stage },
         8 => {
-            let reader = *dice.pick(&s.consumers(s.graph.find(&stage)?))?;
+            let reader = *dice.pick(s.consumers(s.graph.find(&stage)?))?;
             let at = dice.pick(&s.plan(reader).loops)?.name.clone();
             Step::ComputeAt { stage, reader: s.graph.stage(reader).name.clone(), at }
         }
