@@ -35,6 +35,7 @@ mod reverse;
 mod scalar;
 mod scatter;
 mod sequence;
+mod sizes;
 mod slope;
 mod smooth;
 mod solve;

@@ -5,8 +5,9 @@
 //! The values stay the same, and so do the sizes of sums over nothing. It must not know what a derivative is.
 
 use super::piece::simple;
+use super::sizes::{as_made, sizes};
 use crate::ir::{Fun, Head, Id, Lit, Monoid, Op, Terms, Ty, TyKind, deep};
-use crate::types::shape::{empty_sum, lower, shape};
+use crate::types::shape::{empty_sum, lower};
 use rustc_hash::FxHashMap;
 
 /// Rewrites terms of one arena; free variables keep their meaning.
@@ -56,7 +57,7 @@ impl Normal<'_> {
             }
             Head::Reduce(m @ (Monoid::Mul | Monoid::Min | Monoid::Max), d) if d > 1 => self.flat_reduction(m, d, kids),
             Head::Size(k) if self.terms.ty(kids[0]).as_tensor().is_some_and(|(rank, _)| k < rank) => {
-                shape(self.terms, kids[0])[k]
+                sizes(self.terms, kids[0])[k]
             }
             Head::Get(i, _) if self.terms.head(kids[0]) == Head::Tuple => self.terms.kids(kids[0])[i as usize],
             Head::Let if self.atom(kids[0]) => {
@@ -133,8 +134,8 @@ impl Normal<'_> {
             }
             Head::Build(d) if elem.has_tensor() => self.terms.put(Head::Reduce(Monoid::Add, d), kids),
             _ => self.bound(vec![tensor], |me, kids| {
-                let sizes = shape(me.terms, kids[0]);
-                me.over(Head::Reduce(Monoid::Add, rank), &sizes[..rank], |me, vars| me.element(kids[0], vars))
+                let outer = sizes(me.terms, kids[0]);
+                me.over(Head::Reduce(Monoid::Add, rank), &outer[..rank], |me, vars| me.element(kids[0], vars))
             }),
         }
     }
@@ -147,12 +148,13 @@ impl Normal<'_> {
         if shape_of_nothing(self.terms, made).as_ref() == Some(&dims) {
             return made;
         }
+        let dims: Vec<Id> = dims.into_iter().map(|s| as_made(self.terms, s)).collect();
         let kids = self.terms.kids(id).to_vec();
         let extents = match self.terms.head(id) {
             Head::Reduce(_, d) => kids[..d].to_vec(),
             _ => {
                 let rank = self.terms.ty(kids[0]).as_tensor().map_or(1, |(r, _)| r);
-                shape(self.terms, kids[0])[..rank].to_vec()
+                sizes(self.terms, kids[0])[..rank].to_vec()
             }
         };
         let zero = self.zeros(self.terms.ty(id), &dims);
@@ -211,15 +213,15 @@ impl Normal<'_> {
         if let Some((rank, first)) = args.iter().find_map(|a| tensor(self.terms, a).map(|rank| (rank, *a))) {
             let moved = args.iter().filter(|a| !self.atom(**a)).count();
             let known = known.or_else(|| {
-                let sizes = shape(self.terms, first);
-                sizes.iter().all(|s| simple(self.terms, *s)).then_some(sizes)
+                let found = sizes(self.terms, first);
+                found.iter().all(|s| simple(self.terms, *s)).then_some(found)
             });
             let known = known.map(|sizes| sizes.into_iter().map(|s| self.terms.shift(s, moved)).collect::<Vec<_>>());
             return self.bound(args, |me, args| {
                 let first = args.iter().copied().find(|a| tensor(me.terms, a).is_some()).unwrap_or(args[0]);
-                let sizes = known.clone().unwrap_or_else(|| shape(me.terms, first));
+                let all = known.clone().unwrap_or_else(|| sizes(me.terms, first));
                 let inner = known.map(|s| s[rank..].iter().map(|s| me.terms.shift(*s, rank)).collect());
-                me.over(Head::Build(rank), &sizes[..rank], |me, vars| {
+                me.over(Head::Build(rank), &all[..rank], |me, vars| {
                     let each: Vec<Id> = args
                         .iter()
                         .map(|a| match tensor(me.terms, a) {

@@ -9,6 +9,7 @@ use super::emit::{Emit, Val};
 use super::flow::has_floats;
 use super::nested::Nested;
 use super::piece::shift_above;
+use super::sizes::sizes;
 use crate::ir::op::Class;
 use crate::ir::{Fun, Head, Id, Monoid, Terms, Ty, deep};
 use crate::types::shape::{lowered, shape};
@@ -152,8 +153,8 @@ impl Split<'_> {
         let val = if known { self.e.val(made) } else { self.e.bind(made) };
         // From here on the value has a name: a size that only the value itself can tell is read of that.
         self.note(value, val);
-        let sizes = shape(self.e.terms, value);
-        let sizes = sizes.into_iter().map(|s| self.value(s)).collect();
+        let all = sizes(self.e.terms, value);
+        let sizes = all.into_iter().map(|s| self.value(s)).collect();
         let mark = self.log.len();
         self.env.push(Entry { val, sizes });
         let out = self.value(body);
@@ -194,8 +195,8 @@ impl Split<'_> {
 
     /// The sizes of the variables that a fold or scan binds: a state keeps those of the first.
     fn bound_sizes(&mut self, head: Head, kids: &[Id]) -> [Vec<Val>; 2] {
-        let mut sizes = |of: Id, from: usize| {
-            let all = shape(self.e.terms, of);
+        let mut told = |of: Id, from: usize| {
+            let all = sizes(self.e.terms, of);
             let made = |s: &Id| self.e.terms.kids(*s).contains(&of) && !matches!(self.e.terms.head(of), Head::Var(..));
             if all.iter().any(made) {
                 return vec![];
@@ -203,8 +204,8 @@ impl Split<'_> {
             all.into_iter().skip(from).map(|s| self.value(s)).collect()
         };
         match head {
-            Head::Scan => [sizes(kids[0], 0), vec![]],
-            Head::Fold => [sizes(kids[0], 0), sizes(kids[1], 1)],
+            Head::Scan => [told(kids[0], 0), vec![]],
+            Head::Fold => [told(kids[0], 0), told(kids[1], 1)],
             _ => Default::default(),
         }
     }

@@ -10,10 +10,10 @@ use super::env::{Active, Entry, Env};
 use super::flow::{Flow, Known};
 use super::nested::Nested;
 use super::scalar::Partials;
+use super::sizes::sizes;
 use super::slope::Slope;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Op, Terms, Ty, TyKind, deep};
-use crate::types::shape::shape;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -211,8 +211,8 @@ impl<'a, 't> Walk<'a, 't> {
                 return entry.sizes.clone();
             }
         }
-        let sizes = shape(self.e.terms, id);
-        let mut sizes: Vec<Val> = sizes.into_iter().map(|s| self.value(s)).collect();
+        let all = sizes(self.e.terms, id);
+        let mut sizes: Vec<Val> = all.into_iter().map(|s| self.value(s)).collect();
         // The sizes of elements may fail, and are to do so only where there are elements.
         let rank = self.e.ty(id).as_tensor().map_or(0, |(rank, _)| rank);
         if sizes.iter().skip(rank).any(|s| !self.is_safe_size(s.id, s.depth)) {
