@@ -7,11 +7,11 @@
 use super::value::Val;
 use super::{Expr, Lower};
 use crate::diag::Result;
-use crate::ir::{Head, Id, Lit};
+use crate::ir::{Def, Id, Lit, deep};
 use crate::nest::Stmt;
 
 impl Lower<'_> {
-    /// Whether a term calls a function that calls itself.
+    /// Whether a term calls a function that calls itself, or one that calls such a function.
     pub(super) fn calls_itself(&mut self, id: Id) -> bool {
         if self.recursive.is_empty() {
             return false;
@@ -20,8 +20,10 @@ impl Lower<'_> {
             return *known;
         }
         let terms = self.terms;
-        let calls = |id: &Id| matches!(terms.head(*id), Head::Call(f) if self.recursive.contains(&f));
-        let found = terms.reachable(id).iter().any(calls);
+        let found = terms.calls(id).into_iter().any(|f| {
+            let body = self.program.defs.get(&f).and_then(Def::term);
+            self.recursive.contains(&f) || body.is_some_and(|b| deep(|| self.calls_itself(b)))
+        });
         self.calling.insert(id, found);
         found
     }

@@ -100,8 +100,12 @@ impl Loop {
 
     /// Whether compilers see at once that iterations may change places.
     pub fn is_flat(&self) -> bool {
-        let flat =
-            |s: &Stmt| !matches!(s, Stmt::For(_) | Stmt::Alloc(..) | Stmt::Call(..) | Stmt::Print(..) | Stmt::If(..) | Stmt::Point(..));
+        let flat = |s: &Stmt| {
+            !matches!(
+                s,
+                Stmt::For(_) | Stmt::Alloc(..) | Stmt::Call(..) | Stmt::Print(..) | Stmt::If(..) | Stmt::Point(..)
+            )
+        };
         self.independent && !self.takes && self.body.iter().all(flat)
     }
 }
