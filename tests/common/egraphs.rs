@@ -244,7 +244,7 @@ pub fn quality(program: &Program, def: &Def, g: &mut Graph, root: Id, effort: Ef
     with_trials(program, def, |t| {
         let from = Instant::now();
         t.first(g, root);
-        t.all(g, root, &[], (SMALL, 300));
+        t.all(g, root, SMALL, 300);
         let found = t.best.as_ref()?.cost;
         let first = from.elapsed().as_secs_f64();
         let all = Candidates::new(g, Model::Knossos, vec![]);

@@ -191,31 +191,6 @@ impl<'a> Candidates<'a> {
         out
     }
 
-    /// Only those of some members that may be chosen.
-    pub fn among(&self, members: &FxHashSet<ENode>) -> Candidates<'a> {
-        let (mut nodes, mut costs) = (FxHashMap::default(), FxHashMap::default());
-        for (id, each) in &self.nodes {
-            let kept = each.iter().zip(&self.costs[id]).filter(|(n, _)| members.contains(n));
-            let (some, prices): (Vec<ENode>, Vec<_>) = kept.map(|(n, c)| (n.clone(), *c)).unzip();
-            nodes.insert(*id, some);
-            costs.insert(*id, prices);
-        }
-        let (order, literals) = (self.order.clone(), self.literals.clone());
-        let (families, trees, users) = Default::default();
-        Candidates {
-            g: self.g,
-            model: self.model,
-            nodes,
-            order,
-            families,
-            costs,
-            literals,
-            trees,
-            users,
-            halt: self.halt,
-        }
-    }
-
     /// Whether a member is a literal, or becomes one.
     fn is_literal(&self, n: &ENode) -> bool {
         match n.head() {

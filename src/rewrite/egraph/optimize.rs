@@ -296,12 +296,11 @@ impl Walk<'_, '_, '_> {
             self.search.first(&mut g, root);
             let before = self.search.best.as_ref().map(|b| b.cost);
             let halt = || (settings.stop)(SEARCH_SHARE);
-            let written: Vec<ENode> = g.classes().flat_map(|class| class.nodes.iter().cloned()).collect();
             let report = saturate(&mut g, settings.rules, &limits, alone.flatten().as_ref(), &halt);
             let saturated = report.saturated;
             self.reports.push(report);
             if g.analysis.contradiction.is_none() {
-                let proved = self.search.all(&mut g, root, &written, (self.effort, settings.trials));
+                let proved = self.search.all(&mut g, root, self.effort, settings.trials);
                 self.proved = if part.is_some() { self.proved } else { proved };
                 let after = self.search.best.as_ref().map(|b| b.cost);
                 let settled = before.zip(after).is_some_and(|(before, after)| after > before - 1e-6);

@@ -8,13 +8,11 @@ use super::elaborate::{Elaborated, elaborate_both};
 use super::exact::{Effort, exact, order};
 use super::extract::{Candidates, Choice, MAX_FAMILIES, extracted_kids, families};
 use super::journal::{Candidate, Journal};
-use super::language::ENode;
 use super::plan::{Builder, Plan};
 use super::retrace::retraced;
 use crate::cost::{Costing, Model, Sweep};
 use crate::ir::{Def, Id, Terms, Ty};
 use crate::rewrite::tabulate::{self, Known, Target};
-use egg::Language;
 use std::rc::Rc;
 
 /// The share of the time after which nothing new is tried: what is being tried has to end too.
@@ -103,22 +101,14 @@ impl<'a, 'c> Trials<'a, 'c> {
         out
     }
 
-    /// Tries the extractions of an e-graph that began with the term of some members; whether no choice of one member
-    /// a class is cheaper than the best that was seen.
-    pub fn all(&mut self, g: &mut Graph, root: egg::Id, start: &[ENode], (effort, trials): (Effort, usize)) -> bool {
+    /// Tries the extractions of an e-graph; whether no choice of one member a class is cheaper than
+    /// the best that was seen.
+    pub fn all(&mut self, g: &mut Graph, root: egg::Id, effort: Effort, trials: usize) -> bool {
         let families = if self.stopped() { vec![] } else { families(g) };
-        self.reading(g, |all, g| all.plans(g, root, families, start, (effort, trials)))
+        self.reading(g, |all, g| all.plans(g, root, families, effort, trials))
     }
 
-    fn plans(
-        &mut self,
-        g: &Graph,
-        root: egg::Id,
-        families: Vec<Vec<egg::Id>>,
-        start: &[ENode],
-        (effort, trials): (Effort, usize),
-    ) -> bool {
-        let known = self.best.as_ref().map_or(f64::INFINITY, |b| b.cost);
+    fn plans(&mut self, g: &Graph, root: egg::Id, families: Vec<Vec<egg::Id>>, effort: Effort, trials: usize) -> bool {
         let stop = self.stop;
         let halt = || stop(1.0);
         let candidates = self.candidates(g, families, &halt);
@@ -143,26 +133,10 @@ impl<'a, 'c> Trials<'a, 'c> {
             let plan = Plan::plain(Rc::new(choice));
             best = cheaper(best, self.plan(g, root, &plan, true).map(|cost| (cost, plan)));
         }
-        let found = best.as_ref().map_or(f64::INFINITY, |b| b.0);
         if let Some((cost, plan)) = best.filter(|_| !proved || !candidates.families.is_empty()) {
             self.change(g, root, &candidates, (cost, plan), trials);
         }
-        // Choices that are not even as good as the start are no place to go on from.
-        if found > known + 1e-6 && self.best.as_ref().is_some_and(|b| b.cost > known - 1e-9) && !self.stopped() {
-            self.from_start(g, root, &candidates, start, trials);
-        }
         proved
-    }
-
-    /// Tries the start as what equal classes leave of it, and changes single choices of that.
-    fn from_start(&mut self, g: &Graph, root: egg::Id, all: &Candidates<'_>, start: &[ENode], trials: usize) {
-        let members = start.iter().map(|n| n.clone().map_children(|k| g.find(k))).collect();
-        let mut choice = (*all.tree(&Default::default())).clone();
-        choice.extend(all.among(&members).tree(&Default::default()).iter().map(|(id, n)| (*id, n.clone())));
-        let plan = Plan::plain(Rc::new(choice));
-        if let Some(cost) = self.plan(g, root, &plan, true) {
-            self.change(g, root, all, (cost, plan), trials);
-        }
     }
 
     /// The exact search; a choice that is cheaper than all that was seen, and whether none is left.
