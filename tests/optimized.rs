@@ -356,7 +356,6 @@ fn names_of_the_source_stay() {
     (build n (lam (row : Integer) (div (index row weights) whole)))))
 (def caller (Vec Float) ((data : (Vec Float) m) (a : Float))
   (softly (build m (lam (row : Integer) (mul (mul a 1.0) (index row data))))))
-(def bare Float (data : (Vec Float) m) (assert true (sum (softly (softly data)))))
 (def apart Float ((u : (Vec Float) k) (w : (Vec Float) k))
   (sqrt (sum (map (lam (d : Float) (mul d d)) (map2 (lam ((a : Float) (b : Float)) (sub a b)) u w)))))
 ";

@@ -18,7 +18,7 @@ static FORMS: &[Row] = &[
     Row("let", 2, 3, |e, at, a| e.form_let(at, a)),
     Row("if", 3, 3, |e, at, a| e.plain(at, Head::If, a)),
     Row("cond", 1, MANY, |e, at, a| e.form_cond(at, a)),
-    Row("assert", 2, 2, |e, at, a| e.form_assert(at, a)),
+    Row("assert", 2, 2, |e, at, a| e.plain(at, Head::Assert, a)),
     Row("tuple", 0, MANY, |e, at, a| e.plain(at, Head::Tuple, a)),
     Row("lam", 0, MANY, |e, at, _| {
         Err(e.error(at, "a function may stand only as an argument of `build`, `map`, `fold` and their like", "here"))
@@ -181,15 +181,6 @@ impl Elab<'_> {
     fn plain(&mut self, at: usize, head: Head, args: &[usize]) -> Result<Id> {
         let kids = self.each(args, Self::expr)?;
         self.node(at, head, &kids, args)
-    }
-
-    /// An assertion; one that cannot fail is what it asserts something of.
-    fn form_assert(&mut self, at: usize, args: &[usize]) -> Result<Id> {
-        let kids = self.each(args, Self::expr)?;
-        match self.terms.as_lit(kids[0]) {
-            Some(Lit::Bool(true)) if !self.generic => Ok(kids[1]),
-            _ => self.node(at, Head::Assert, &kids, args),
-        }
     }
 
     /// Adds a node that stands at a place; `places` are the forms of its children.
