@@ -1,7 +1,8 @@
 //! Random programs have one meaning: interpreted, native, and optimized by every engine, interpreted and native.
 //!
 //! `DAEDAL_CASES=10000 cargo test --test random` tries so many programs, `DAEDAL_ENGINES=all` each of them by every
-//! engine at both levels, not by one of them. Many are compiled as one text.
+//! engine at both levels, not by one of them, and `DAEDAL_BATCH=12` the programs of one text alone. Many are compiled as
+//! one text.
 #![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
 
 mod common;
@@ -153,7 +154,7 @@ fn random_programs_have_the_corners() {
 fn random_programs_agree_in_every_mode() {
     let library = Library::shipped().unwrap();
     let (exact, real) = (prepare(&library, Level::Exact).unwrap(), prepare(&library, Level::Real).unwrap());
-    let one = |k: usize| {
+    let tried = |k: usize| {
         let batch = Batch::new(k);
         let mut wrong = batch.native(&batch.program, "as it is");
         for engine in engines(k + k / 8) {
@@ -167,13 +168,22 @@ fn random_programs_agree_in_every_mode() {
         let interpreter = Interpreter::new(&batch.program);
         let values =
             batch.calls(&batch.program).iter().filter(|(def, args)| interpreter.run(def, args).is_ok()).count();
+        (wrong, values)
+    };
+    // A long run loses nothing of what it found.
+    let one = |k: usize| {
+        let panics = |_| (vec![format!("batch {k} panics")], 0);
+        let (wrong, values) = catch_unwind(AssertUnwindSafe(|| tried(k))).unwrap_or_else(panics);
         if cases() > 1000 {
-            eprintln!("batch {k}: {} wrong", wrong.len());
+            eprintln!("batch {k}: {} wrong\n{}", wrong.len(), wrong.join("\n\n"));
         }
         (wrong, values)
     };
     let batches = cases().div_ceil(BATCH);
-    let results: Vec<(Vec<String>, usize)> = (0..batches).into_par_iter().map(one).collect();
+    let only: Option<usize> = std::env::var("DAEDAL_BATCH").ok().and_then(|k| k.parse().ok());
+    let all: Vec<usize> = only.map_or_else(|| (0..batches).collect(), |k| vec![k]);
+    let batches = all.len();
+    let results: Vec<(Vec<String>, usize)> = all.into_par_iter().map(one).collect();
     let wrong: Vec<&String> = results.iter().flat_map(|r| &r.0).collect();
     let values: usize = results.iter().map(|r| r.1).sum();
     let few: Vec<&str> = wrong.iter().take(10).map(|w| w.as_str()).collect();
