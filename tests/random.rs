@@ -1,10 +1,13 @@
 //! Random programs have one meaning: interpreted, native, and optimized by every engine, interpreted and native.
 //!
-//! `DAEDAL_CASES=10000 cargo test --test random` tries so many programs. Many are compiled as one text.
+//! `DAEDAL_CASES=10000 cargo test --test random` tries so many programs, `DAEDAL_ENGINES=all` each of them by every
+//! engine at both levels, not by one of them, and `DAEDAL_BATCH=12` the programs of one text alone. Many are compiled as
+//! one text.
 #![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
 
 mod common;
 
+use common::generate::census::{CORNERS, marks};
 use common::generate::{self, Knobs};
 use common::native::{difference, quick};
 use common::random::{ENGINES, compare};
@@ -26,6 +29,12 @@ fn cases() -> usize {
     std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(360)
 }
 
+/// The engines that a batch is optimized by, of which the first ones of several batches differ.
+fn engines(first: usize) -> Vec<Engine> {
+    let count = if std::env::var("DAEDAL_ENGINES").is_ok_and(|v| v == "all") { ENGINES.len() } else { 1 };
+    (first..first + count).map(|k| ENGINES[k % ENGINES.len()]).collect()
+}
+
 /// Random programs as one: those of seeds from `k * BATCH` on, and the arguments of each.
 struct Batch {
     k: usize,
@@ -36,7 +45,7 @@ struct Batch {
 impl Batch {
     fn new(k: usize) -> Batch {
         // Sums of short numbers do not depend on the order, so that `real` has to give the same.
-        let knobs = Knobs { budget: 30, dyadic: k % 2 == 1, failing: !k.is_multiple_of(5), ..Knobs::PLAIN };
+        let knobs = Knobs { budget: 30, dyadic: k % 2 == 1, failing: !k.is_multiple_of(5), sums: true, ..Knobs::PLAIN };
         let (mut text, mut args) = (String::new(), vec![]);
         for seed in 0..BATCH {
             let made = generate::program((k * BATCH + seed) as u64, &knobs);
@@ -57,6 +66,14 @@ impl Batch {
             (def, arguments(def, words).unwrap_or_else(|e| panic!("{e}")))
         };
         self.args.iter().enumerate().map(call).collect()
+    }
+
+    /// The program of one call alone.
+    fn own(&self, def: &Def) -> Program {
+        let helper = def.name().replace("main", "helper");
+        let mut program = self.program.clone();
+        program.defs.retain(|_, d| d.name() == def.name() || d.name() == helper);
+        program
     }
 
     /// What native code does otherwise than the interpreter.
@@ -113,29 +130,60 @@ fn text(program: &Program, name: &str) -> String {
     all[at..end].trim_end().to_string() + "\n"
 }
 
+/// Protects: the programs have what other tests of programs missed: sums of vectors with sizes that are computed, empty and
+/// negative, casts, folds with tuples as states, triangles, arms that fail; and their calls come by them.
+#[test]
+fn random_programs_have_the_corners() {
+    let batches: Vec<Batch> = (0..50).into_par_iter().map(Batch::new).collect();
+    let all: Vec<Vec<usize>> = batches
+        .par_iter()
+        .flat_map_iter(|b| b.calls(&b.program).into_iter().map(|(def, args)| marks(&b.own(def), def, &args)))
+        .collect();
+    let mut few = vec![];
+    for (k, (corner, least)) in CORNERS.into_iter().enumerate() {
+        let count = all.iter().filter(|m| m.contains(&k)).count();
+        println!("{count:5} of {} have {corner}", all.len());
+        few.extend((count * 100 < least * all.len()).then_some(corner));
+    }
+    assert!(few.is_empty(), "{few:?} are too few");
+}
+
 /// Protects: every mode of running and every engine, on programs whose sizes are empty, negative or computed, with
 /// numbers of all types, states that are tuples, triangles, and arms that fail.
 #[test]
 fn random_programs_agree_in_every_mode() {
     let library = Library::shipped().unwrap();
     let (exact, real) = (prepare(&library, Level::Exact).unwrap(), prepare(&library, Level::Real).unwrap());
-    let one = |k: usize| {
+    let tried = |k: usize| {
         let batch = Batch::new(k);
         let mut wrong = batch.native(&batch.program, "as it is");
-        wrong.extend(batch.optimized(&exact, Level::Exact, ENGINES[(k + k / 8) % 8]));
-        if k % 2 == 1 {
-            wrong.extend(batch.optimized(&real, Level::Real, ENGINES[(k / 2) % 8]));
+        for engine in engines(k + k / 8) {
+            wrong.extend(batch.optimized(&exact, Level::Exact, engine));
+        }
+        // Sums of short numbers alone are the same in any order.
+        let real_engines = if k % 2 == 1 { engines(k / 2) } else { vec![] };
+        for engine in real_engines {
+            wrong.extend(batch.optimized(&real, Level::Real, engine));
         }
         let interpreter = Interpreter::new(&batch.program);
         let values =
             batch.calls(&batch.program).iter().filter(|(def, args)| interpreter.run(def, args).is_ok()).count();
+        (wrong, values)
+    };
+    // A long run loses nothing of what it found.
+    let one = |k: usize| {
+        let panics = |_| (vec![format!("batch {k} panics")], 0);
+        let (wrong, values) = catch_unwind(AssertUnwindSafe(|| tried(k))).unwrap_or_else(panics);
         if cases() > 1000 {
-            eprintln!("batch {k}: {} wrong", wrong.len());
+            eprintln!("batch {k}: {} wrong\n{}", wrong.len(), wrong.join("\n\n"));
         }
         (wrong, values)
     };
     let batches = cases().div_ceil(BATCH);
-    let results: Vec<(Vec<String>, usize)> = (0..batches).into_par_iter().map(one).collect();
+    let only: Option<usize> = std::env::var("DAEDAL_BATCH").ok().and_then(|k| k.parse().ok());
+    let all: Vec<usize> = only.map_or_else(|| (0..batches).collect(), |k| vec![k]);
+    let batches = all.len();
+    let results: Vec<(Vec<String>, usize)> = all.into_par_iter().map(one).collect();
     let wrong: Vec<&String> = results.iter().flat_map(|r| &r.0).collect();
     let values: usize = results.iter().map(|r| r.1).sum();
     let few: Vec<&str> = wrong.iter().take(10).map(|w| w.as_str()).collect();

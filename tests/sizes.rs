@@ -229,6 +229,47 @@ fn flowing(elements: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
     elements.iter().map(|(ty, e)| (*ty, of(e))).collect()
 }
 
+/// Where tensors of elements are bound, and made again: their rows have sizes only where there are rows.
+const BOUND: &[(&str, &str)] = &[
+    ("$T", "(let (a (build n (lam (i : Integer) $E))) (sum a))"),
+    ("$T", "(let (a (build n (lam (i : Integer) $E))) (sumbuild (size a) (lam (i : Integer) (index i a))))"),
+    ("(Vec $T)", "(let (a (build n (lam (i : Integer) $E))) (build n (lam (i : Integer) (index i a))))"),
+    ("(Vec $T)", "(let (a (build n (lam (i : Integer) $E))) (let (s (sum a)) (build 2 (lam (i : Integer) s))))"),
+    (
+        "(Vec $T)",
+        "(let (a (build n (lam (i : Integer) $E))) (let (b (build n (lam (i : Integer) (index i a)))) (build 2 (lam (i : Integer) (sum b)))))",
+    ),
+    ("Integer", "(let (a (build n (lam (i : Integer) $E))) (let (s (sum a)) n))"),
+];
+
+/// As [`BOUND`], where elements are vectors: what is made of their sum has its size.
+const OF_VECTORS: &[(&str, &str)] = &[
+    ("Float", "(let (a (build n (lam (i : Integer) $E))) (sum (sum a)))"),
+    (
+        "Float",
+        "(let (a (build n (lam (i : Integer) $E))) (let (s (sum a)) (sumbuild (size s) (lam (j : Integer) (index j s)))))",
+    ),
+    (
+        V,
+        "(let (a (build n (lam (i : Integer) $E))) (let (s (sum a)) (build (size s) (lam (j : Integer) (mul 2.0 (index j s))))))",
+    ),
+    (V, "(let (a (build n (lam (i : Integer) $E))) (let (s (sum a)) (add s (mul 3.0 s))))"),
+    (
+        V,
+        "(let (a (build n (lam (i : Integer) $E))) (let (s (sumbuild n (lam (i : Integer) (mul 2.0 (index i a))))) (neg s)))",
+    ),
+    (V, "(let (a (build n (lam (i : Integer) $E))) (fold (lam ((s : (Vec Float)) (x : Float)) (mul x s)) (sum a) v))"),
+    (
+        V,
+        "(let (a (build 2 (lam (o : Integer) (build n (lam (i : Integer) $E))))) (let (s (sum a)) (let (t (sum s)) (neg t))))",
+    ),
+    ("(Vec Float)", "(let (a (build n (lam (i : Integer) $E))) (if (gt k 0) (sum a) (neg (sum a))))"),
+    (
+        "Float",
+        "(let (a (build n (lam (i : Integer) $E))) (sum (build (size (sum a)) (lam (j : Integer) (index 1 v)))))",
+    ),
+];
+
 /// The sum of the products of all floats of two values of one shape; nothing where they have none.
 fn dot(a: &Value, b: &Value) -> Option<f64> {
     match (a, b) {
@@ -315,6 +356,24 @@ fn derivatives_have_the_sizes_of_their_functions() {
     let shown: Vec<&str> = wrong.iter().take(12).map(String::as_str).collect();
     assert!(wrong.is_empty(), "{} at {points} points\n{}", wrong.len(), shown.join("\n\n"));
     assert!(points > 3_000, "{points} points");
+}
+
+/// Protects: the same where tensors of elements, which may be none, are bound and their sizes read again.
+#[test]
+fn derivatives_of_bound_tensors_have_the_sizes_of_their_functions() {
+    let elements = flowing(ELEMENTS);
+    let all: Vec<(&str, &str)> = elements.iter().map(|(ty, e)| (*ty, e.as_str())).collect();
+    let vectors: Vec<(&str, &str)> = all.iter().copied().filter(|(ty, _)| *ty == V).collect();
+    let (mut points, mut wrong) = (0, vec![]);
+    for (elements, places) in [(&all, BOUND), (&vectors, OF_VECTORS)] {
+        let before = program(elements, places);
+        let results: Vec<_> = functions(&before).par_iter().map(|def| derivatives(&before, def)).collect();
+        points += results.iter().map(|r| r.1).sum::<usize>();
+        wrong.extend(results.into_iter().flat_map(|r| r.0));
+    }
+    let shown: Vec<&str> = wrong.iter().take(12).map(String::as_str).collect();
+    assert!(wrong.is_empty(), "{} at {points} points\n{}", wrong.len(), shown.join("\n\n"));
+    assert!(points > 5_000, "{points} points");
 }
 
 /// Sums over what may be nothing, by one number.

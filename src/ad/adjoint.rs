@@ -358,7 +358,7 @@ impl Reverse<'_, '_> {
         // Where an arm is not taken, something of the same sizes stands for what it makes.
         let arm = scope.indices == 0;
         let sizes = shape(self.w.e.terms, value);
-        sizes.into_iter().all(|s| self.fixed(scope, s, level) && (!arm || self.w.is_safe_size(s, level)))
+        sizes.into_iter().all(|s| self.fixed(scope, s, level) && (!arm || self.w.e.is_safe_size(s, level)))
     }
 
     /// Whether a size depends on nothing inside of the scope.

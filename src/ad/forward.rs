@@ -5,6 +5,7 @@
 use super::emit::Val;
 use super::env::{Active, Entry};
 use super::flow::has_floats;
+use super::nothing::{rows_of_none, unless_none};
 use super::sweep::sweep;
 use super::walk::Walk;
 use super::{Mode, Request};
@@ -107,10 +108,15 @@ impl Walk<'_, '_> {
                 self.bound(made)
             }
             Head::Build(d) | Head::Reduce(Monoid::Add, d) => {
-                let sizes: Vec<Val> = kids[..d].iter().map(|k| self.value(*k)).collect();
+                let extents: Vec<Val> = kids[..d].iter().map(|k| self.value(*k)).collect();
+                let nothing = rows_of_none(self.e.terms, id);
+                let nothing: Option<Vec<Val>> = nothing.map(|all| all.into_iter().map(|s| self.value(s)).collect());
                 let body = self.scoped(&vec![Ty::int(); d], kids[d])?;
-                let sizes: Vec<Id> = sizes.into_iter().map(|s| self.e.now(s)).collect();
-                let made = self.e.put(head, sizes.into_iter().chain([body]));
+                let sizes: Vec<Id> = extents.iter().map(|s| self.e.now(*s)).collect();
+                let mut made = self.e.put(head, sizes.into_iter().chain([body]));
+                if let Some(sizes) = nothing {
+                    made = unless_none(&mut self.e, &extents, made, &sizes);
+                }
                 self.bound(made)
             }
             Head::Reduce(m, _) => self.reduction_tangent(id, m, &kids),

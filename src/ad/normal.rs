@@ -6,7 +6,8 @@
 
 use super::piece::simple;
 use crate::ir::{Fun, Head, Id, Lit, Monoid, Op, Terms, Ty, TyKind, deep};
-use crate::types::shape::{empty_sum, lower, shape};
+use crate::types::rows::as_made;
+use crate::types::shape::{empty_sum, lower, shape_as_made};
 use rustc_hash::FxHashMap;
 
 /// Rewrites terms of one arena; free variables keep their meaning.
@@ -56,7 +57,7 @@ impl Normal<'_> {
             }
             Head::Reduce(m @ (Monoid::Mul | Monoid::Min | Monoid::Max), d) if d > 1 => self.flat_reduction(m, d, kids),
             Head::Size(k) if self.terms.ty(kids[0]).as_tensor().is_some_and(|(rank, _)| k < rank) => {
-                shape(self.terms, kids[0])[k]
+                shape_as_made(self.terms, kids[0])[k]
             }
             Head::Get(i, _) if self.terms.head(kids[0]) == Head::Tuple => self.terms.kids(kids[0])[i as usize],
             Head::Let if self.atom(kids[0]) => {
@@ -133,8 +134,8 @@ impl Normal<'_> {
             }
             Head::Build(d) if elem.has_tensor() => self.terms.put(Head::Reduce(Monoid::Add, d), kids),
             _ => self.bound(vec![tensor], |me, kids| {
-                let sizes = shape(me.terms, kids[0]);
-                me.over(Head::Reduce(Monoid::Add, rank), &sizes[..rank], |me, vars| me.element(kids[0], vars))
+                let outer = shape_as_made(me.terms, kids[0]);
+                me.over(Head::Reduce(Monoid::Add, rank), &outer[..rank], |me, vars| me.element(kids[0], vars))
             }),
         }
     }
@@ -147,15 +148,16 @@ impl Normal<'_> {
         if shape_of_nothing(self.terms, made).as_ref() == Some(&dims) {
             return made;
         }
+        let dims: Vec<Id> = dims.into_iter().map(|s| as_made(self.terms, s)).collect();
         let kids = self.terms.kids(id).to_vec();
         let extents = match self.terms.head(id) {
             Head::Reduce(_, d) => kids[..d].to_vec(),
             _ => {
                 let rank = self.terms.ty(kids[0]).as_tensor().map_or(1, |(r, _)| r);
-                shape(self.terms, kids[0])[..rank].to_vec()
+                shape_as_made(self.terms, kids[0])[..rank].to_vec()
             }
         };
-        let zero = self.zeros(self.terms.ty(id), &dims);
+        let zero = zeros(self.terms, self.terms.ty(id), &dims);
         let none = self.terms.int(0);
         extents.into_iter().fold(made, |made, n| {
             let n = deep(|| self.term(n));
@@ -168,24 +170,6 @@ impl Normal<'_> {
                 }
             }
         })
-    }
-
-    /// Zeros of a type of tensors of the sizes, whose innermost elements have no tensors.
-    fn zeros(&mut self, ty: Ty, sizes: &[Id]) -> Id {
-        match ty.kind() {
-            TyKind::Tensor(rank, elem) => {
-                let (outer, inner) = sizes.split_at(*rank);
-                let inner: Vec<Id> = inner.iter().map(|s| self.terms.shift(*s, *rank)).collect();
-                let zero = self.zeros(*elem, &inner);
-                self.terms.put(Head::Build(*rank), outer.iter().copied().chain([zero]))
-            }
-            TyKind::Tuple(parts) => {
-                let parts: Vec<Id> = parts.iter().map(|p| self.zeros(*p, sizes)).collect();
-                self.terms.put(Head::Tuple, parts)
-            }
-            TyKind::Scalar(s) => self.terms.lit(Lit::zero(*s)),
-            TyKind::String | TyKind::Var(..) => self.terms.lit(Lit::Str("")),
-        }
     }
 
     /// A loop over indices of these extents: the body gets them.
@@ -211,15 +195,15 @@ impl Normal<'_> {
         if let Some((rank, first)) = args.iter().find_map(|a| tensor(self.terms, a).map(|rank| (rank, *a))) {
             let moved = args.iter().filter(|a| !self.atom(**a)).count();
             let known = known.or_else(|| {
-                let sizes = shape(self.terms, first);
-                sizes.iter().all(|s| simple(self.terms, *s)).then_some(sizes)
+                let found = shape_as_made(self.terms, first);
+                found.iter().all(|s| simple(self.terms, *s)).then_some(found)
             });
             let known = known.map(|sizes| sizes.into_iter().map(|s| self.terms.shift(s, moved)).collect::<Vec<_>>());
             return self.bound(args, |me, args| {
                 let first = args.iter().copied().find(|a| tensor(me.terms, a).is_some()).unwrap_or(args[0]);
-                let sizes = known.clone().unwrap_or_else(|| shape(me.terms, first));
+                let all = known.clone().unwrap_or_else(|| shape_as_made(me.terms, first));
                 let inner = known.map(|s| s[rank..].iter().map(|s| me.terms.shift(*s, rank)).collect());
-                me.over(Head::Build(rank), &sizes[..rank], |me, vars| {
+                me.over(Head::Build(rank), &all[..rank], |me, vars| {
                     let each: Vec<Id> = args
                         .iter()
                         .map(|a| match tensor(me.terms, a) {
@@ -273,6 +257,24 @@ impl Normal<'_> {
             false => t.var(i - d as u32 + 1 + depth as u32, ty),
         });
         self.terms.put(Head::Reduce(m, 1), [total, body])
+    }
+}
+
+/// Zeros of a type of tensors of the sizes, whose innermost elements have no tensors.
+pub fn zeros(terms: &mut Terms, ty: Ty, sizes: &[Id]) -> Id {
+    match ty.kind() {
+        TyKind::Tensor(rank, elem) => {
+            let (outer, inner) = sizes.split_at(*rank);
+            let inner: Vec<Id> = inner.iter().map(|s| terms.shift(*s, *rank)).collect();
+            let zero = zeros(terms, *elem, &inner);
+            terms.put(Head::Build(*rank), outer.iter().copied().chain([zero]))
+        }
+        TyKind::Tuple(parts) => {
+            let parts: Vec<Id> = parts.iter().map(|p| zeros(terms, *p, sizes)).collect();
+            terms.put(Head::Tuple, parts)
+        }
+        TyKind::Scalar(s) => terms.lit(Lit::zero(*s)),
+        TyKind::String | TyKind::Var(..) => terms.lit(Lit::Str("")),
     }
 }
 

@@ -8,10 +8,11 @@
 use super::emit::{Emit, Val};
 use super::flow::has_floats;
 use super::nested::Nested;
+use super::nothing::{rows_of_none, unless_none};
 use super::piece::shift_above;
 use crate::ir::op::Class;
 use crate::ir::{Fun, Head, Id, Monoid, Terms, Ty, deep};
-use crate::types::shape::{lowered, shape};
+use crate::types::shape::{lowered, shape, shape_as_made};
 use rustc_hash::FxHashMap;
 
 /// A variable of the source.
@@ -136,7 +137,7 @@ impl Split<'_> {
             Head::Call(f) if self.sequences > 0 && self.scalars.contains_key(&f) => {
                 self.called(self.scalars[&f], &kids)
             }
-            _ if head.binds(kids.len().saturating_sub(1), kids.len()) > 0 => self.looped(head, &kids),
+            _ if head.binds(kids.len().saturating_sub(1), kids.len()) > 0 => self.looped(id, head, &kids),
             _ => {
                 let kids = self.values(&kids);
                 self.e.put(head, kids)
@@ -152,8 +153,9 @@ impl Split<'_> {
         let val = if known { self.e.val(made) } else { self.e.bind(made) };
         // From here on the value has a name: a size that only the value itself can tell is read of that.
         self.note(value, val);
-        let sizes = shape(self.e.terms, value);
-        let sizes = sizes.into_iter().map(|s| self.value(s)).collect();
+        let sizes = shape_as_made(self.e.terms, value);
+        let mut sizes: Vec<Val> = sizes.into_iter().map(|s| self.value(s)).collect();
+        self.e.only_safe(self.e.ty(value), &mut sizes);
         let mark = self.log.len();
         self.env.push(Entry { val, sizes });
         let out = self.value(body);
@@ -194,8 +196,8 @@ impl Split<'_> {
 
     /// The sizes of the variables that a fold or scan binds: a state keeps those of the first.
     fn bound_sizes(&mut self, head: Head, kids: &[Id]) -> [Vec<Val>; 2] {
-        let mut sizes = |of: Id, from: usize| {
-            let all = shape(self.e.terms, of);
+        let mut told = |of: Id, from: usize| {
+            let all = shape_as_made(self.e.terms, of);
             let made = |s: &Id| self.e.terms.kids(*s).contains(&of) && !matches!(self.e.terms.head(of), Head::Var(..));
             if all.iter().any(made) {
                 return vec![];
@@ -203,13 +205,15 @@ impl Split<'_> {
             all.into_iter().skip(from).map(|s| self.value(s)).collect()
         };
         match head {
-            Head::Scan => [sizes(kids[0], 0), vec![]],
-            Head::Fold => [sizes(kids[0], 0), sizes(kids[1], 1)],
+            Head::Scan => [told(kids[0], 0), vec![]],
+            Head::Fold => [told(kids[0], 0), told(kids[1], 1)],
             _ => Default::default(),
         }
     }
 
-    fn looped(&mut self, head: Head, kids: &[Id]) -> Id {
+    fn looped(&mut self, id: Id, head: Head, kids: &[Id]) -> Id {
+        let nothing = rows_of_none(self.e.terms, id);
+        let nothing: Option<Vec<Val>> = nothing.map(|all| all.into_iter().map(|s| self.value(s)).collect());
         let sizes = self.bound_sizes(head, kids);
         let (last, first) = (kids[kids.len() - 1], &kids[..kids.len() - 1]);
         let first = self.values(first);
@@ -237,9 +241,14 @@ impl Split<'_> {
         self.forget(mark);
         self.env.truncate(scope);
         self.e.leave(outer);
-        match head {
+        let extents: Vec<Val> = first.iter().map(|n| self.e.val(*n)).collect();
+        let made = match head {
             Head::Build(_) | Head::Reduce(Monoid::Add, _) if self.tables => self.apart(head, first, body),
             _ => self.e.put(head, first.into_iter().chain([body])),
+        };
+        match nothing {
+            Some(sizes) => unless_none(&mut self.e, &extents, made, &sizes),
+            None => made,
         }
     }
 

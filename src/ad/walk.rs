@@ -12,14 +12,11 @@ use super::nested::Nested;
 use super::scalar::Partials;
 use super::slope::Slope;
 use crate::diag::{Diagnostic, Result};
-use crate::ir::{Head, Id, Op, Terms, Ty, TyKind, deep};
-use crate::types::shape::shape;
+use crate::ir::{Head, Id, Terms, Ty, TyKind, deep};
+use crate::types::shape::shape_as_made;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
-
-/// Of so many terms it is looked for whether a size can fail.
-const SEEN: usize = 200;
 
 /// A body under differentiation.
 pub struct Walk<'a, 't> {
@@ -211,13 +208,9 @@ impl<'a, 't> Walk<'a, 't> {
                 return entry.sizes.clone();
             }
         }
-        let sizes = shape(self.e.terms, id);
-        let mut sizes: Vec<Val> = sizes.into_iter().map(|s| self.value(s)).collect();
-        // The sizes of elements may fail, and are to do so only where there are elements.
-        let rank = self.e.ty(id).as_tensor().map_or(0, |(rank, _)| rank);
-        if sizes.iter().skip(rank).any(|s| !self.is_safe_size(s.id, s.depth)) {
-            sizes.truncate(rank);
-        }
+        let all = shape_as_made(self.e.terms, id);
+        let mut sizes: Vec<Val> = all.into_iter().map(|s| self.value(s)).collect();
+        self.e.only_safe(self.e.ty(id), &mut sizes);
         sizes
     }
 
@@ -247,7 +240,7 @@ impl<'a, 't> Walk<'a, 't> {
                     });
                     return self.e.put(Head::ConstVec(*rank), kids);
                 }
-                let all_safe = !inner.is_empty() && inner.iter().all(|s| self.is_safe_size(*s, self.e.depth()));
+                let all_safe = !inner.is_empty() && inner.iter().all(|s| self.e.is_safe_size(*s, self.e.depth()));
                 if elem.as_tensor().is_some() && all_safe {
                     // The same zeros for every index; the first element need not exist, so that sizes that may be
                     // negative are those of elements that are made one by one.
@@ -277,46 +270,6 @@ impl<'a, 't> Walk<'a, 't> {
         match self.e.terms.head(size) {
             Head::Size(_) => matches!(self.e.terms.head(self.e.terms.kids(size)[0]), Head::Var(..)),
             _ => self.e.terms.as_lit(size).and_then(|l| l.as_int()).is_some_and(|n| n >= 0),
-        }
-    }
-
-    /// Whether a term is made of variables and parts of tuples alone.
-    fn is_part_of_variables(&self, id: Id) -> bool {
-        match self.e.terms.head(id) {
-            Head::Var(..) => true,
-            Head::Get(..) | Head::Tuple => self.e.terms.kids(id).iter().all(|k| deep(|| self.is_part_of_variables(*k))),
-            _ => false,
-        }
-    }
-
-    /// Whether an integer where `depth` variables are in scope cannot fail, its lets included, as can be seen of
-    /// few terms.
-    pub fn is_safe_size(&self, size: Id, depth: usize) -> bool {
-        self.is_safe(size, depth, &mut 0)
-    }
-
-    fn is_safe(&self, size: Id, depth: usize, seen: &mut usize) -> bool {
-        *seen += 1;
-        if *seen > SEEN {
-            return false;
-        }
-        let kids = self.e.terms.kids(size);
-        match self.e.terms.head(size) {
-            Head::Var(i, _) => {
-                let level = depth - 1 - i as usize;
-                let value = if level < self.e.depth() { self.e.let_value(level) } else { None };
-                value.is_none_or(|v| self.is_safe(v, level, seen))
-            }
-            Head::Const(_) => true,
-            Head::Size(_) => self.is_part_of_variables(kids[0]),
-            Head::Op(Op::Div | Op::Mod | Op::FloorDiv | Op::FloorMod) => {
-                let by = self.e.terms.as_lit(kids[1]).and_then(|l| l.as_int());
-                by.is_some_and(|by| by != 0) && self.is_safe(kids[0], depth, seen)
-            }
-            Head::Op(Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Min | Op::Max)
-            | Head::Op(Op::Lt | Op::Gt | Op::Lte | Op::Gte | Op::Eq | Op::Ne | Op::And | Op::Or | Op::Not)
-            | Head::If => kids.iter().all(|k| self.is_safe(*k, depth, seen)),
-            _ => false,
         }
     }
 

@@ -122,6 +122,8 @@ pub(super) struct Writer<'a> {
     taking: FxHashSet<Var>,
     /// The buffers that are local arrays.
     arrays: FxHashSet<Buf>,
+    /// The buffers that become names of others.
+    pointed: FxHashSet<Buf>,
 }
 
 impl<'a> Writer<'a> {
@@ -134,7 +136,12 @@ impl<'a> Writer<'a> {
                 taking.insert(l.var);
             }
         });
-        let mut arrays = FxHashSet::default();
+        let (mut arrays, mut pointed) = (FxHashSet::default(), FxHashSet::default());
+        walk::visit(&f.body, &mut |s| {
+            if let Stmt::Point(b, ..) = s {
+                pointed.insert(*b);
+            }
+        });
         f.body.iter().flat_map(Stmt::blocks).for_each(|b| {
             walk::visit(b, &mut |s| {
                 if let Stmt::Alloc(b, dims) = s
@@ -144,7 +151,7 @@ impl<'a> Writer<'a> {
                 }
             });
         });
-        Writer { f, nest, names: Named::new(f, Names::default()), taking, arrays }
+        Writer { f, nest, names: Named::new(f, Names::default()), taking, arrays, pointed }
     }
 
     pub(super) fn function(&self) -> String {
@@ -185,6 +192,7 @@ impl<'a> Writer<'a> {
                 let ty = lanes_ty(self.f.buf(*b).ty, self.f.buf(*b).lanes);
                 writeln!(out, "{pad}{}", self.taken(&ty, *b, dims, depth))
             }
+            Stmt::Point(b, of, at) => writeln!(out, "{pad}{} = {};", self.names.buf(*b), self.pointer(*of, at)),
             Stmt::Store(b, at, e) if self.f.lanes(at) > 1 => {
                 writeln!(out, "{pad}{}", self.vector_store(*b, at, e, None))
             }
@@ -239,6 +247,9 @@ impl<'a> Writer<'a> {
     /// variables of it.
     pub(super) fn taken(&self, ty: &str, b: Buf, dims: &[Expr], depth: usize) -> String {
         let name = self.names.buf(b);
+        if self.pointed.contains(&b) {
+            return format!("const {ty}* {name} = nullptr;");
+        }
         match small(dims) {
             Some(n) if depth > FUNCTION => format!("{ty} {name}[{n}];"),
             _ => format!("{ty}* const {name} = ks::take<{ty}>(arena, ks::count({}));", self.list(dims)),

@@ -82,6 +82,7 @@ impl Estimate<'_> {
             Stmt::Check(ok, ..) => Work::of(1.0 + self.expr(ok)),
             Stmt::Call(..) | Stmt::Print(..) => Work::of(100.0),
             Stmt::Alloc(..) => Work::of(4.0),
+            Stmt::Point(_, _, at) => Work::of(self.expr(at)),
             Stmt::SetLane(..) | Stmt::StoreLane(..) | Stmt::Leave(..) | Stmt::Mark(_) | Stmt::Reset(_) => Work::of(1.0),
         }
     }

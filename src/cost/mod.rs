@@ -87,6 +87,21 @@ impl<'a> Costing<'a> {
         Ok(self.term(body, def, &self.program.terms))
     }
 
+    /// The cost of a definition as it is written, counted as the reference implementation does before any rewrite: a
+    /// definition is bound there around its own name, and each of several parameters by a let that unpacks it, which
+    /// its searches delete.
+    ///
+    /// # Errors
+    /// A definition without a body.
+    pub fn written(&mut self, def: &Def) -> Result<f64> {
+        Ok(self.def(def)? + self.model.definition() + self.unpacked(def))
+    }
+
+    /// What the lets cost that unpack several parameters from one tuple.
+    fn unpacked(&self, def: &Def) -> f64 {
+        if def.params.len() > 1 { def.params.len() as f64 * self.model.definition() } else { 0.0 }
+    }
+
     /// The cost of a term over the parameters of a definition, with that of the definitions that it calls.
     pub fn term(&mut self, id: Id, def: &Def, terms: &Terms) -> f64 {
         // A cost is that of this term alone, whatever was costed before.
@@ -171,9 +186,7 @@ impl<'a> Costing<'a> {
         let Some(id) = def.term() else { return (EXTERNAL, Est::unknown(def.fun.sig().ret)) };
         let program = self.program;
         let (body, est) = deep(|| self.body(id, def, &program.terms, args));
-        // Several parameters are unpacked from one tuple.
-        let unpacked = if def.params.len() > 1 { def.params.len() as f64 * self.model.definition() } else { 0.0 };
-        (body + unpacked, est)
+        (body + self.unpacked(def), est)
     }
 
     /// The value of `cost$f` of a function `f` without a body, where the program has one that is a constant,

@@ -46,7 +46,8 @@ impl Model {
     /// The cost of a definition that is called, once however often: the published model binds each function
     /// around the expression that calls it (`rlo/sparser.py`), and a let costs. So does a let for each of
     /// several parameters, which unpacks them, in every call. The definition that is rewritten is bound there
-    /// too, which adds the same to all that it may become: it is not counted, and neither are its parameters.
+    /// too; searches delete that let and those of its parameters, so they are counted of what is written alone
+    /// ([`super::Costing::written`]).
     pub fn definition(self) -> f64 {
         match self {
             Model::Knossos => self.binding(),

@@ -221,7 +221,7 @@ impl Lower<'_> {
         let (mut from, mut to) = (vec![], vec![]);
         buffers(&new, &mut from);
         buffers(state, &mut to);
-        if from.iter().any(|b| to.contains(b)) {
+        if from.iter().any(|b| to.contains(b) || self.f.pointed.contains(b)) {
             // The new state is in part a view of the old one, which the copy would overwrite.
             let apart = self.alloc(&b, "new")?;
             self.copy(&new, &apart, Mode::Store)?;

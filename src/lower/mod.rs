@@ -8,6 +8,7 @@
 
 mod call;
 mod calls;
+mod choice;
 mod copy;
 mod lift;
 mod make;
@@ -89,6 +90,8 @@ struct Frame {
     depth: Option<Var>,
     /// How many inlined calls are open.
     open: i64,
+    /// Buffers that are names of others.
+    pointed: FxHashSet<Buf>,
 }
 
 struct Lower<'a> {
@@ -117,6 +120,8 @@ struct Lower<'a> {
     printing: FxHashSet<Fun>,
     /// Whether terms print, as far as that was asked.
     printed: FxHashMap<Id, bool>,
+    /// Whether terms call functions that call themselves, as far as that was asked.
+    calling: FxHashMap<Id, bool>,
 }
 
 impl<'a> Lower<'a> {
@@ -140,6 +145,7 @@ impl<'a> Lower<'a> {
             prints: vec![],
             printing: program.printing(),
             printed: FxHashMap::default(),
+            calling: FxHashMap::default(),
         }
     }
 

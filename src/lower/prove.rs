@@ -22,7 +22,7 @@ impl Linear {
             let c = c.checked_mul(times)?;
             let sum = self.each.entry(*v).or_default();
             *sum = sum.checked_add(c)?;
-            if sum.abs() > MOST {
+            if !is_small(*sum) {
                 return None;
             }
             if *sum == 0 {
@@ -30,7 +30,7 @@ impl Linear {
             }
         }
         self.rest = self.rest.checked_add(other.rest.checked_mul(times)?)?;
-        (self.rest.abs() <= MOST).then_some(self)
+        is_small(self.rest).then_some(self)
     }
 }
 
@@ -39,7 +39,7 @@ impl Lower<'_> {
         let fuel = fuel.checked_sub(1)?;
         match e {
             Expr::Lit(l) => {
-                let rest = l.as_int().filter(|v| v.abs() <= MOST)?;
+                let rest = l.as_int().filter(|v| is_small(*v))?;
                 Some(Linear { rest, ..Linear::default() })
             }
             Expr::Var(v) => {
@@ -138,4 +138,9 @@ impl Lower<'_> {
         }
         extent.clone()
     }
+}
+
+/// Whether a number may stand in a form; the least integer has no magnitude of its type.
+fn is_small(n: i64) -> bool {
+    n.unsigned_abs() <= MOST.unsigned_abs()
 }

@@ -264,6 +264,7 @@ impl Lower<'_> {
                 self.f.env.pop();
                 out
             }
+            Head::If if self.calls_itself(id) => self.choose_value(kids),
             Head::If => {
                 let shape = self.shape(id)?;
                 let dest = self.alloc(&shape, "v")?;

@@ -187,6 +187,10 @@ impl<'a> Run<'a> {
                 let info = f.func.buf(*b);
                 f.bufs[b.0 as usize] = Some(self.memory.alloc(&info.name, n, info.ty.bytes())?);
             }
+            Stmt::Point(b, of, at) => {
+                let by = self.expr(f, at)?.int()?;
+                f.bufs[b.0 as usize] = Some(self.memory.offset(f.buf(*of)?, by)?);
+            }
             Stmt::Store(b, at, e) => {
                 let (at, value) = (self.expr(f, at)?, self.expr(f, e)?);
                 let all = vec![true; value.clone().each().len()];

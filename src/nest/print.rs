@@ -86,6 +86,9 @@ impl Func {
                 let n: Vec<String> = n.iter().map(|n| self.expr(n)).collect();
                 writeln!(f, "alloc {}[{}]", self.buf_name(*b), n.join(" * "))
             }
+            Stmt::Point(b, of, at) => {
+                writeln!(f, "point {} at &{}[{}]", self.buf_name(*b), self.buf_name(*of), self.expr(at))
+            }
             Stmt::Store(b, at, e) => writeln!(f, "{}[{}] = {}", self.buf_name(*b), self.expr(at), self.expr(e)),
             Stmt::MaskedStore(b, at, e, mask) => {
                 let (at, e, mask) = (self.expr(at), self.expr(e), self.expr(mask));

@@ -15,6 +15,9 @@ pub enum Stmt {
     SetLane(Var, Expr, Expr),
     /// Declares a buffer of as many elements as the product of the factors.
     Alloc(Buf, Vec<Expr>),
+    /// Makes a buffer, which was declared without elements, the name of another one (second) from an index (third) on.
+    /// Neither is written after that.
+    Point(Buf, Buf, Expr),
     /// Writes a value (third) at an index (second); a vector of values at a vector of indices, lane 0 first.
     Store(Buf, Expr, Expr),
     /// As [`Stmt::Store`] in the lanes where the mask (fourth) holds; the others are not written.
@@ -97,8 +100,12 @@ impl Loop {
 
     /// Whether compilers see at once that iterations may change places.
     pub fn is_flat(&self) -> bool {
-        let flat =
-            |s: &Stmt| !matches!(s, Stmt::For(_) | Stmt::Alloc(..) | Stmt::Call(..) | Stmt::Print(..) | Stmt::If(..));
+        let flat = |s: &Stmt| {
+            !matches!(
+                s,
+                Stmt::For(_) | Stmt::Alloc(..) | Stmt::Call(..) | Stmt::Print(..) | Stmt::If(..) | Stmt::Point(..)
+            )
+        };
         self.independent && !self.takes && self.body.iter().all(flat)
     }
 }

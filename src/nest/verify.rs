@@ -150,6 +150,10 @@ impl Scope<'_> {
                 dims.iter().try_for_each(|n| self.same(n, (Scalar::I64, 1)))?;
                 self.declare_buf(*b)
             }
+            Stmt::Point(b, of, at) => {
+                let ty = self.expr(&Expr::Load(*of, Box::new(at.clone())))?;
+                self.same(&Expr::Load(*b, Box::new(Expr::int(0))), ty)
+            }
             Stmt::Store(b, at, e) => {
                 let ty = self.expr(&Expr::Load(*b, Box::new(at.clone())))?;
                 self.same(e, ty)

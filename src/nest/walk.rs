@@ -58,6 +58,7 @@ impl Stmt {
         match self {
             Stmt::Let(_, e) | Stmt::Mut(_, e) | Stmt::Set(_, e) | Stmt::Leave(_, e) | Stmt::If(e, ..) => smallvec![e],
             Stmt::Alloc(_, dims) => dims.iter().collect(),
+            Stmt::Point(_, _, at) => smallvec![at],
             Stmt::Store(_, a, b) | Stmt::SetLane(_, a, b) => smallvec![a, b],
             Stmt::MaskedStore(_, a, b, c) | Stmt::StoreLane(_, a, b, c) => smallvec![a, b, c],
             Stmt::Check(ok, _, values) => std::iter::once(ok).chain(values).collect(),
@@ -72,6 +73,7 @@ impl Stmt {
         match self {
             Stmt::Let(_, e) | Stmt::Mut(_, e) | Stmt::Set(_, e) | Stmt::Leave(_, e) | Stmt::If(e, ..) => smallvec![e],
             Stmt::Alloc(_, dims) => dims.iter_mut().collect(),
+            Stmt::Point(_, _, at) => smallvec![at],
             Stmt::Store(_, a, b) | Stmt::SetLane(_, a, b) => smallvec![a, b],
             Stmt::MaskedStore(_, a, b, c) | Stmt::StoreLane(_, a, b, c) => smallvec![a, b, c],
             Stmt::Check(ok, _, values) => std::iter::once(ok).chain(values).collect(),

@@ -92,7 +92,7 @@ impl Graph {
             };
             let elsewhere = |d: &DimId| at.iter().enumerate().any(|(k, o)| k != j && self.bodies.dims(*o).contains(d));
             let each = form.terms().filter_map(|(a, c)| match self.bodies.node(a) {
-                Node::Index(d) if over.contains(d) && c.abs() == 1 && !elsewhere(d) => Some((*d, a)),
+                Node::Index(d) if over.contains(d) && matches!(c, 1 | -1) && !elsewhere(d) => Some((*d, a)),
                 _ => None,
             });
             let (d, a) = each.max_by_key(|(d, _)| self.bodies.as_int(self.dim(*d).extent))?;

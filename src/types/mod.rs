@@ -17,6 +17,7 @@ mod meaning;
 mod named;
 mod outside;
 pub mod scope;
+pub mod rows;
 pub mod shape;
 pub mod sizes;
 mod slices;

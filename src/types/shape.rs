@@ -1,5 +1,6 @@
 //! The sizes of a tensor as terms, without making the tensor where that can be helped.
 
+use super::rows::as_made;
 use crate::ir::{Head, Id, Monoid, Op, Program, Terms, Ty, deep};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -7,18 +8,29 @@ use std::borrow::Cow;
 /// One term for each axis of `id`'s type, nested tensors included, in `id`'s own context.
 /// Every term is right wherever `id` has a value, but for axes inside an empty tensor.
 pub fn shape(terms: &mut Terms, id: Id) -> Vec<Id> {
+    sizes(terms, id, false)
+}
+
+/// As [`shape`], and right whatever stands for the sizes of variables: where a sum goes over the rows of a variable that
+/// may have none, its sizes are 0 there.
+pub fn shape_as_made(terms: &mut Terms, id: Id) -> Vec<Id> {
+    sizes(terms, id, true)
+}
+
+fn sizes(terms: &mut Terms, id: Id, as_made: bool) -> Vec<Id> {
     let axes = terms.ty(id).axes();
     if axes == 0 {
         return vec![];
     }
-    match deep(|| known(terms, id)) {
+    match deep(|| known(terms, id, as_made)) {
         Some(dims) if dims.len() == axes => dims,
         _ => (0..axes).map(|k| terms.put(Head::Size(k), [id])).collect(),
     }
 }
 
-fn known(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
+fn known(terms: &mut Terms, id: Id, as_made: bool) -> Option<Vec<Id>> {
     let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
+    let shape = |terms: &mut Terms, id: Id| sizes(terms, id, as_made);
     match head {
         Head::Build(d) => {
             let inner = shape(terms, kids[d]);
@@ -37,11 +49,13 @@ fn known(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
         Head::Index(d) => Some(shape(terms, kids[d])[d..].to_vec()),
         Head::Sum => {
             let (rank, _) = terms.ty(kids[0]).as_tensor()?;
-            Some(shape(terms, kids[0])[rank..].to_vec())
+            let inner = shape(terms, kids[0])[rank..].to_vec();
+            Some(if as_made { rows_as_made(terms, inner) } else { inner })
         }
         Head::Reduce(_, d) => {
             let inner = shape(terms, kids[d]);
-            lower(terms, &inner, d)
+            let inner = lower(terms, &inner, d)?;
+            Some(if as_made { rows_as_made(terms, inner) } else { inner })
         }
         Head::Assert => Some(shape(terms, kids[1])),
         Head::Let => {
@@ -62,6 +76,10 @@ fn known(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
         }
         _ => None,
     }
+}
+
+fn rows_as_made(terms: &mut Terms, sizes: Vec<Id>) -> Vec<Id> {
+    sizes.into_iter().map(|s| as_made(terms, s)).collect()
 }
 
 /// The sizes of all tensors in a value, one part of a tuple after the other. None where they are not known.

@@ -3,6 +3,7 @@
 //! Equal seeds and knobs give equal texts. It must not know what the program means: the
 //! interpreter says that.
 
+pub mod census;
 mod forms;
 mod large;
 
@@ -33,12 +34,22 @@ pub struct Knobs {
     pub corners: bool,
     /// Folds whose state is a vector.
     pub states: bool,
+    /// Sums of vectors, computed sizes and triangles more often.
+    pub sums: bool,
 }
 
 impl Knobs {
     /// Programs of a moderate size that may fail: all that every pass of the project takes.
-    pub const PLAIN: Knobs =
-        Knobs { budget: 24, dyadic: false, failing: true, renamed: false, casts: true, corners: true, states: false };
+    pub const PLAIN: Knobs = Knobs {
+        budget: 24,
+        dyadic: false,
+        failing: true,
+        renamed: false,
+        casts: true,
+        corners: true,
+        states: false,
+        sums: false,
+    };
 }
 
 /// A program and a call of it.
@@ -247,12 +258,23 @@ impl Maker {
             return self.leaf(ty);
         }
         let fuel = fuel - 1;
+        if self.knobs.sums && self.loops < 3 && self.rng.random_bool(0.15) {
+            match ty {
+                V => return self.vector_sum(fuel),
+                F => return format!("(sum {})", self.vector_sum(fuel)),
+                I => return format!("(size {})", self.vector_sum(fuel)),
+                B | N(_) | P(_) => {}
+            }
+        }
         match self.rng.random_range(0..14) {
             0..2 => return self.leaf(ty),
             2..4 => return self.binding(ty, fuel),
             4 => {
                 let (c, mut t, mut e) = (self.expr(&B, fuel / 3), self.expr(ty, fuel / 3), self.expr(ty, fuel / 3));
-                if self.knobs.failing && self.knobs.corners && self.rng.random_bool(0.06) {
+                if self.knobs.failing
+                    && self.knobs.corners
+                    && self.rng.random_bool(if self.knobs.sums { 0.15 } else { 0.06 })
+                {
                     let failing = self.failure(ty);
                     *(if self.rng.random_bool(0.5) { &mut t } else { &mut e }) = failing;
                 }
@@ -359,7 +381,9 @@ impl Maker {
         }
         let vector = self.pick(|n| n.ty == V);
         let counter = self.pick(|n| n.over.is_some());
-        let size = match (self.rng.random_range(0..24), vector, counter) {
+        // The ways that say more than a size of something.
+        let most = if self.knobs.sums && self.rng.random_bool(0.4) { 4..12 } else { 0..24 };
+        let size = match (self.rng.random_range(most), vector, counter) {
             (0..3 | 12..18 | 20..24, Some(v), _) => return (format!("(size {})", v.shown), Some(v.unique)),
             (3 | 19, Some(v), _) if self.knobs.failing => {
                 format!("(sub (size {}) {})", v.shown, self.rng.random_range(1..3))

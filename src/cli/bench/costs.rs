@@ -2,7 +2,7 @@
 
 use super::suite::{Table, Watching};
 use crate::cli::optimize::tell;
-use crate::cost::Model;
+use crate::cost::{Costing, Model};
 use crate::diag::{Diagnostic, Result, Source};
 use crate::pipeline::{self, Options, Told};
 use crate::run;
@@ -58,12 +58,15 @@ pub fn table(watching: &Watching<'_>) -> Result<Table> {
 }
 
 fn costs(watching: &Watching<'_>) -> Result<Vec<Line>> {
-    let mut rows = vec![];
+    let (mut rows, mut written) = (vec![], vec![]);
     watching.line.all(PUBLISHED.len());
     for (name, text) in PROGRAMS {
         let program = types::program(&Source::new(name, text))?;
         let defs: Vec<String> =
             PUBLISHED.iter().filter(|(_, file, _, _)| *file == name).map(|(_, _, def, _)| def.to_string()).collect();
+        for def in defs.iter().filter_map(|d| program.named(d).first().copied()) {
+            written.push((name, def.name(), Costing::new(&program, Model::Knossos, &[]).written(def)?));
+        }
         let progress = |told: Told<'_>| match told {
             Told::All(_) => {}
             Told::Begins(_) | Told::Ends(_) => tell(&watching.line, told),
@@ -79,7 +82,8 @@ fn costs(watching: &Watching<'_>) -> Result<Vec<Line>> {
     let line = |(what, file, def, published): (&'static str, &str, &'static str, f64)| {
         let found = rows.iter().find(|(name, row)| *name == file && row.name == def);
         let (_, row) = found.ok_or_else(|| Diagnostic::bug(format!("`{file}` does not define `{def}`")))?;
-        Ok(Line { what, def, before: row.cost_before, published, after: row.cost_after })
+        let before = written.iter().find(|(of, name, _)| *of == file && *name == def);
+        Ok(Line { what, def, before: before.map_or(row.cost_before, |b| b.2), published, after: row.cost_after })
     };
     PUBLISHED.into_iter().filter(|p| known(p) || !watching.interrupt.raised()).map(line).collect()
 }

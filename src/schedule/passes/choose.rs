@@ -95,6 +95,7 @@ impl Costs<'_> {
             Stmt::Check(ok, ..) => self.expr(ok) + 1.0,
             Stmt::Alloc(..) | Stmt::Mark(_) | Stmt::Reset(_) => 1.0,
             Stmt::Call(..) | Stmt::Print(..) => 100.0,
+            Stmt::Point(_, _, at) => self.expr(at) + 1.0,
             // What only vectors need is made after loops are chosen.
             Stmt::SetLane(..) | Stmt::MaskedStore(..) | Stmt::StoreLane(..) | Stmt::Leave(..) => 1.0,
         }
@@ -216,6 +217,7 @@ impl Costs<'_> {
             Stmt::Alloc(..) | Stmt::Mark(_) | Stmt::Reset(_) => 1.0,
             // The analysis refuses these.
             Stmt::Call(..)
+            | Stmt::Point(..)
             | Stmt::Print(..)
             | Stmt::SetLane(..)
             | Stmt::MaskedStore(..)

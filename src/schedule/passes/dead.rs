@@ -54,6 +54,10 @@ impl Used {
             };
             match s {
                 Stmt::Call(_, args, _) | Stmt::Print(_, args, _) => args.iter().for_each(|a| self.arg(a)),
+                Stmt::Point(_, of, at) => {
+                    self.bufs.insert(*of);
+                    self.expr(at);
+                }
                 _ => s.exprs().into_iter().for_each(|e| self.expr(e)),
             }
             match unread {
@@ -69,9 +73,11 @@ impl Used {
         stmts.retain_mut(|s| {
             let stays = match s {
                 Stmt::Let(v, _) | Stmt::Mut(v, _) | Stmt::Set(v, _) | Stmt::SetLane(v, ..) => self.vars.contains(v),
-                Stmt::Alloc(b, _) | Stmt::Store(b, ..) | Stmt::MaskedStore(b, ..) | Stmt::StoreLane(b, ..) => {
-                    self.bufs.contains(b)
-                }
+                Stmt::Alloc(b, _)
+                | Stmt::Point(b, ..)
+                | Stmt::Store(b, ..)
+                | Stmt::MaskedStore(b, ..)
+                | Stmt::StoreLane(b, ..) => self.bufs.contains(b),
                 Stmt::For(l) => {
                     self.clean(&mut l.body, removed);
                     !idle(&l.body)

@@ -241,7 +241,7 @@ impl Divergence {
             Stmt::Mark(_) | Stmt::Reset(_) => return (!apart).then_some(false),
             // These are in the body of a loop only after vectors are made of it, or of one in it.
             Stmt::SetLane(..) | Stmt::MaskedStore(..) | Stmt::StoreLane(..) | Stmt::Leave(..) => return None,
-            Stmt::Call(..) | Stmt::Print(..) => return None,
+            Stmt::Call(..) | Stmt::Print(..) | Stmt::Point(..) => return None,
         })
     }
 }

@@ -33,7 +33,7 @@ impl Namer<'_> {
                         self.expr(e);
                     }
                 }),
-                Stmt::Alloc(..) | Stmt::For(_) | Stmt::Mark(_) | Stmt::Reset(_) => {}
+                Stmt::Alloc(..) | Stmt::Point(..) | Stmt::For(_) | Stmt::Mark(_) | Stmt::Reset(_) => {}
                 Stmt::Mut(..) | Stmt::Set(..) | Stmt::If(..) | Stmt::Store(..) | Stmt::Leave(..) => {
                     s.exprs_mut().into_iter().for_each(|e| self.expr(e));
                 }

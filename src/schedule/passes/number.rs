@@ -226,6 +226,10 @@ impl Text<'_> {
             // Memory is given back at the same places, whatever marks are called.
             Stmt::Mark(_) | Stmt::Reset(_) => self.tokens.push(Token::Word("mark")),
             Stmt::Call(..) | Stmt::Print(..) | Stmt::Leave(..) => self.odd = true,
+            Stmt::Point(b, ..) => {
+                self.change(Place::Buf(*b));
+                self.odd = true;
+            }
             Stmt::SetLane(v, ..) => {
                 self.change(Place::Var(*v));
                 self.odd = true;

@@ -54,6 +54,7 @@ fn places(func: &Func) -> BTreeMap<Buf, Vec<Place>> {
             Stmt::Alloc(b, _) => bad.extend((!taken.insert(*b)).then_some(*b)),
             Stmt::Store(b, at, _) => access(*b, at, &mut bad),
             Stmt::MaskedStore(b, ..) | Stmt::StoreLane(b, ..) => drop(bad.insert(*b)),
+            Stmt::Point(b, of, _) => bad.extend([*b, *of]),
             Stmt::Call(_, args, _) | Stmt::Print(_, args, _) => {
                 bad.extend(args.iter().filter_map(|a| if let Arg::Data(b, _) = a { Some(*b) } else { None }));
             }

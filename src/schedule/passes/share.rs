@@ -54,7 +54,7 @@ pub fn share(func: &mut Func) {
 fn count(stmts: &[Stmt], out: &mut FxHashMap<Place, usize>) {
     walk::visit(stmts, &mut |s| match s {
         Stmt::Set(v, _) | Stmt::SetLane(v, ..) => *out.entry(Place::Var(*v)).or_default() += 1,
-        Stmt::Store(b, ..) | Stmt::MaskedStore(b, ..) | Stmt::StoreLane(b, ..) => {
+        Stmt::Store(b, ..) | Stmt::MaskedStore(b, ..) | Stmt::StoreLane(b, ..) | Stmt::Point(b, ..) => {
             *out.entry(Place::Buf(*b)).or_default() += 1;
         }
         _ => {}
@@ -91,6 +91,9 @@ impl Rename<'_> {
         if let Stmt::Call(_, args, _) | Stmt::Print(_, args, _) = s {
             args.iter_mut().for_each(|a| self.arg(a));
             return;
+        }
+        if let Stmt::Point(_, of, _) = s {
+            self.buf(of);
         }
         s.exprs_mut().into_iter().for_each(|e| e.map(&mut |e| self.node(e)));
         s.blocks_mut().into_iter().for_each(|b| b.iter_mut().for_each(|s| self.stmt(s)));
@@ -205,6 +208,7 @@ impl Share {
             | Stmt::Store(..)
             | Stmt::MaskedStore(..)
             | Stmt::StoreLane(..)
+            | Stmt::Point(..)
             | Stmt::For(_)
             | Stmt::If(..) => self.change(s),
         }

@@ -251,7 +251,7 @@ impl Maker<'_> {
             Stmt::Mark(m) => vec![Stmt::Mark(*m)],
             Stmt::Reset(m) => vec![Stmt::Reset(*m)],
             // The analysis lets none of these stand here.
-            Stmt::Call(..) | Stmt::Print(..) => vec![],
+            Stmt::Call(..) | Stmt::Print(..) | Stmt::Point(..) => vec![],
             Stmt::SetLane(..) | Stmt::MaskedStore(..) | Stmt::StoreLane(..) | Stmt::Leave(..) => vec![],
         }
     }
@@ -330,6 +330,7 @@ impl Maker<'_> {
             }
             // The analysis lets none of these stand where lanes differ.
             Stmt::Alloc(..) | Stmt::Mark(_) | Stmt::Reset(_) | Stmt::Call(..) | Stmt::Print(..) => vec![],
+            Stmt::Point(..) => vec![],
             Stmt::SetLane(..) | Stmt::MaskedStore(..) | Stmt::StoreLane(..) | Stmt::Leave(..) => vec![],
         }
     }

@@ -179,7 +179,7 @@ impl Maker {
     }
 
     /// A sum of vectors, maybe of none; of one size, but where failures may occur.
-    fn vector_sum(&mut self, fuel: usize) -> String {
+    pub(super) fn vector_sum(&mut self, fuel: usize) -> String {
         if self.knobs.failing && self.rng.random_bool(0.15) {
             return self.looped("sumbuild", &V, fuel);
         }
