@@ -13,12 +13,14 @@ use super::axioms::Axiom;
 use super::everywhere::{Everywhere, holds};
 use super::flat::{Scope, Seen, Site, bound, certain, lowered, to_body};
 use super::guard::{Guard, Guards, guard};
+use super::hypotheses::Hypotheses;
+use super::lemma::Lemmas;
 use super::matching::{instance, matched};
 use super::prove::{Asked, Local, MAX_INNER, Prover};
 use super::text::Naming;
 use super::unfold::{Binding, Unfolded, unfold};
 use super::{Place, Refused, Step};
-use crate::ir::{Def, Fun, Head, Id, Lit, Program, Terms, Ty, deep};
+use crate::ir::{Def, Fun, Head, Id, Lit, Op, Program, Terms, Ty, deep};
 use crate::rules::{Condition, Level, Meta, Rule};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -46,13 +48,19 @@ pub struct Checker<'a> {
     /// What the input evaluates early, rewritten as the program is: it has a value wherever the input has one
     /// and the loops around it run.
     early: Vec<(Id, Scope)>,
+    /// What is taken for granted of the parameters; nothing where they are inputs.
+    pub(super) granted: Option<Hypotheses>,
+    /// What the granted conditions say at any place.
+    always: Guards,
+    /// What may be taken as a rule.
+    lemmas: Lemmas,
     /// The conditions around the place of the present step.
-    guards: Guards,
+    pub(super) guards: Guards,
     /// How many steps were taken.
     taken: usize,
     /// Earlier programs whose certain parts were not collected yet.
     unread: VecDeque<Id>,
-    naming: Naming<'a>,
+    pub(super) naming: Naming<'a>,
 }
 
 /// A let that might fail where the program does not.
@@ -106,18 +114,57 @@ impl<'a> Checker<'a> {
         strict.truncate(MAX_EARLY);
         let (unread, naming, taken, guards) = (VecDeque::new(), Naming::new(program, kept, def), 0, vec![]);
         let (now, known, early) = (id, certain, strict);
-        Ok(Checker { def, rules, level, kept, program, terms, now, known, seen, early, guards, taken, unread, naming })
+        let (granted, always, lemmas) = Default::default();
+        Ok(Checker {
+            def,
+            rules,
+            level,
+            kept,
+            program,
+            terms,
+            now,
+            known,
+            seen,
+            early,
+            granted,
+            always,
+            lemmas,
+            guards,
+            taken,
+            unread,
+            naming,
+        })
+    }
+
+    /// Takes conditions for granted, in the place of what lets of the input bind early.
+    pub(super) fn grant(&mut self, hypotheses: Hypotheses) {
+        for (index, n) in &hypotheses.below {
+            let zero = self.terms.int(0);
+            let (least, most) = (Op::Gte, Op::Lt);
+            for cond in [self.terms.op(least, [*index, zero]), self.terms.op(most, [*index, *n])] {
+                self.always.push(Guard { cond, depth: 0, holds: true });
+            }
+        }
+        (self.early, self.known, self.seen) = Default::default();
+        certain(&mut self.terms, self.now, &mut vec![], &mut self.known, &mut self.seen);
+        self.granted = Some(hypotheses);
+    }
+
+    /// The same with lemmas that may be taken.
+    pub fn with(self, lemmas: Lemmas) -> Checker<'a> {
+        Checker { lemmas, ..self }
     }
 
     /// What can be proved of the present program.
     pub fn proving<R>(&mut self, f: impl FnOnce(&mut Prover<'_>) -> R) -> R {
         self.learn();
-        self.guards.clear();
+        self.guards.clone_from(&self.always);
         f(&mut self.prover(&Local::default(), Asked::Total))
     }
 
-    fn prover<'p>(&'p mut self, local: &'p Local, asked: Asked) -> Prover<'p> {
+    pub(super) fn prover<'p>(&'p mut self, local: &'p Local, asked: Asked) -> Prover<'p> {
         Prover::new(&mut self.terms, self.def, (&self.known, local), asked, self.guards.clone())
+            .granting(self.granted.as_ref())
     }
 
     /// Checks one step and takes it.
@@ -252,7 +299,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Collects what the programs so far were certain to evaluate.
-    fn learn(&mut self) {
+    pub(super) fn learn(&mut self) {
         while self.learn_next() {}
     }
 
@@ -265,7 +312,10 @@ impl<'a> Checker<'a> {
     }
 
     fn forward(&mut self, step: &Step, old: Id, scope: &Scope) -> Result<Id, Refused> {
-        self.rewritten(&step.by, old, scope, Asked::Defined)
+        match self.lemmas.get(&step.by).cloned() {
+            Some(lemma) => self.by_lemma(&lemma, old, scope),
+            None => self.rewritten(&step.by, old, scope, Asked::Defined),
+        }
     }
 
     /// The term that is brought back, after everything about it was checked.
@@ -289,7 +339,7 @@ impl<'a> Checker<'a> {
 
     /// The parts that are evaluated whenever a term at a place is, and in its arms those that are where the
     /// conditions say so.
-    fn evaluated(&mut self, id: Id, (scope, guards): (&mut Scope, &mut Guards), base: usize, out: &mut Local) {
+    pub(super) fn evaluated(&mut self, id: Id, (scope, guards): (&mut Scope, &mut Guards), base: usize, out: &mut Local) {
         if matches!(self.terms.head(id), Head::Const(_)) || !out.insert((id, scope.clone(), guards.clone())) {
             return;
         }
@@ -395,7 +445,7 @@ impl<'a> Checker<'a> {
 
     /// The part at a path of child numbers, and the loops and conditions around it.
     fn part(&mut self, root: Id, path: &[usize]) -> Result<(Id, Scope, Guards), Refused> {
-        let (mut id, mut scope, mut guards) = (root, vec![], vec![]);
+        let (mut id, mut scope, mut guards) = (root, vec![], self.always.clone());
         for k in path {
             let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
             let Some(kid) = kids.get(*k) else {
@@ -436,7 +486,7 @@ impl<'a> Checker<'a> {
         part: (Id, Id),
     ) -> Result<Id, Refused> {
         // What holds at all of the places holds under no conditions.
-        let guards = std::mem::take(&mut self.guards);
+        let guards = std::mem::replace(&mut self.guards, self.always.clone());
         let own = self.put_all(step, root, within, part, true);
         let out = own.or_else(|_| self.put_all(step, root, within, part, false));
         self.guards = guards;
@@ -517,11 +567,11 @@ impl<'a> Checker<'a> {
             return Err("without its lets the result is not the term that the steps lead to".into());
         }
         self.learn();
-        self.guards.clear();
+        self.guards.clone_from(&self.always);
         let mut out = vec![];
         for Binding { value, body, scope, from } in unfolded.lets {
             let mut local = Local::default();
-            self.evaluated(body, (&mut scope.clone(), &mut vec![]), scope.len(), &mut local);
+            self.evaluated(body, (&mut scope.clone(), &mut self.always.clone()), scope.len(), &mut local);
             if !self.prover(&local, Asked::Total).safe(value, &scope) && !self.always(body, value, &scope) {
                 let (id, depth) = self.prover(&local, Asked::Total).unsafe_part(value, &scope);
                 let why = format!("a let of the result evaluates early what might fail: `{}`", self.named(id, depth));
@@ -539,6 +589,8 @@ impl<'a> Checker<'a> {
         let mut known = self.known.clone();
         certain(&mut self.terms, body, &mut vec![], &mut known, &mut FxHashSet::default());
         let (local, asked) = (Local::default(), Asked::Total);
-        Prover::new(&mut self.terms, self.def, (&known, &local), asked, vec![]).safe(value, scope)
+        Prover::new(&mut self.terms, self.def, (&known, &local), asked, self.always.clone())
+            .granting(self.granted.as_ref())
+            .safe(value, scope)
     }
 }

@@ -4,12 +4,15 @@
 //! follows them, and refuses whatever it cannot prove.
 
 pub mod affine;
+mod assume;
 pub mod axioms;
 pub mod check;
 mod everywhere;
 mod extent;
 pub mod flat;
 pub mod guard;
+pub mod hypotheses;
+pub mod lemma;
 pub mod matching;
 pub mod prove;
 pub mod record;
@@ -54,6 +57,8 @@ pub struct Derivation {
     pub name: String,
     /// Its parameter types, as text: functions may share a name.
     pub params: Vec<String>,
+    /// What was proved of parts, for steps to take.
+    pub lemmas: Vec<lemma::Statement>,
     /// The steps, after lets and calls were unfolded.
     pub steps: Vec<Step>,
     /// The cost of the unfolded definition, with what is shared counted once.

@@ -5,6 +5,7 @@
 
 use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, replaced_leaves, site};
 use super::guard::{Fact, Guards, facts, guard};
+use super::hypotheses::Hypotheses;
 use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
 use crate::types::shape::{part, shape, sizes_of_parts};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -83,6 +84,8 @@ pub struct Prover<'a> {
     pub local: &'a Local,
     /// What is to be proved.
     pub asked: Asked,
+    /// What is taken for granted of parameters that are no inputs.
+    pub(super) granted: Option<&'a Hypotheses>,
     /// The conditions around what is looked at, and how many of them are around the place itself.
     pub(super) guards: Guards,
     pub(super) outer: usize,
@@ -114,8 +117,13 @@ impl<'a> Prover<'a> {
         guards: Guards,
     ) -> Prover<'a> {
         let (states, extents, memo, bounds) = Default::default();
-        let (outer, listens) = (guards.len(), true);
-        Prover { terms, def, known, local, asked, outer, guards, listens, states, extents, memo, bounds }
+        let (outer, listens, granted) = (guards.len(), true, None);
+        Prover { terms, def, known, local, asked, granted, outer, guards, listens, states, extents, memo, bounds }
+    }
+
+    /// The same for parameters that are no inputs.
+    pub fn granting(self, granted: Option<&'a Hypotheses>) -> Prover<'a> {
+        Prover { granted, ..self }
     }
 
     /// Whether evaluation of the term cannot fail where the input has a value.
@@ -240,6 +248,9 @@ impl<'a> Prover<'a> {
     /// A size in one spelling: sizes that share a name are one, and so are those that are known. Inside a tensor
     /// without elements every size is 0.
     pub(super) fn size(&mut self, id: Id, scope: &Scope) -> Id {
+        if let Some((_, to)) = self.granted.and_then(|h| h.given.iter().find(|(from, _)| *from == id)) {
+            return deep(|| self.size(*to, scope));
+        }
         let Head::Size(axis) = self.terms.head(id) else { return id };
         let of = self.terms.kids(id)[0];
         if let Some(k) = as_parameter(self.terms.head(of)) {
@@ -403,7 +414,7 @@ impl<'a> Prover<'a> {
                 count && (!tys[0].has_tensor() || self.keeps_shape(kids[0], kids[2], scope))
             }
             Head::VecInit => !tys[0].has_tensor() || kids[1..].iter().all(|k| self.same_shape(kids[0], *k, scope)),
-            Head::Call(_) => as_parameter(head).is_some(),
+            Head::Call(_) => as_parameter(head).is_some_and(|k| self.granted.is_none_or(|h| h.total.contains(&k))),
             Head::Scatter(d) => self.scatters_inside(head, kids, d, scope),
             Head::Print => false,
         }
@@ -467,7 +478,7 @@ impl<'a> Prover<'a> {
             Head::Reduce(m, d) => {
                 m == Monoid::Add || m == Monoid::Mul || kids[..d].iter().all(|n| self.at_least_one(*n, scope))
             }
-            Head::Call(_) => as_parameter(head).is_some(),
+            Head::Call(_) => as_parameter(head).is_some_and(|k| self.granted.is_none_or(|h| h.defined.contains(&k))),
             _ => true,
         }
     }

@@ -1,12 +1,15 @@
 //! A program and a record become verdicts: every step of every derivation is taken and checked.
 
 use super::check::{Checker, Rules, kept};
+use super::lemma::{Lemma, Lemmas, Statement};
 use super::record::{Record, RuleFile, hash, hash_rules};
-use super::{Derivation, flat, spot};
+use super::axioms::Axiom;
+use super::{Derivation, Refused, flat, spot};
 use crate::diag::{Diagnostic, Result, nearest};
-use crate::ir::{Body, Def, Id, Program, Terms};
+use crate::ir::{Body, Def, Fun, Id, Program, Terms};
 use crate::rules::assume::Assume;
 use crate::rules::{Level, Library};
+use rustc_hash::FxHashSet;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -29,7 +32,23 @@ pub struct Verdict {
     /// The flat programs before the first step and after each; none where the definition is too large to
     /// be unfolded.
     pub programs: Vec<Id>,
+    /// The lemmas that were proved, with the programs on the way, as those of the definition.
+    pub lemmas: Vec<Proved>,
     /// The line on which the derivation's head stands; its steps and its result follow.
+    pub line: usize,
+}
+
+/// A lemma that was proved.
+pub struct Proved {
+    /// Its parameters, as those of a definition.
+    pub def: Def,
+    /// The program that its text was read as.
+    pub program: Program,
+    /// The arena of the flat terms.
+    pub terms: Terms,
+    /// The left side and the term after each step.
+    pub programs: Vec<Id>,
+    /// The line on which it stands.
     pub line: usize,
 }
 
@@ -113,7 +132,20 @@ fn one(
     };
     let kept = kept(program);
     // What is too large to be unfolded may still be said to stay as it is.
+    let mut line = at.1 - d.lemmas.iter().map(|lemma| lemma.steps.len() + 1).sum::<usize>();
+    let (mut lemmas, mut proved): (Lemmas, Vec<Proved>) = Default::default();
+    for statement in &d.lemmas {
+        let (lemma, how) = statement_of((program, &kept), statement, (rules, keeps.0), line)
+            .map_err(|(line, why)| refused(line, &format!("the lemma `{}`: {why}", statement.name)))?;
+        let unknown = rules.contains_key(statement.name.as_str()) || Axiom::TABLE.iter().any(|a| a.0 == statement.name);
+        if unknown || lemmas.insert(statement.name.clone(), Arc::new(lemma)).is_some() {
+            return Err(refused(line, &format!("there are two rules or lemmas `{}`", statement.name)));
+        }
+        line += statement.steps.len() + 1;
+        proved.push(how);
+    }
     let mut checker = Checker::new(program, def, &kept, rules, keeps.0)
+        .map(|checker| checker.with(lemmas))
         .map_err(|why| (!d.steps.is_empty()).then(|| refused(at.1, &why)));
     let (mut ran, mut programs) = (0, vec![]);
     if let Ok(checker) = &mut checker {
@@ -149,7 +181,30 @@ fn one(
         _ => 0,
     };
     let (name, params, steps, line) = (d.name.clone(), d.params.clone(), d.steps.len(), at.1);
-    Ok(Verdict { name, params, steps, ran, inputs, result, terms, programs, line })
+    Ok(Verdict { name, params, steps, ran, inputs, result, terms, programs, lemmas: proved, line })
+}
+
+/// Takes the steps of a lemma.
+///
+/// # Errors
+/// The line that is refused, and why.
+fn statement_of(
+    (program, kept): (&Program, &FxHashSet<Fun>),
+    statement: &Statement,
+    (rules, level): (&Rules<'_>, Level),
+    line: usize,
+) -> std::result::Result<(Lemma, Proved), (usize, Refused)> {
+    let here = |why| (line, why);
+    let (own, def) = statement.program(program, kept).map_err(here)?;
+    let mut checker = Checker::new(&own, &def, kept, rules, level).map_err(here)?;
+    checker.assume(statement).map_err(here)?;
+    let mut programs = vec![checker.now];
+    for (k, step) in statement.steps.iter().enumerate() {
+        checker.step(step).map_err(|why| (line + 1 + k, why))?;
+        programs.push(checker.now);
+    }
+    let (lemma, terms) = (checker.lemma(programs[0]), checker.terms);
+    Ok((lemma, Proved { def, program: own, terms, programs, line }))
 }
 
 /// Programs on the way that are larger as trees are not run.

@@ -21,6 +21,15 @@ pub struct Naming<'a> {
 impl<'a> Naming<'a> {
     /// For a definition of a program.
     pub fn new(program: &Program, kept: &FxHashSet<Fun>, def: &'a Def) -> Naming<'a> {
+        let (outside, mut prefix) = Naming::outside(program, kept);
+        while def.params.iter().any(|p| p.name.starts_with(&prefix)) {
+            prefix.push('_');
+        }
+        Naming { def, outside, prefix }
+    }
+
+    /// Declarations of the functions whose calls stay, and what no name of the program begins with.
+    pub fn outside(program: &Program, kept: &FxHashSet<Fun>) -> (String, String) {
         let mut outside = String::new();
         let mut prefix = "_".to_string();
         for d in program.defs.values() {
@@ -33,7 +42,7 @@ impl<'a> Naming<'a> {
                 prefix.push('_');
             }
         }
-        Naming { def, outside, prefix }
+        (outside, prefix)
     }
 
     /// Reads the text of a result: the definition, in a program of its own.

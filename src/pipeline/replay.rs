@@ -89,6 +89,15 @@ impl Costs<'_> {
         let (Some(before), Some(after)) = (self.program.defs.get(&fun), self.result.defs.get(&fun)) else {
             return Err(Diagnostic::bug(format!("`{}` was replayed and is gone", d.name)));
         };
+        for (statement, lemma) in d.lemmas.iter().zip(&verdict.lemmas) {
+            let mut costing = Costing::new(&lemma.program, self.model, self.sizes);
+            let said = std::iter::once(statement.start).chain(statement.steps.iter().map(|step| step.cost));
+            for (k, (said, id)) in said.zip(&lemma.programs).enumerate() {
+                let (terms, id) = shared(&lemma.terms, *id, &lemma.def, self.model);
+                let cost = costing.term(id, &lemma.def, &terms);
+                self.same(d, lemma.line + k, &format!("`{}` costs", statement.name), said, cost)?;
+            }
+        }
         let mut old = Costing::new(self.program, self.model, self.sizes);
         let cost = old.def(before)?;
         self.same(d, verdict.line, "the definition costs", d.cost_before, cost)?;

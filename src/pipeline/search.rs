@@ -5,6 +5,7 @@ use super::options::{Engine, Options};
 use super::outcome::Derived;
 use crate::cost::{Costing, Sweep};
 use crate::derive::check::Rules;
+use crate::derive::lemma::{Lemmas, Statement};
 use crate::derive::{Derivation, Step};
 use crate::ir::{Def, Fun, Id, Program, Terms, Ty};
 use crate::rewrite::agent::{self, Agent};
@@ -13,11 +14,14 @@ use crate::rewrite::egraph::exact::Effort;
 use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize as saturate};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::egraph::saturate::{Limits, Report};
+use crate::rewrite::explain::lemma::Proved;
+use crate::rewrite::explain::stage::Stage;
 use crate::rewrite::explain::{self, Task, Unproved};
 use crate::rewrite::inline::{Flat, MAX_FLAT, flatten};
 use crate::rewrite::regions::{self, Whole};
 use crate::search::Algorithm;
 use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 /// Terms with more nodes than this share of the node limit are not searched as wholes.
 const START_SHARE: usize = 4;
@@ -45,16 +49,14 @@ const MAX_REFUSED: usize = 6;
 
 /// Why a definition is left alone of which saturation makes no term.
 const PARTS: &str = "too large: it has too many parts where each counts in every loop that it stands in";
-/// Why what regions became has no derivation.
-const BY_REGIONS: &str = "it was searched by regions, of which no steps are kept";
 /// Why a cheaper result is not taken.
 pub const WORSE: &str = "what was found costs more at other sizes";
 
 /// What saturation finds.
 struct Saturated {
     found: Option<Found>,
-    /// In the definition as a whole: then what was done can be derived.
-    whole: bool,
+    /// Where it was searched by its regions: the bodies on the way, and a cheaper one that has no proof.
+    regions: Option<(Vec<Stage>, Option<Unproved>)>,
 }
 
 /// What came of a search.
@@ -184,9 +186,11 @@ impl Search<'_> {
         let program = self.program;
         let Some(body) = self.def.term() else { return Tried::default() };
         let found = match self.saturate((&program.terms, body)) {
-            Ok(Saturated { found: Some(found), whole: false }) if self.options.derive => {
-                let unproved = vec![Unproved { cost: found.cost, why: BY_REGIONS.into() }];
-                return Tried { unproved, stopped: self.spent(SEARCH_SHARE), ..Tried::default() };
+            Ok(Saturated { found: Some(found), regions: Some((stages, cheaper)) }) if self.options.derive => {
+                let stopped = self.spent(SEARCH_SHARE);
+                let mut tried = self.by_regions(found, stages);
+                tried.unproved.extend(cheaper);
+                return Tried { stopped, ..tried };
             }
             Ok(Saturated { found: Some(found), .. }) => found,
             Ok(Saturated { found: None, .. }) if self.spent(SEARCH_SHARE).is_some() => return Tried::default(),
@@ -207,7 +211,7 @@ impl Search<'_> {
                 break;
             }
             let (steps, cost) = (d.derivation.steps.clone(), found.cost);
-            let Ok(Saturated { found: Some(next), whole: true }) = on.saturate((&found.terms, found.id)) else { break };
+            let Ok(Saturated { found: Some(next), regions: None }) = on.saturate((&found.terms, found.id)) else { break };
             stopped = on.spent(SEARCH_SHARE);
             tried = tried.or(on.derived(next, &steps));
             if tried.cost() > cost - 1e-9 {
@@ -238,7 +242,7 @@ impl Search<'_> {
             ));
         }
         let mut costing = Costing::new(program, options.cost, &options.sizes);
-        let Ok(mut sweep) = self.sweep() else { return Ok(Saturated { found: None, whole: true }) };
+        let Ok(mut sweep) = self.sweep() else { return Ok(Saturated { found: None, regions: None }) };
         let limits = Limits { nodes: options.max_nodes, rounds: 30, looked: usize::MAX, matches: 500, forget: true };
         let stop = |share: f64| self.spent(share).is_some();
         let context = Context::default();
@@ -259,10 +263,17 @@ impl Search<'_> {
         };
         let costs = (&mut costing, &mut sweep);
         Ok(match start {
-            Some(start) => Saturated { found: saturate(def, start, costs, &settings), whole: true },
+            Some(start) => Saturated { found: saturate(def, start, costs, &settings), regions: None },
             None => {
-                let whole = Whole { program, kept, def, most: MAX_FLAT };
-                Saturated { found: regions::optimize(&whole, from, costs, &settings), whole: false }
+                let by_name = self.by_name();
+                let prove = options.derive.then_some(&by_name);
+                let whole = Whole { program, kept, def, most: MAX_FLAT, prove };
+                match regions::optimize(&whole, from, costs, &settings) {
+                    Some(regions::Searched { found, stages, unproved }) => {
+                        Saturated { found: Some(found), regions: Some((stages, unproved)) }
+                    }
+                    None => Saturated { found: None, regions: Some((vec![], None)) },
+                }
             }
         })
     }
@@ -279,7 +290,8 @@ impl Search<'_> {
         let by_name = self.by_name();
         let stop = |share: f64| (options.stop)(share).is_some();
         let (level, model, from) = (options.float, options.cost, explain::From::after(before));
-        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &stop, from };
+        let lemmas = Lemmas::default();
+        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &stop, from, assumed: None, lemmas, axioms: true };
         let mut costing = Costing::new(program, options.cost, &options.sizes);
         let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);
         let (mut best, mut unproved): (Option<explain::Derived>, _) = (None, vec![]);
@@ -299,6 +311,59 @@ impl Search<'_> {
         let better = best.and_then(|out| self.told(found, out));
         if better.is_none() && cost.is_finite() {
             unproved.push(Unproved { cost, why: explain::LATE.into() });
+        }
+        Tried { better, unproved, ..Tried::default() }
+    }
+
+    /// The best body that regions led to and that can be derived, by a lemma for each of them.
+    fn by_regions(&self, found: Found, stages: Vec<Stage>) -> Tried {
+        let Search { program, def, kept, options, .. } = *self;
+        let by_name = self.by_name();
+        let stop = |share: f64| (options.stop)(share).is_some();
+        let (level, model) = (options.float, options.cost);
+        let all: Vec<Arc<Proved>> = stages.iter().flat_map(|s| s.lemmas.iter().cloned()).collect();
+        let lemmas: Lemmas = all.iter().map(|p| (p.statement.name.clone(), Arc::clone(&p.lemma))).collect();
+        let mut costing = Costing::new(program, options.cost, &options.sizes);
+        let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);
+        let (mut out, mut unproved): (Option<explain::Derived>, Vec<Unproved>) = Default::default();
+        for pair in stages.windows(2) {
+            // Bodies in blocks read no parts of tuples that are made on the spot.
+            let mut steps = out.as_ref().map_or(vec![], |out| out.steps.clone());
+            let task = |steps: &[Step], axioms: bool| {
+                let (from, lemmas) = (explain::From::after(steps), lemmas.clone());
+                let (rules, stop, assumed) = (&by_name, &stop, None);
+                Task { program, def, kept, rules, level, model, stop, from, assumed, lemmas, axioms }
+            };
+            steps = explain::moves::parts_taken(&task(&steps, false)).unwrap_or(steps);
+            let (mut next, mut refused) = (None, vec![]);
+            for axioms in [false, true] {
+                let task = task(&steps, axioms);
+                (next, refused) = match explain::stage::journal(&task, &pair[0], &pair[1]) {
+                    Ok(mut journal) => explain::derived(&task, &mut journal, &mut cost),
+                    Err(why) => (None, vec![Unproved { cost: found.cost, why }]),
+                };
+                if next.is_some() {
+                    break;
+                }
+            }
+            unproved.extend(refused);
+            if next.is_none() {
+                break;
+            }
+            out = next;
+        }
+        let cost = out.as_ref().map_or(f64::INFINITY, |out| out.candidate.cost);
+        let mut better = out.and_then(|out| self.told(found, out));
+        if better.is_none() && cost.is_finite() {
+            unproved.push(Unproved { cost, why: explain::LATE.into() });
+        }
+        if let Some(Better { derived: Some(derived), .. }) = &mut better {
+            let steps = &derived.derivation.steps;
+            let mut used: Vec<Statement> = all.iter().map(|p| p.statement.clone()).collect();
+            used.retain(|statement| steps.iter().any(|step| step.by == statement.name));
+            used.sort_by(|a, b| a.name.cmp(&b.name));
+            used.dedup_by(|a, b| a.name == b.name);
+            derived.derivation.lemmas = used;
         }
         Tried { better, unproved, ..Tried::default() }
     }
@@ -324,6 +389,7 @@ impl Search<'_> {
         }
         out.steps.iter_mut().zip(&costs[1..]).for_each(|(step, cost)| step.cost = *cost);
         let derivation = Derivation {
+            lemmas: vec![],
             name: def.name().to_string(),
             params: def.fun.sig().params.iter().map(ToString::to_string).collect(),
             steps: out.steps,
@@ -371,7 +437,7 @@ impl Search<'_> {
         let by_name = self.by_name();
         let all = |share: f64| (options.stop)(share).is_some();
         let from = explain::From::after(before);
-        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &all, from };
+        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &all, from, assumed: None, lemmas: Lemmas::default(), axioms: true };
         let (mut count, mut unproved) = (best.steps.len(), vec![]);
         for tries in 0.. {
             let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);

@@ -3,6 +3,7 @@
 use super::Graph;
 use super::language::{ENode, Label};
 use super::range::Range;
+use crate::derive::axioms::Axiom;
 use crate::ir::{Head, Id as TermId, Terms};
 
 /// What is known of parameters, one entry each: terms over the parameters themselves, of integers alone.
@@ -53,7 +54,7 @@ impl Context {
                 fact.dims[axis] = Some(dim);
                 if axis < known.rank {
                     let size = g.add(ENode::new(Head::Size(axis), [params[k]]));
-                    g.union(size, dim);
+                    given(g, size, dim);
                 }
             }
             if let Some(extent) = known.below.map(|e| self.class(g, params, e)) {
@@ -63,7 +64,7 @@ impl Context {
             }
             g.set_analysis_data(params[k], fact);
             if let Some(value) = known.value.map(|v| self.class(g, params, v)) {
-                g.union(params[k], value);
+                given(g, params[k], value);
             }
         }
         g.rebuild();
@@ -78,6 +79,15 @@ impl Context {
             }
         }
     }
+}
+
+/// Says that two classes are equal, as is known.
+fn given(g: &mut Graph, a: egg::Id, b: egg::Id) {
+    let (left, right) = (g[a].data.origin, g[b].data.origin);
+    if let Some(trace) = &mut g.analysis.trace {
+        trace.by(left, right, Axiom::Given.name());
+    }
+    g.union(a, b);
 }
 
 fn estimate(g: &mut Graph, id: egg::Id, guess: f64) {

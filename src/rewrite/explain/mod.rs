@@ -1,14 +1,17 @@
 //! The journal of a search becomes a derivation: equations, a proof, and steps that the checker of
-//! derivations has taken.
+//! derivations has taken. What regions became is proved as lemmas, and the whole by those.
 //!
 //! Invariant: what leaves here was replayed from the input by that checker, texts included.
 
 pub mod closure;
+mod instance;
+pub mod lemma;
 mod lets;
 pub mod linear;
 pub mod moves;
 pub mod pace;
 pub mod running;
+pub mod stage;
 pub mod shorten;
 pub mod shortest;
 mod task;
@@ -116,7 +119,9 @@ fn linked(task: &Task<'_>, journal: &mut Journal) -> Result<(Tid, Vec<Tid>), Str
     let (mut seen, mut concrete) = (FxHashSet::default(), Concrete::new(n, &pace));
     let mut link = |trace: &mut Trace, terms: &Terms, id: Id| -> Result<Tid, String> {
         let id = concrete.of(trace, terms, id).ok_or(LATE)?;
-        terms::axioms(trace, task.def, id, &mut seen, &pace);
+        if task.axioms {
+            terms::axioms(trace, task.def, id, &mut seen, &pace);
+        }
         Ok(id)
     };
     let (mut first, _) = task.there()?;
@@ -127,7 +132,9 @@ fn linked(task: &Task<'_>, journal: &mut Journal) -> Result<(Tid, Vec<Tid>), Str
     }
     // A way starts again from its best so far, so all results are links of the chain.
     let goals = bests.iter().map(|best| link(trace, &best.flat.0, best.flat.1)).collect::<Result<_, _>>()?;
-    terms::everywhere(trace, task.def, &pace);
+    if task.axioms {
+        terms::everywhere(trace, task.def, &pace);
+    }
     if pace.late() { Err(LATE.into()) } else { Ok((start, goals)) }
 }
 

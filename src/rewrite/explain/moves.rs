@@ -96,7 +96,7 @@ fn settled(checker: &mut Checker<'_>, to: Id, steps: &mut Vec<Step>, programs: &
             return Ok(());
         }
         let (now, mut path) = (checker.now, vec![]);
-        let found = known(&mut checker.terms, now, &mut path, &mut FxHashSet::default());
+        let found = known(&mut checker.terms, now, (&mut path, true), &mut FxHashSet::default());
         let axiom = found.ok_or("the search began at another program")?;
         let step = Step { by: axiom.name().to_string(), at: vec![path], place: Place::Everywhere, to: None, cost: 0.0 };
         checker.step(&step)?;
@@ -106,22 +106,46 @@ fn settled(checker: &mut Checker<'_>, to: Id, steps: &mut Vec<Step>, programs: &
     Err("too many sizes are known".into())
 }
 
-/// The innermost part that is known, and by which axiom; the path to it.
-fn known(terms: &mut Terms, id: Id, path: &mut Vec<usize>, seen: &mut FxHashSet<Id>) -> Option<Axiom> {
+/// Takes all parts of tuples that are known; the steps to where a derivation goes on, and these.
+///
+/// # Errors
+/// They are too many.
+pub fn parts_taken(task: &Task<'_>) -> Result<Vec<Step>, String> {
+    let (mut checker, _) = task.there()?;
+    let mut steps = task.from.before.clone();
+    for _ in 0..MAX_SETTLED {
+        let (now, mut path) = (checker.now, vec![]);
+        let Some(axiom) = known(&mut checker.terms, now, (&mut path, false), &mut FxHashSet::default()) else {
+            return Ok(steps);
+        };
+        let step = Step { by: axiom.name().to_string(), at: vec![path], place: Place::Everywhere, to: None, cost: 0.0 };
+        checker.step(&step)?;
+        steps.push(step);
+    }
+    Err("too many parts of tuples are known".into())
+}
+
+/// The innermost part that is known, and by which axiom; the path to it. Perhaps sizes, too.
+fn known(
+    terms: &mut Terms,
+    id: Id,
+    (path, sizes): (&mut Vec<usize>, bool),
+    seen: &mut FxHashSet<Id>,
+) -> Option<Axiom> {
     if !seen.insert(id) {
         return None;
     }
     let kids = terms.kids(id).to_vec();
     for (k, kid) in kids.iter().enumerate() {
         path.push(k);
-        if let Some(found) = deep(|| known(terms, *kid, path, seen)) {
+        if let Some(found) = deep(|| known(terms, *kid, (path, sizes), seen)) {
             return Some(found);
         }
         path.pop();
     }
     match terms.head(id) {
         Head::Get(..) if terms.head(kids[0]) == Head::Tuple => Some(Axiom::Part),
-        Head::Size(axis) if as_parameter(terms.head(kids[0])).is_none() => {
+        Head::Size(axis) if sizes && as_parameter(terms.head(kids[0])).is_none() => {
             let (rank, _) = terms.ty(kids[0]).as_tensor()?;
             (axis < rank && shape(terms, kids[0])[axis] != id).then_some(Axiom::Size)
         }

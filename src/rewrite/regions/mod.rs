@@ -13,14 +13,19 @@ mod scope;
 use super::egraph::optimize::{Found, Settings, imported, region, survives};
 use super::egraph::saturate::{Limits, Report};
 use super::egraph::trial::Trials;
+use super::explain::lemma::{self, Proved, World};
+use super::explain::stage::Stage;
+use super::explain::Unproved;
 use super::inline::{Flat, flatten};
 use crate::cost::{Costing, Sweep};
+use crate::derive::check::Rules;
 use crate::ir::{Body, Def, Fun, Head, Id, Program, Terms, Ty, deep};
 use cut::{New, Said, cut};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use scope::{Region, Scope};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Nodes of a region at most, and of the first of neighbouring lets, in each round, in thousandths of the nodes that an
 /// e-graph may have: other rounds cut at other places.
@@ -46,6 +51,18 @@ pub struct Whole<'a> {
     pub def: &'a Def,
     /// So many nodes may be made on the way to a term without lets.
     pub most: usize,
+    /// The rules by name, where what regions become is to be proved.
+    pub prove: Option<&'a Rules<'a>>,
+}
+
+/// What came of a body.
+pub struct Searched {
+    /// The best body.
+    pub found: Found,
+    /// The bodies on the way to it, the first of which it began with; where what regions became is proved.
+    pub stages: Vec<Stage>,
+    /// A cheaper body that some region has no proof of.
+    pub unproved: Option<Unproved>,
 }
 
 /// A region that is searched, and those that are equal to it.
@@ -67,8 +84,21 @@ enum Plan {
 /// What costs terms, at the sizes that were told and at others.
 type Costs<'a, 'c> = (&'a mut Costing<'c>, &'a mut Sweep<'c>);
 
-/// A cheaper term for a region, where one was found, and what the search did.
-type Searched = (Option<(Terms, Id)>, Vec<Report>);
+/// What came of a region.
+#[derive(Default)]
+struct Tried {
+    /// A cheaper term.
+    better: Option<Better>,
+    /// What the search did.
+    reports: Vec<Report>,
+}
+
+/// A cheaper term for a region.
+struct Better {
+    term: (Terms, Id),
+    /// What proves it, or why it is not proved.
+    proof: Result<Vec<Arc<Proved>>, String>,
+}
 
 /// What tells regions apart.
 type Key = (Vec<Ty>, Id, Vec<u64>, String);
@@ -80,10 +110,14 @@ pub fn optimize<'c>(
     from: (&Terms, Id),
     costs: (&mut Costing<'c>, &mut Sweep<'c>),
     settings: &Settings<'_>,
-) -> Option<Found> {
+) -> Option<Searched> {
     let before = costs.0.def(whole.def).ok()?;
-    let mut search = Search { whole, settings, before, costs, best: None };
-    search.blocks(from);
+    let (best, stages, unproved) = (None, vec![], None);
+    let mut search = Search { whole, settings, before, costs, best, stages, unproved };
+    if whole.prove.is_some() {
+        search.stages.push(Stage { body: (from.0.clone(), from.1), cost: before, lemmas: vec![] });
+    }
+    search.blocks(from, vec![]);
     search.elaborated(from);
     let mut done = Done::default();
     for (most, first) in ROUNDS {
@@ -94,14 +128,19 @@ pub fn optimize<'c>(
         let (terms, body) = (best.terms.clone(), best.id);
         let nodes = settings.limits.nodes.max(NODES) as u64;
         let size = (most * nodes / 1000, first * nodes / 1000);
-        let made = Round { whole, settings, size, terms: &terms, body }.run(&mut done);
-        search.blocks((&made.0, made.1));
+        let round = Round { whole, settings, size, terms: &terms, body };
+        let plans = round.run(&mut done);
+        search.unproved(&round.replaced(&plans, &done.searched, true).body, &done);
+        let Made { body: (terms, id), lemmas } = round.replaced(&plans, &done.searched, false);
+        search.blocks((&terms, id), lemmas);
     }
     let best = search.best.as_ref()?;
     let (terms, id) = (best.terms.clone(), best.id);
     search.elaborated((&terms, id));
-    let Best { terms, id, cost } = search.best?;
-    Some(Found { terms, id, cost, reports: done.reports, journals: vec![], proved: false })
+    let Search { best, stages, unproved, .. } = search;
+    let Best { terms, id, cost } = best?;
+    let found = Found { terms, id, cost, reports: done.reports, journals: vec![], proved: false };
+    Some(Searched { found, stages, unproved: unproved.filter(|u| u.cost < cost - 1e-9) })
 }
 
 /// The best body so far.
@@ -120,6 +159,15 @@ struct Search<'a, 's, 'c> {
     before: f64,
     costs: (&'a mut Costing<'c>, &'a mut Sweep<'c>),
     best: Option<Best>,
+    stages: Vec<Stage>,
+    unproved: Option<Unproved>,
+}
+
+/// A body with what regions became.
+struct Made {
+    body: (Terms, Id),
+    /// What that rests on.
+    lemmas: Vec<Arc<Proved>>,
 }
 
 impl Search<'_, '_, '_> {
@@ -127,14 +175,40 @@ impl Search<'_, '_, '_> {
         self.whole.def.params.iter().map(|p| p.ty).collect()
     }
 
-    /// Tries a body with lets, in blocks.
-    fn blocks(&mut self, body: (&Terms, Id)) {
+    /// A body with lets in blocks, and what it counts as.
+    fn in_blocks(&mut self, body: (&Terms, Id)) -> Option<Best> {
         let Whole { program, kept, most, .. } = *self.whole;
-        let Some((terms, id)) = block::blocks(program, kept, body, &self.tys(), most) else { return };
+        let (terms, id) = block::blocks(program, kept, body, &self.tys(), most)?;
         let cost = self.costs.0.term(id, self.whole.def, &terms);
         let cost = self.costs.1.price(id, &terms, cost, self.before);
-        if self.best.as_ref().is_none_or(|best| cost < best.cost - 1e-9) {
-            self.best = Some(Best { terms, id, cost });
+        Some(Best { terms, id, cost })
+    }
+
+    /// Tries a body with lets, in blocks, which rests on lemmas.
+    fn blocks(&mut self, body: (&Terms, Id), lemmas: Vec<Arc<Proved>>) {
+        if let Some(new) = self.in_blocks(body) {
+            self.take(new, lemmas);
+        }
+    }
+
+    fn take(&mut self, new: Best, lemmas: Vec<Arc<Proved>>) {
+        if self.best.as_ref().is_some_and(|best| new.cost > best.cost - 1e-9) {
+            return;
+        }
+        if self.whole.prove.is_some() {
+            self.stages.push(Stage { body: (new.terms.clone(), new.id), cost: new.cost, lemmas });
+        }
+        self.best = Some(new);
+    }
+
+    /// Notes what a body costs that rests on what is not proved.
+    fn unproved(&mut self, body: &(Terms, Id), done: &Done) {
+        let each = done.searched.values().flatten();
+        let Some(why) = each.filter_map(|better| better.proof.as_ref().err()).min() else { return };
+        let why = format!("what a region became is not proved: {why}");
+        let Some(new) = self.in_blocks((&body.0, body.1)) else { return };
+        if self.unproved.as_ref().is_none_or(|u| new.cost < u.cost) {
+            self.unproved = Some(Unproved { cost: new.cost, why });
         }
     }
 
@@ -148,9 +222,7 @@ impl Search<'_, '_, '_> {
         let mut trials = Trials::new(whole.def, *before, (costs.0, costs.1), settings.model, settings.stop);
         trials.first(&mut g, root);
         let Some(new) = trials.best else { return };
-        if self.best.as_ref().is_none_or(|best| new.cost < best.cost - 1e-9) {
-            self.best = Some(Best { terms: new.terms, id: new.id, cost: new.cost });
-        }
+        self.take(Best { terms: new.terms, id: new.id, cost: new.cost }, vec![]);
     }
 }
 
@@ -159,7 +231,9 @@ impl Search<'_, '_, '_> {
 struct Done {
     /// Whether regions cost no more once their lets are placed anew.
     survives: FxHashMap<Key, bool>,
-    searched: FxHashMap<Key, Option<(Terms, Id)>>,
+    searched: FxHashMap<Key, Option<Better>>,
+    /// How many regions were searched.
+    count: usize,
     /// The terms that keys speak of.
     arena: Terms,
     reports: Vec<Report>,
@@ -175,15 +249,17 @@ struct Round<'a, 's> {
 }
 
 impl Round<'_, '_> {
-    /// The body with what its regions became.
-    fn run(&self, done: &mut Done) -> (Terms, Id) {
+    /// Searches the regions that were not searched yet; what is to become of each.
+    fn run(&self, done: &mut Done) -> Vec<Plan> {
         let (plans, tasks) = self.tasks(done);
-        let found: Vec<Searched> = tasks.par_iter().map(|(_, t)| self.search(t)).collect();
-        for ((key, _), (better, told)) in tasks.into_iter().zip(found) {
+        let first = done.count;
+        let found: Vec<Tried> = tasks.par_iter().enumerate().map(|(k, (_, t))| self.search(t, first + k)).collect();
+        done.count += tasks.len();
+        for ((key, _), Tried { better, reports }) in tasks.into_iter().zip(found) {
             done.searched.insert(key, better);
-            done.reports.extend(told);
+            done.reports.extend(reports);
         }
-        self.replaced(&plans, &done.searched)
+        plans
     }
 
     fn cut(&self, act: &mut cut::Act<'_>) -> (Terms, Id) {
@@ -243,7 +319,7 @@ impl Round<'_, '_> {
         let flatten = |terms: &Terms, id: Id| flatten(program, kept, (terms, id), &tys, FLAT);
         let limits = self.settings.limits;
         let limits = Limits { nodes: (limits.nodes.max(NODES) as f64 * SHARE) as usize, ..limits };
-        let settings = Settings { limits, context, flatten: &flatten, journal: false, last: None, ..*self.settings };
+        let settings = Settings { limits, context, flatten: &flatten, last: None, ..*self.settings };
         act(&own, before, (&mut costing, &mut sweep), &settings)
     }
 
@@ -251,28 +327,54 @@ impl Round<'_, '_> {
         self.on(task, |def, before, costs, settings| survives(def, before, &task.flat, costs, settings))
     }
 
-    /// A cheaper term for a region.
-    fn search(&self, task: &Task) -> Searched {
-        self.on(task, |def, before, costs, settings| match region(def, before, &task.flat, costs, settings) {
-            Some(found) if found.cost < before - 1e-9 => (Some((found.terms, found.id)), found.reports),
-            Some(found) => (None, found.reports),
-            None => (None, vec![]),
+    /// A cheaper term for a region, which is the `n`th.
+    fn search(&self, task: &Task, n: usize) -> Tried {
+        self.on(task, |def, before, costs, settings| {
+            let Some(mut found) = region(def, before, &task.flat, costs, settings) else { return Tried::default() };
+            let mut out = Tried { better: None, reports: std::mem::take(&mut found.reports) };
+            if found.cost < before - 1e-9 {
+                let proof = self.proved(task, n, &found);
+                out.better = Some(Better { term: (found.terms, found.id), proof });
+            }
+            out
         })
     }
 
-    /// The body with what was found.
-    fn replaced(&self, plans: &[Plan], found: &FxHashMap<Key, Option<(Terms, Id)>>) -> (Terms, Id) {
-        let mut plans = plans.iter();
-        self.cut(&mut |scope, terms, id| {
+    /// What proves what a search found, where that is asked for.
+    fn proved(&self, task: &Task, n: usize, found: &Found) -> Result<Vec<Arc<Proved>>, String> {
+        let (Some(rules), Some(journal)) = (self.whole.prove, found.journals.first()) else { return Ok(vec![]) };
+        let Whole { program, kept, .. } = *self.whole;
+        let Settings { level, model, sizes, stop, .. } = *self.settings;
+        let world = World { program, kept, rules, level, model, sizes, stop };
+        let params: Vec<Ty> = task.region.params.iter().map(|p| p.ty).collect();
+        let context = &task.region.context;
+        let region = lemma::Region { params: &params, context, body: (&task.terms, task.id) };
+        let proved = lemma::proved(&world, &format!("region {}", n + 1), &region, journal)?;
+        Ok(proved.into_iter().map(Arc::new).collect())
+    }
+
+    /// The body with what was found: with what is proved, or with all of it.
+    fn replaced(&self, plans: &[Plan], found: &FxHashMap<Key, Option<Better>>, all: bool) -> Made {
+        let (mut plans, mut lemmas) = (plans.iter(), vec![]);
+        let body = self.cut(&mut |scope, terms, id| {
             let key = match plans.next() {
                 Some(Plan::Split) => return Said::Split,
                 Some(Plan::Search(key)) => key,
                 None => return Said::Stays,
             };
-            let Some(Some((new, new_id))) = found.get(key) else { return Said::Stays };
+            let Some(Some(better)) = found.get(key) else { return Said::Stays };
+            match &better.proof {
+                Ok(proved) => lemmas.extend(proved.iter().cloned()),
+                Err(_) if all => {}
+                Err(_) => return Said::Stays,
+            }
             let levels = region_of(scope, terms, id).levels;
-            Said::Becomes(Box::new(New { terms: new.clone(), id: *new_id, levels }))
-        })
+            let (terms, id) = better.term.clone();
+            Said::Becomes(Box::new(New { terms, id, levels }))
+        });
+        lemmas.sort_by(|a, b| a.statement.name.cmp(&b.statement.name));
+        lemmas.dedup_by(|a, b| a.statement.name == b.statement.name);
+        Made { body, lemmas }
     }
 }
 
