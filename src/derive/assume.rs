@@ -34,12 +34,14 @@ impl Checker<'_> {
     /// What a lemma makes of a part, where its left side is that part and its hypotheses are proved there.
     pub(super) fn by_lemma(&mut self, lemma: &Lemma, old: Id, scope: &Scope) -> Result<Id, Refused> {
         let found = lemma.matched(&mut self.terms, old).ok_or("the left side of the lemma does not match here")?;
-        self.learn();
-        let mut local = Local::default();
-        let mut guards = self.guards.clone();
+        let (mut local, mut guards) = (Local::default(), self.guards.clone());
         self.evaluated(old, (&mut scope.clone(), &mut guards), scope.len(), &mut local);
-        let mut all = vec![];
-        self.completed(lemma, &found, (scope, &local), &mut all)
+        // What earlier programs evaluate is looked at where that is needed: it takes long.
+        let out = self.completed(lemma, &found, (scope, &local), &mut vec![]);
+        out.or_else(|_| {
+            self.learn();
+            self.completed(lemma, &found, (scope, &local), &mut vec![])
+        })
     }
 
     /// Parameters of which the left side does not speak are those of the definition: the first for which all

@@ -72,7 +72,7 @@ pub struct Early {
 }
 
 /// So many parts that the input evaluates early are rewritten as the program is, at most.
-const MAX_EARLY: usize = 64;
+const MAX_EARLY: usize = 400;
 /// Each of so many nodes as a tree, which is how many places it may have to be looked at in, at most.
 const MAX_EARLY_SIZE: u64 = 5_000;
 /// So much of the text of a part is named in a refusal.

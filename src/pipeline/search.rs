@@ -334,14 +334,19 @@ impl Search<'_> {
                 let (rules, stop, assumed) = (&by_name, &stop, None);
                 Task { program, def, kept, rules, level, model, stop, from, assumed, lemmas, axioms }
             };
-            steps = explain::moves::parts_taken(&task(&steps, false)).unwrap_or(steps);
+            let t0 = std::time::Instant::now();
+            let n = steps.len();
+            steps = explain::moves::parts_taken(&task(&steps, false), &pair[1].body).unwrap_or_else(|e| { eprintln!("parts: {e}"); steps });
+            eprintln!("stage {}: {} lemmas, parts taken {} in {:?}", pair[1].cost, pair[1].lemmas.len(), steps.len() - n, t0.elapsed());
+            explain::moves::differ(&task(&steps, false), &pair[1].body);
             let (mut next, mut refused) = (None, vec![]);
-            for axioms in [false, true] {
+            for axioms in [false, true].into_iter().take(if pair[1].lemmas.is_empty() { 2 } else { 1 }) {
                 let task = task(&steps, axioms);
                 (next, refused) = match explain::stage::journal(&task, &pair[0], &pair[1]) {
                     Ok(mut journal) => explain::derived(&task, &mut journal, &mut cost),
                     Err(why) => (None, vec![Unproved { cost: found.cost, why }]),
                 };
+                eprintln!("  axioms {axioms}: {} {:?} {:?}", next.is_some(), refused.first().map(|r| r.why.chars().take(200).collect::<String>()), t0.elapsed());
                 if next.is_some() {
                     break;
                 }
