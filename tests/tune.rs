@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::command::{daedal, good};
 use common::native::difference;
 use daedal::diag::Source;
 use daedal::eval::{Interpreter, Value};
@@ -21,7 +22,6 @@ use daedal::tune::tree::steps;
 use daedal::tune::work::{self, Work};
 use daedal::tune::{Judged, Model, Tree, example};
 use std::path::Path;
-use std::process::{Command, Output};
 
 /// Programs of several stages: products, chains of stencils, normalizations.
 fn kernels() -> Program {
@@ -277,17 +277,6 @@ fn tuning_goes_on_from_records_and_never_chooses_what_fails() {
         });
         assert_eq!((steps(&again.schedule), measured), (steps(&whole.schedule), 20 - cut), "cut at {cut}");
     }
-}
-
-fn daedal(dir: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_daedal"));
-    command.current_dir(dir).env("DAEDAL_CACHE", dir.join("cache")).args(args).output().unwrap()
-}
-
-fn good(dir: &Path, args: &[&str]) -> String {
-    let o = daedal(dir, args);
-    assert!(o.status.success(), "{args:?}: {}", String::from_utf8_lossy(&o.stderr));
-    String::from_utf8_lossy(&o.stdout).into_owned()
 }
 
 fn bad(dir: &Path, args: &[&str]) -> String {

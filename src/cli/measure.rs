@@ -8,11 +8,12 @@ use super::{World, input};
 use crate::diag::Result;
 use crate::eval::Value;
 use crate::pipeline::digest::digest;
-use crate::pipeline::native;
+use crate::pipeline::{close, native};
 use crate::run::{Native, Toolchain};
 use crate::tune::example;
 use clap::Args;
 use serde_json::json;
+use std::path::PathBuf;
 
 /// Measure a definition under a schedule
 #[derive(Args, Debug)]
@@ -31,6 +32,9 @@ pub struct Measure {
     /// Only compile
     #[arg(long)]
     compile: bool,
+    /// Compare the value with what the same definition of this program gives
+    #[arg(long, value_name = "FILE")]
+    like: Option<PathBuf>,
     /// Seconds that repeated calls may take
     #[arg(long, value_name = "S", default_value_t = 0.3)]
     seconds: f64,
@@ -64,6 +68,13 @@ impl Measure {
             Some(n) => native.with_threads(n as usize),
             None => native,
         };
+        if let Some(other) = &self.like {
+            let other = input::program_for(other, &self.case.def)?;
+            let def = input::definition(&other, &self.case.def)?;
+            let want = native::compile(&other, def, &tools)?.call(&args)?;
+            let apart = close::apart(&native.call(&args)?, &want);
+            return world.say(&json!({ "apart": apart }).to_string());
+        }
         let (min, median, value) = self.time(&native, &args)?;
         world.say(&json!({ "min": min, "median": median, "digest": digest(&value) }).to_string())
     }

@@ -14,10 +14,12 @@ mod explain;
 mod grad;
 mod how;
 mod input;
+mod judging;
 mod look;
 mod lowered;
 mod man;
 mod measure;
+mod measuring;
 mod optimize;
 mod picture;
 mod replay;
@@ -28,6 +30,7 @@ mod search;
 mod story;
 mod train;
 mod trial;
+mod tune;
 mod world;
 
 pub use look::{Colour, Look};
@@ -72,6 +75,7 @@ enum Command {
     Schedule(Box<schedule::Schedule>),
     #[command(hide = true)]
     Measure(measure::Measure),
+    Tune(Box<tune::Tune>),
     Rules(rules::Rules),
     Train(train::Train),
     #[command(hide = true)]
@@ -124,6 +128,7 @@ pub fn run(cli: &Cli, world: &mut World<'_>) -> Result<()> {
         Command::Emit(c) => c.run(world),
         Command::Schedule(c) => c.run(world),
         Command::Measure(c) => c.run(world),
+        Command::Tune(c) => c.run(world),
         Command::Rules(c) => c.run(world),
         Command::Train(c) => c.run(world),
         Command::Trial(c) => c.run(world),

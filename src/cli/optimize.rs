@@ -150,7 +150,8 @@ pub enum Float {
 }
 
 impl Float {
-    fn level(self) -> rules::Level {
+    /// The level of the name.
+    pub fn level(self) -> rules::Level {
         match self {
             Float::Exact => rules::Level::Exact,
             Float::Real => rules::Level::Real,

@@ -45,7 +45,7 @@ impl Schedule {
         let program = input::program_for(&self.case.file, &self.case.def)?;
         let def = input::definition(&program, &self.case.def)?;
         let picture = self.picture.as_deref().map(Picture::at).transpose()?;
-        if self.search.wanted() {
+        if self.search.wanted()? {
             return self.search.run(&self.case, (&program, def), self.float, (self.json, picture.as_ref()), world);
         }
         let known = self.case.incoming(&program, def)?;

@@ -234,7 +234,7 @@ pub fn trips(model: Model, head: Head, kids: &[Est]) -> f64 {
         _ => return 1.0,
     };
     match (model, head) {
-        (Model::Analytic, _) => estimated,
+        (Model::Analytic | Model::Stored | Model::Recomputed, _) => estimated,
         (Model::Knossos, Head::Sum) => ASSUMED.powi(kids[0].dims().len() as i32),
         (Model::Knossos, _) => assumed_trips(head),
     }

@@ -143,7 +143,7 @@ impl<'a> Costing<'a> {
     /// at sizes. A callee costs what it does for its caller, not what it would for the sizes that it names.
     fn call_with(&mut self, fun: Fun, args: Vec<Est>) -> (f64, Est) {
         let unknown = || Est::unknown(fun.sig().ret);
-        let Some(def) = self.inner(fun).filter(|_| self.model == Model::Analytic) else {
+        let Some(def) = self.inner(fun).filter(|_| self.model != Model::Knossos) else {
             return (self.call(fun), unknown());
         };
         let mut key = vec![];
@@ -235,7 +235,7 @@ impl<'a> Costing<'a> {
     fn elements(&self, ty: Ty, est: &Est) -> f64 {
         match self.model {
             Model::Knossos => elements(ty),
-            Model::Analytic => est.elements(),
+            Model::Analytic | Model::Stored | Model::Recomputed => est.elements(),
         }
     }
 }

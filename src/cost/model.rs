@@ -13,6 +13,10 @@ pub enum Model {
     Knossos,
     /// Operations by class, memory traffic and allocations, with estimated sizes.
     Analytic,
+    /// The same where tensors cost next to nothing: what is the cheapest then stores what it reads more than once.
+    Stored,
+    /// The same where tensors cost many times as much: what is the cheapest then computes again what it reads.
+    Recomputed,
 }
 
 impl Model {
@@ -26,6 +30,8 @@ impl Model {
         match self {
             Model::Knossos => "knossos",
             Model::Analytic => "analytic",
+            Model::Stored => "stored",
+            Model::Recomputed => "recomputed",
         }
     }
 
@@ -33,7 +39,7 @@ impl Model {
     pub fn binding(self) -> f64 {
         match self {
             Model::Knossos => 0.1,
-            Model::Analytic => 0.01,
+            Model::Analytic | Model::Stored | Model::Recomputed => 0.01,
         }
     }
 
@@ -44,7 +50,16 @@ impl Model {
     pub fn definition(self) -> f64 {
         match self {
             Model::Knossos => self.binding(),
-            Model::Analytic => 0.0,
+            Model::Analytic | Model::Stored | Model::Recomputed => 0.0,
+        }
+    }
+
+    /// The model that compares terms at other sizes: one that looks at sizes.
+    #[must_use]
+    pub fn sized(self) -> Model {
+        match self {
+            Model::Knossos => Model::Analytic,
+            Model::Analytic | Model::Stored | Model::Recomputed => self,
         }
     }
 
@@ -72,7 +87,9 @@ impl Model {
     pub fn own(self, head: Head, shape: &Shape<'_>) -> f64 {
         match self {
             Model::Knossos => knossos(head, shape),
-            Model::Analytic => analytic(head, shape),
+            Model::Analytic => analytic(head, shape, 1.0),
+            Model::Stored => analytic(head, shape, NEXT_TO_NOTHING),
+            Model::Recomputed => analytic(head, shape, MANY_TIMES),
         }
     }
 }
@@ -108,31 +125,35 @@ fn knossos(head: Head, s: &Shape<'_>) -> f64 {
     }
 }
 
+/// So many times what tensors take of memory costs, where they are to be stored, or computed again.
+const NEXT_TO_NOTHING: f64 = 0.02;
+const MANY_TIMES: f64 = 20.0;
+
 /// Weights are rough cycles of one scalar on a current core: throughput of arithmetic, a load or
-/// store a unit, an allocation a small loop.
-fn analytic(head: Head, s: &Shape<'_>) -> f64 {
+/// store a unit, an allocation a small loop; `memory` times as much of what makes tensors.
+fn analytic(head: Head, s: &Shape<'_>, memory: f64) -> f64 {
     let class = |op: Op| match op.row().class {
         Class::Cheap | Class::Multiply => 1.0,
         Class::Divide => 4.0,
         Class::Transcendental => 20.0,
     };
-    let allocation = 50.0;
+    let allocation = 50.0 * memory;
     match head {
         Head::Const(_) | Head::Var(..) | Head::Get(..) | Head::Tuple | Head::Size(_) => 0.0,
         Head::Let => 0.01,
         Head::If | Head::Assert | Head::Cast(_) | Head::Print | Head::Index(_) => 1.0,
         Head::Call(_) => 5.0,
-        Head::Op(op) if s.ty.has_tensor() => allocation + s.elements * (class(op) + 3.0),
+        Head::Op(op) if s.ty.has_tensor() => allocation + s.elements * (class(op) + 3.0 * memory),
         Head::Op(op) => class(op) * s.elements.max(1.0),
-        Head::Build(_) => allocation + s.elements,
-        Head::ConstVec(_) | Head::DeltaVec(_) | Head::VecInit => allocation + s.elements,
-        Head::Scan => allocation + s.elements,
+        Head::Build(_) => allocation + s.elements * memory,
+        Head::ConstVec(_) | Head::DeltaVec(_) | Head::VecInit => allocation + s.elements * memory,
+        Head::Scan => allocation + s.elements * memory,
         Head::Reduce(m, _) if s.ty.has_tensor() => allocation + s.trips * s.inner * (class(m.op()) + 2.0),
         Head::Reduce(m, _) => s.trips * s.inner * class(m.op()) + 1.0,
         Head::Arg(_) => 2.0 * s.trips,
         Head::Sum => s.trips * s.elements * 2.0 + 1.0,
         Head::Fold => s.trips,
-        Head::Scatter(_) => allocation + s.elements + 3.0 * s.trips * s.inner,
+        Head::Scatter(_) => allocation + s.elements * memory + 3.0 * s.trips * s.inner,
     }
 }
 

@@ -34,7 +34,7 @@ impl<'a> Sweep<'a> {
     pub fn new(program: &'a Program, def: &'a Def, model: Model, sizes: &'a [(String, u64)]) -> Result<Sweep<'a>> {
         let settings = Setting::FURTHER.into_iter().chain((model == Model::Knossos).then_some(Setting::TOLD));
         let further = settings.map(|setting| {
-            let mut costing = Costing::at(program, Model::Analytic, sizes, setting);
+            let mut costing = Costing::at(program, model.sized(), sizes, setting);
             let cost = costing.def(def)?;
             Ok((costing, cost))
         });
@@ -50,7 +50,7 @@ impl<'a> Sweep<'a> {
         (terms, id): (&Terms, Id),
     ) -> Sweep<'a> {
         let further = Setting::FURTHER.into_iter().zip(scope.further()).map(|(setting, env)| {
-            let costing = Costing::at(program, Model::Analytic, sizes, setting);
+            let costing = Costing::at(program, model.sized(), sizes, setting);
             let mut costing = Costing { scope: Some(env.clone()), ..costing };
             let cost = costing.term(id, def, terms);
             (costing, cost)
@@ -86,7 +86,7 @@ impl<'a> Sweep<'a> {
 /// So many times what a body costs is no more than it costs.
 fn slack(model: Model) -> f64 {
     match model {
-        Model::Analytic => 1.0 + ROUNDING,
+        Model::Analytic | Model::Stored | Model::Recomputed => 1.0 + ROUNDING,
         Model::Knossos => LOOSE,
     }
 }

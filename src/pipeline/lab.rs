@@ -1,10 +1,10 @@
-//! Schedules become times: each is compiled and run in a process of its own, with a limit of time, and what it gives is
-//! compared with what the program as it stands gives.
+//! Schedules become times: each is compiled and run in a process of its own, with limits of time and memory, and what it
+//! gives is compared with what the program as it stands gives.
 //!
 //! It must not know how schedules are searched.
 
 use crate::diag::{Diagnostic, Result};
-use crate::run::{Interrupt, child};
+use crate::run::{child, memory};
 use crate::schedule::Step;
 use crate::tune::record::{Outcome, Record};
 use rayon::prelude::*;
@@ -14,9 +14,23 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Seconds that compiling, and measuring, a schedule may take.
-const COMPILING: f64 = 120.0;
-const MEASURING: f64 = 30.0;
+/// What the process of one schedule may use.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Limits {
+    /// Seconds to compile it.
+    pub compiling: f64,
+    /// Seconds to measure it.
+    pub measuring: f64,
+    /// Bytes of memory, the compiler's included.
+    pub bytes: u64,
+}
+
+impl Limits {
+    /// Those where nobody asks for others: half of the memory that this process may use, since two may be at work.
+    pub fn standard() -> Limits {
+        Limits { compiling: 120.0, measuring: 30.0, bytes: memory::available() / 2 }
+    }
+}
 
 /// Where what is measured is kept.
 pub struct Book<'a> {
@@ -31,15 +45,29 @@ pub struct Book<'a> {
 /// Told of each outcome, and of work that has none.
 pub type Told<'a> = dyn FnMut(Option<&Outcome>) + 'a;
 
+/// How schedules are measured.
+pub struct Setup<'a> {
+    /// The program that does it: `daedal` itself.
+    pub daedal: PathBuf,
+    /// The words that say what is measured.
+    pub words: Vec<OsString>,
+    /// Parallel loops run on so many threads.
+    pub threads: usize,
+    /// Whether only values over the reals have to stay: then a schedule is compared with what its steps that change bits give
+    /// alone.
+    pub real: bool,
+    /// What a process may use.
+    pub limits: Limits,
+    /// Whether the work has to end.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+}
+
 /// Where schedules are measured.
 pub struct Lab<'a> {
-    daedal: PathBuf,
-    /// What says what is measured, and on how many threads.
-    case: (Vec<OsString>, usize),
+    setup: Setup<'a>,
     folder: tempfile::TempDir,
     book: Option<Book<'a>>,
     told: &'a mut Told<'a>,
-    interrupt: &'a Interrupt,
     /// The value of the program as it stands, as a digest, and how long it takes.
     reference: Option<(String, f64)>,
     /// Values, as digests, by the steps that change bits, where these may.
@@ -54,21 +82,14 @@ struct Said {
 }
 
 impl<'a> Lab<'a> {
-    /// A place to measure, with the program that does it, `daedal` itself. Where only values over the reals have to stay, a
-    /// schedule is compared with what its steps that change bits give alone.
+    /// A place to measure.
     ///
     /// # Errors
     /// There is no temporary folder.
-    pub fn new(
-        daedal: PathBuf,
-        case: (Vec<OsString>, usize),
-        real: bool,
-        book: Option<Book<'a>>,
-        told: &'a mut Told<'a>,
-        interrupt: &'a Interrupt,
-    ) -> Result<Lab<'a>> {
+    pub fn new(setup: Setup<'a>, book: Option<Book<'a>>, told: &'a mut Told<'a>) -> Result<Lab<'a>> {
         let folder = tempfile::tempdir().map_err(|e| Diagnostic::user(format!("no temporary folder: {e}")))?;
-        Ok(Lab { daedal, case, folder, book, told, interrupt, reference: None, rewritten: real.then(BTreeMap::new) })
+        let rewritten = setup.real.then(BTreeMap::new);
+        Ok(Lab { setup, folder, book, told, reference: None, rewritten })
     }
 
     /// The seconds of the program as it stands, where it was measured.
@@ -76,37 +97,33 @@ impl<'a> Lab<'a> {
         self.reference.as_ref().map(|(_, seconds)| *seconds)
     }
 
-    /// Compiles schedules, given as their steps, on all cores, then measures one after another. After an interrupt there
-    /// are fewer outcomes.
+    /// Compiles schedules, given as their steps, on all cores, then measures one after another. There are fewer outcomes where
+    /// the work has to end.
     ///
     /// # Errors
     /// The program as it stands cannot be measured, or nothing can be written.
     pub fn measure(&mut self, steps: &[String]) -> Result<Vec<Outcome>> {
         (self.told)(None);
-        if self.reference.is_none() {
-            let said = self.worker().child("none".into(), false, COMPILING + MEASURING)?.map_err(|why| {
-                let d = Diagnostic::user("the program cannot be measured at these arguments").note(why);
-                d.note("hint: give arguments after the definition, or other sizes with `--size`")
-            })?;
-            self.reference = Some((said.digest, said.min));
+        if !self.refer()? {
+            return Ok(vec![]);
         }
         let paths: Vec<PathBuf> = (0..steps.len()).map(|k| self.folder.path().join(format!("{k}.sched"))).collect();
         for (path, text) in paths.iter().zip(steps) {
             std::fs::write(path, text).map_err(|e| cannot_write(path, &e))?;
         }
-        let worker = self.worker();
-        let compiled: Vec<_> = paths.par_iter().map(|p| worker.child(p.clone().into(), true, COMPILING)).collect();
+        let (worker, compiling) = (self.worker(), self.setup.limits.compiling);
+        let compiled: Vec<_> = paths.par_iter().map(|p| worker.child(p.clone().into(), true, compiling)).collect();
         let mut out = vec![];
         for ((path, steps), compiled) in paths.into_iter().zip(steps).zip(compiled) {
             let outcome = match compiled? {
                 Ok(_) => {
                     let want = self.wanted(steps)?;
-                    judged(self.worker().child(path.into(), false, MEASURING)?, want.as_deref())
+                    judged(self.worker().child(path.into(), false, self.setup.limits.measuring)?, want.as_deref())
                 }
                 Err(why) => Outcome::Failed(why),
             };
-            // What an interrupt ended says nothing of the schedule.
-            if self.interrupt.raised() {
+            // What was ended from outside says nothing of the schedule.
+            if (self.setup.stop)() {
                 break;
             }
             self.record(steps, &outcome)?;
@@ -114,6 +131,55 @@ impl<'a> Lab<'a> {
             out.push(outcome);
         }
         Ok(out)
+    }
+
+    /// Measures the program as it stands, where that was not done; not where the work has to end.
+    fn refer(&mut self) -> Result<bool> {
+        if self.reference.is_some() {
+            return Ok(true);
+        }
+        let said = self.worker().child("none".into(), false, self.both())?;
+        if (self.setup.stop)() {
+            return Ok(false);
+        }
+        let said = said.map_err(|why| {
+            let d = Diagnostic::user("the program cannot be measured at these arguments").note(why);
+            d.note("hint: give arguments after the definition, or other sizes with `--size`")
+        })?;
+        self.reference = Some((said.digest, said.min));
+        Ok(true)
+    }
+
+    /// Why the program as it stands is of no use: it cannot be measured, or differs by more than rounding from what the same
+    /// definition of another program gives.
+    ///
+    /// # Errors
+    /// Nothing can be started.
+    pub fn refused(&mut self, like: Option<&Path>) -> Result<Option<String>> {
+        if let Err(d) = self.refer() {
+            return Ok(Some(d.notes.first().cloned().unwrap_or(d.message)));
+        }
+        let Some(other) = like.filter(|_| !(self.setup.stop)()) else { return Ok(None) };
+        let mut words: Vec<OsString> = vec!["measure".into(), "--schedule=none".into(), "--like".into(), other.into()];
+        words.extend(self.setup.words.iter().cloned());
+        let (bytes, stop) = (self.setup.limits.bytes, self.setup.stop);
+        let limits = child::Limits { seconds: 2.0 * self.both(), bytes, stop };
+        Ok(match child::output(&self.setup.daedal, &words, &limits)? {
+            Err(why) => Some(why),
+            Ok(text) => {
+                let object: serde_json::Value = serde_json::from_str(text.trim()).unwrap_or_default();
+                match object.get("apart") {
+                    Some(serde_json::Value::Null) => None,
+                    Some(why) => Some(format!("it differs from the source: {why}")),
+                    None => Some("it said nothing of its value".into()),
+                }
+            }
+        })
+    }
+
+    /// Seconds to compile and measure.
+    fn both(&self) -> f64 {
+        self.setup.limits.compiling + self.setup.limits.measuring
     }
 
     /// The value that a schedule has to have; nothing where that cannot be computed.
@@ -126,7 +192,7 @@ impl<'a> Lab<'a> {
         }
         let path = self.folder.path().join("rewrites.sched");
         std::fs::write(&path, &rewrites).map_err(|e| cannot_write(&path, &e))?;
-        let said = self.worker().child(path.into(), false, COMPILING + MEASURING)?;
+        let said = self.worker().child(path.into(), false, self.both())?;
         let digest = said.ok().map(|said| said.digest);
         if let (Some(known), Some(digest)) = (&mut self.rewritten, &digest) {
             known.insert(rewrites, digest.clone());
@@ -135,7 +201,9 @@ impl<'a> Lab<'a> {
     }
 
     fn worker(&self) -> Worker<'_> {
-        Worker { daedal: &self.daedal, words: &self.case.0, threads: self.case.1, real: self.rewritten.is_some() }
+        let (bytes, stop) = (self.setup.limits.bytes, self.setup.stop);
+        let Setup { daedal, words, threads, real, .. } = &self.setup;
+        Worker { daedal, words, threads: *threads, real: *real, bytes, stop }
     }
 
     /// Appends a line to the records; it is on disk when this returns.
@@ -161,17 +229,20 @@ struct Worker<'a> {
     words: &'a [OsString],
     threads: usize,
     real: bool,
+    bytes: u64,
+    stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Worker<'_> {
     /// One schedule, compiled or measured, for so many seconds at most.
-    fn child(&self, schedule: OsString, compile: bool, limit: f64) -> Result<std::result::Result<Said, String>> {
+    fn child(&self, schedule: OsString, compile: bool, seconds: f64) -> Result<std::result::Result<Said, String>> {
         let mut words: Vec<OsString> = vec!["measure".into(), "--schedule".into(), schedule];
         words.extend(["--threads".into(), self.threads.to_string().into()]);
         words.extend(compile.then(|| "--compile".into()));
         words.extend(self.real.then(|| "--float=real".into()));
         words.extend(self.words.iter().cloned());
-        Ok(child::output(self.daedal, &words, limit)?.and_then(|text| {
+        let limits = child::Limits { seconds, bytes: self.bytes, stop: self.stop };
+        Ok(child::output(self.daedal, &words, &limits)?.and_then(|text| {
             let object: serde_json::Value = serde_json::from_str(text.trim()).unwrap_or_default();
             let number = |name: &str| object.get(name).and_then(serde_json::Value::as_f64);
             let digest = object.get("digest").and_then(|d| d.as_str()).map(ToString::to_string);

@@ -48,7 +48,7 @@ pub struct Collect<'a> {
     /// Whether no further pipeline is to begin.
     pub stop: &'a dyn Fn() -> bool,
     /// Whether an interrupt has ended what ran.
-    pub interrupted: &'a dyn Fn() -> bool,
+    pub interrupted: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// Pipelines that are compiled at once.
@@ -94,7 +94,7 @@ impl Lessons {
         told: &mut dyn FnMut(usize, &str),
     ) -> Result<()> {
         let folder = tempfile::tempdir().map_err(|e| Diagnostic::user(format!("no temporary folder: {e}")))?;
-        let bench = Bench { daedal: how.daedal, folder: folder.path() };
+        let bench = Bench { daedal: how.daedal, folder: folder.path(), stop: how.interrupted };
         let seeds: Vec<u64> = seeds.collect();
         for some in seeds.chunks(AT_ONCE) {
             if (how.stop)() {
@@ -106,6 +106,10 @@ impl Lessons {
             };
             let open: Vec<Result<Open>> =
                 some.par_iter().map(|seed| opened(*seed, &known(*seed), how.machine, &bench)).collect();
+            // What an interrupt ended says nothing of a schedule.
+            if (how.interrupted)() {
+                return Ok(());
+            }
             for open in open {
                 let open = open?;
                 told(0, &format!("measuring pipeline {}", open.seed));
@@ -113,7 +117,6 @@ impl Lessons {
                     self.add(open.seed, steps, Outcome::Failed(why))?;
                 }
                 for task in open.tasks {
-                    // What an interrupt ended says nothing of a schedule.
                     let outcomes = bench.measure(&task);
                     if (how.interrupted)() {
                         return Ok(());

@@ -5,10 +5,12 @@
 
 mod assemble;
 mod callers;
+pub mod close;
 pub mod digest;
 mod equal;
 pub mod grades;
 mod inlined;
+pub mod joint;
 pub mod lab;
 pub mod lessons;
 pub mod native;
@@ -20,6 +22,7 @@ pub mod samples;
 mod search;
 pub mod trial;
 pub mod tuning;
+pub mod variants;
 
 pub use options::{BUDGET, DEPTH, Engine, MAX_NODES, Options, REGIONS, Told};
 pub use outcome::{Derived, Outcome, Row};

@@ -11,7 +11,7 @@ use crate::diag::{Diagnostic, Result, Source};
 use crate::eval::Value;
 use crate::machine::Machine;
 use crate::nest::Nest;
-use crate::run::{Native, Toolchain, child};
+use crate::run::{Native, Toolchain, child, memory};
 use crate::schedule::text;
 use crate::stage::extract;
 use crate::tune::example;
@@ -129,6 +129,8 @@ pub struct Bench<'a> {
     pub daedal: &'a Path,
     /// The folder.
     pub folder: &'a Path,
+    /// Whether the work has to end at once.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Bench<'_> {
@@ -195,7 +197,8 @@ impl Bench<'_> {
         std::fs::write(&said, "").map_err(wrong)?;
         let words = ["trial".into(), path.clone().into(), said.clone().into()];
         let words: Vec<OsString> = words.into_iter().chain(more.iter().cloned()).collect();
-        let done = child::output(self.daedal, &words, limit)?.map(|_| ());
+        let limits = child::Limits { seconds: limit, bytes: memory::available() / 2, stop: self.stop };
+        let done = child::output(self.daedal, &words, &limits)?.map(|_| ());
         let lines = std::fs::read_to_string(&said).unwrap_or_default();
         let lines = lines.lines().filter_map(|l| serde_json::from_str(l).ok()).collect();
         let _ = (std::fs::remove_file(&path), std::fs::remove_file(&said));

@@ -1,6 +1,7 @@
 //! Calls compiled functions: values become words and flat buffers, and back.
 
 use super::measure::{Timing, repeat};
+use super::memory;
 use super::toolchain::Toolchain;
 use crate::codegen::{Interface, Unit};
 use crate::diag::{Diagnostic, Result, Source};
@@ -242,7 +243,7 @@ fn reserve(library: &Library) -> Result<Space> {
     let bad = |e: libloading::Error| Diagnostic::bug("a compiled object cannot be loaded").note(e.to_string());
     // SAFETY: the symbol has this type in the runtime.
     let reserve = unsafe { library.get::<unsafe extern "C" fn(u64) -> *mut u8>(b"ks_reserve") }.map_err(bad)?;
-    let mut bytes = SPACE.min(machine_memory());
+    let mut bytes = SPACE.min(memory::available());
     while bytes >= LEAST_SPACE {
         // SAFETY: it only asks the system for address space.
         let base = unsafe { reserve(bytes) };
@@ -252,18 +253,6 @@ fn reserve(library: &Library) -> Result<Space> {
         bytes = (bytes / 2) & !4095;
     }
     Err(Diagnostic::limit("no address space for tensors is to be had"))
-}
-
-/// Most of the machine's memory, or of what this process may have: who takes all is killed.
-fn machine_memory() -> u64 {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let total = read("/proc/meminfo")
-        .lines()
-        .find_map(|l| l.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok())
-        .map_or(SPACE, |kb| kb * 1024);
-    let groups = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    let most = groups.iter().filter_map(|p| read(p).trim().parse::<u64>().ok()).fold(total, u64::min);
-    (most / 4 * 3) & !4095
 }
 
 /// A prepared call.

@@ -7,6 +7,7 @@ mod cache;
 pub mod child;
 mod execute;
 mod measure;
+pub mod memory;
 mod progress;
 pub mod roofline;
 pub mod solver;

@@ -1,6 +1,6 @@
 //! When to stop: time, memory and the user's interrupt become one question.
 
-use super::seconds;
+use super::{memory, seconds};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What the user's interrupt means: an end at once, or the best so far where somebody waits for it.
@@ -78,17 +78,10 @@ impl<'a> Watch<'a> {
         let millis = (now * 1000.0) as u64;
         if millis >= self.looked.load(Ordering::Relaxed) {
             self.looked.store(millis + LOOK, Ordering::Relaxed);
-            if resident().is_some_and(|kilobytes| kilobytes >= limit.saturating_mul(1024)) {
+            if memory::own().is_some_and(|kilobytes| kilobytes >= limit.saturating_mul(1024)) {
                 self.full.store(true, Ordering::Relaxed);
             }
         }
         self.full.load(Ordering::Relaxed)
     }
-}
-
-/// The kilobytes of memory that the process holds, where the system says it as Linux does.
-fn resident() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse().ok()
 }

@@ -20,6 +20,7 @@ mod contract;
 mod dead;
 mod digits;
 mod extract;
+mod gather;
 mod graph;
 mod guards;
 mod if_convert;

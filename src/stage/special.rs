@@ -34,7 +34,7 @@ impl Graph {
     }
 
     /// The graph for these whole numbers alone, as [`Graph::specialized`]; what they make plain arithmetic of indices is
-    /// read where it is used, and no stage any more.
+    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions.
     #[must_use]
     pub fn only_for(&self, incoming: &[f64]) -> Graph {
         let mut out = self.specialized(incoming);
@@ -45,7 +45,8 @@ impl Graph {
                 plain.insert(s, (out.stage(s).dims.clone(), b));
             }
         }
-        if plain.is_empty() {
+        let gathered = out.gather_scatters();
+        if plain.is_empty() && !gathered {
             return out;
         }
         out.decide();

@@ -48,6 +48,8 @@ pub struct Known {
     pub outcomes: BTreeMap<String, Outcome>,
     /// Lines that are no records.
     pub unread: usize,
+    /// Records of other cases.
+    pub others: usize,
 }
 
 /// Reads the lines of a file for one case; the last line about a schedule counts.
@@ -56,7 +58,7 @@ pub fn read(text: &str, case: &str) -> Known {
     for line in text.lines().filter(|l| !l.trim().is_empty()) {
         match serde_json::from_str::<Record>(line) {
             Ok(record) if record.case == case => drop(out.outcomes.insert(record.steps, record.outcome)),
-            Ok(_) => {}
+            Ok(_) => out.others += 1,
             Err(_) => out.unread += 1,
         }
     }

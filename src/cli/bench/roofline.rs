@@ -16,7 +16,9 @@ pub fn table(here: bool, world: &World<'_>) -> Result<Table> {
     let rows = match world.program.as_deref().filter(|_| !here) {
         Some(daedal) => {
             let words = ["bench", "roofline", "--json", "--here"].map(Into::into);
-            let said = child::output(daedal, &words, LIMIT)?;
+            let stop = || world.interrupt.raised();
+            let limits = child::Limits { seconds: LIMIT, bytes: u64::MAX, stop: &stop };
+            let said = child::output(daedal, &words, &limits)?;
             let bad = |why: String| Diagnostic::user("this machine cannot be measured").note(why);
             let text = said.map_err(bad)?;
             let object: Json = serde_json::from_str(text.trim()).map_err(|e| bad(e.to_string()))?;

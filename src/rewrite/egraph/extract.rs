@@ -267,13 +267,15 @@ impl<'a> Candidates<'a> {
         match (self.model, head) {
             (Model::Knossos, Head::Sum) => cost::ASSUMED.powi(sum_rank() as i32),
             (Model::Knossos, _) => cost::assumed_trips(head),
-            (Model::Analytic, Head::Build(d) | Head::Reduce(_, d)) => (0..d).map(estimate).product(),
-            (Model::Analytic, Head::Arg(_)) => estimate(0),
-            (Model::Analytic, Head::Scan) => estimate(1),
-            (Model::Analytic, Head::Scatter(d)) => estimate(d),
-            (Model::Analytic, Head::Fold) => dims(1, 1),
-            (Model::Analytic, Head::Sum) => dims(0, sum_rank()),
-            (Model::Analytic, _) => 1.0,
+            (Model::Analytic | Model::Stored | Model::Recomputed, _) => match head {
+                Head::Build(d) | Head::Reduce(_, d) => (0..d).map(estimate).product(),
+                Head::Arg(_) => estimate(0),
+                Head::Scan => estimate(1),
+                Head::Scatter(d) => estimate(d),
+                Head::Fold => dims(1, 1),
+                Head::Sum => dims(0, sum_rank()),
+                _ => 1.0,
+            },
         }
     }
 
