@@ -14,7 +14,6 @@ use super::everywhere::{Everywhere, holds};
 use super::flat::{Scope, Seen, Site, bound, certain, lowered, to_body};
 use super::guard::{Guard, Guards, guard};
 use super::hypotheses::Hypotheses;
-use super::lemma::Lemmas;
 use super::matching::{instance, matched};
 use super::prove::{Asked, Local, MAX_INNER, Prover};
 use super::text::Naming;
@@ -52,10 +51,8 @@ pub struct Checker<'a> {
     pub(super) granted: Option<Hypotheses>,
     /// What the granted conditions say at any place.
     always: Guards,
-    /// What may be taken as a rule.
-    lemmas: Lemmas,
     /// The conditions around the place of the present step.
-    pub(super) guards: Guards,
+    guards: Guards,
     /// How many steps were taken.
     taken: usize,
     /// Earlier programs whose certain parts were not collected yet.
@@ -72,13 +69,9 @@ pub struct Early {
 }
 
 /// So many parts that the input evaluates early are rewritten as the program is, at most.
-const MAX_EARLY: usize = 400;
+const MAX_EARLY: usize = 64;
 /// Each of so many nodes as a tree, which is how many places it may have to be looked at in, at most.
 const MAX_EARLY_SIZE: u64 = 5_000;
-/// So much of the text of a part is named in a refusal.
-const MAX_NAMED: usize = 160;
-/// One of more nodes as a tree is not written for that: many refusals are never shown.
-const MAX_NAMED_SIZE: u64 = 1_000;
 /// Parts of more nodes are not shown.
 const LONG: u64 = 120;
 
@@ -114,7 +107,7 @@ impl<'a> Checker<'a> {
         strict.truncate(MAX_EARLY);
         let (unread, naming, taken, guards) = (VecDeque::new(), Naming::new(program, kept, def), 0, vec![]);
         let (now, known, early) = (id, certain, strict);
-        let (granted, always, lemmas) = Default::default();
+        let (granted, always) = Default::default();
         Ok(Checker {
             def,
             rules,
@@ -128,7 +121,6 @@ impl<'a> Checker<'a> {
             early,
             granted,
             always,
-            lemmas,
             guards,
             taken,
             unread,
@@ -136,23 +128,16 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Takes conditions for granted, in the place of what lets of the input bind early.
+    /// Takes conditions on the parameters for granted.
     pub(super) fn grant(&mut self, hypotheses: Hypotheses) {
         for (index, n) in &hypotheses.below {
             let zero = self.terms.int(0);
-            let (least, most) = (Op::Gte, Op::Lt);
-            for cond in [self.terms.op(least, [*index, zero]), self.terms.op(most, [*index, *n])] {
+            for (op, other) in [(Op::Gte, zero), (Op::Lt, *n)] {
+                let cond = self.terms.op(op, [*index, other]);
                 self.always.push(Guard { cond, depth: 0, holds: true });
             }
         }
-        (self.early, self.known, self.seen) = Default::default();
-        certain(&mut self.terms, self.now, &mut vec![], &mut self.known, &mut self.seen);
         self.granted = Some(hypotheses);
-    }
-
-    /// The same with lemmas that may be taken.
-    pub fn with(self, lemmas: Lemmas) -> Checker<'a> {
-        Checker { lemmas, ..self }
     }
 
     /// What can be proved of the present program.
@@ -162,7 +147,7 @@ impl<'a> Checker<'a> {
         f(&mut self.prover(&Local::default(), Asked::Total))
     }
 
-    pub(super) fn prover<'p>(&'p mut self, local: &'p Local, asked: Asked) -> Prover<'p> {
+    fn prover<'p>(&'p mut self, local: &'p Local, asked: Asked) -> Prover<'p> {
         Prover::new(&mut self.terms, self.def, (&self.known, local), asked, self.guards.clone())
             .granting(self.granted.as_ref())
     }
@@ -285,21 +270,11 @@ impl<'a> Checker<'a> {
 
     /// The text of a part under so many loops, the types of whose variables only the part itself says.
     fn named(&mut self, id: Id, depth: usize) -> String {
-        let size = self.terms.size(id);
-        if size > MAX_NAMED_SIZE {
-            return format!("a part of {size} nodes");
-        }
-        let body = to_body(&mut self.terms, id, self.def.params.len(), depth);
-        let text = self.naming.show(&self.terms, body, &vec![Ty::int(); depth]);
-        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        match words.char_indices().nth(MAX_NAMED) {
-            Some((end, _)) => format!("{}…", &words[..end]),
-            None => words,
-        }
+        self.naming.named(&mut self.terms, id, depth)
     }
 
     /// Collects what the programs so far were certain to evaluate.
-    pub(super) fn learn(&mut self) {
+    fn learn(&mut self) {
         while self.learn_next() {}
     }
 
@@ -312,10 +287,7 @@ impl<'a> Checker<'a> {
     }
 
     fn forward(&mut self, step: &Step, old: Id, scope: &Scope) -> Result<Id, Refused> {
-        match self.lemmas.get(&step.by).cloned() {
-            Some(lemma) => self.by_lemma(&lemma, old, scope),
-            None => self.rewritten(&step.by, old, scope, Asked::Defined),
-        }
+        self.rewritten(&step.by, old, scope, Asked::Defined)
     }
 
     /// The term that is brought back, after everything about it was checked.
@@ -339,7 +311,7 @@ impl<'a> Checker<'a> {
 
     /// The parts that are evaluated whenever a term at a place is, and in its arms those that are where the
     /// conditions say so.
-    pub(super) fn evaluated(&mut self, id: Id, (scope, guards): (&mut Scope, &mut Guards), base: usize, out: &mut Local) {
+    fn evaluated(&mut self, id: Id, (scope, guards): (&mut Scope, &mut Guards), base: usize, out: &mut Local) {
         if matches!(self.terms.head(id), Head::Const(_)) || !out.insert((id, scope.clone(), guards.clone())) {
             return;
         }

@@ -1,6 +1,6 @@
-//! What is taken for granted of parameters that are no inputs: those of a lemma.
+//! What is taken for granted of the parameters of a lemma, which have values and of which nothing else is known.
 //!
-//! What stands for such a parameter may fail, or have no value over the reals, where nothing here says that it has one.
+//! It must not know who takes the lemma.
 
 use crate::ir::Id;
 use std::collections::BTreeSet;
@@ -12,8 +12,6 @@ pub struct Hypotheses {
     pub given: Vec<(Id, Id)>,
     /// Integers that are at least 0 and below another one.
     pub below: Vec<(Id, Id)>,
-    /// The parameters that have a value.
-    pub total: BTreeSet<usize>,
-    /// The parameters that have one over the reals, too.
+    /// The parameters that have a value over the reals, too.
     pub defined: BTreeSet<usize>,
 }

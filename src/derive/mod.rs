@@ -4,8 +4,8 @@
 //! follows them, and refuses whatever it cannot prove.
 
 pub mod affine;
-mod assume;
 pub mod axioms;
+pub mod bodies;
 pub mod check;
 mod everywhere;
 mod extent;
@@ -14,6 +14,7 @@ pub mod guard;
 pub mod hypotheses;
 pub mod lemma;
 pub mod matching;
+mod normal;
 pub mod prove;
 pub mod record;
 pub mod replay;
@@ -21,6 +22,7 @@ pub mod spot;
 pub mod text;
 pub mod unfold;
 mod view;
+mod visited;
 
 /// Where a step is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,9 +61,11 @@ pub struct Derivation {
     pub params: Vec<String>,
     /// What was proved of parts, for steps to take.
     pub lemmas: Vec<lemma::Statement>,
-    /// The steps, after lets and calls were unfolded.
+    /// Whether the steps go from one body with lets to the next, by lemmas; else the definition is unfolded first.
+    pub bodies: bool,
+    /// The steps.
     pub steps: Vec<Step>,
-    /// The cost of the unfolded definition, with what is shared counted once.
+    /// The cost of what the steps begin with: where that is unfolded, with what is shared counted once.
     pub start: f64,
     /// The text of the optimized definition.
     pub result: String,

@@ -86,6 +86,8 @@ pub struct Prover<'a> {
     pub asked: Asked,
     /// What is taken for granted of parameters that are no inputs.
     pub(super) granted: Option<&'a Hypotheses>,
+    /// What is evaluated anyway around the place, by the number of loops around that.
+    pub(super) facts: &'a [(usize, Rc<FxHashSet<Id>>)],
     /// The conditions around what is looked at, and how many of them are around the place itself.
     pub(super) guards: Guards,
     pub(super) outer: usize,
@@ -117,13 +119,26 @@ impl<'a> Prover<'a> {
         guards: Guards,
     ) -> Prover<'a> {
         let (states, extents, memo, bounds) = Default::default();
-        let (outer, listens, granted) = (guards.len(), true, None);
-        Prover { terms, def, known, local, asked, granted, outer, guards, listens, states, extents, memo, bounds }
+        let (outer, listens, granted, facts) = (guards.len(), true, None, &[][..]);
+        Prover { terms, def, known, local, asked, granted, facts, outer, guards, listens, states, extents, memo, bounds }
     }
 
     /// The same for parameters that are no inputs.
     pub fn granting(self, granted: Option<&'a Hypotheses>) -> Prover<'a> {
         Prover { granted, ..self }
+    }
+
+    /// The same where something is evaluated anyway.
+    pub(super) fn beside(self, facts: &'a [(usize, Rc<FxHashSet<Id>>)]) -> Prover<'a> {
+        Prover { facts, ..self }
+    }
+
+    /// Whether a part is evaluated anyway around the place.
+    fn is_fact(&mut self, id: Id, scope: &Scope) -> bool {
+        self.facts.iter().any(|(depth, facts)| {
+            let outside = scope.len().checked_sub(*depth).and_then(|by| lowered(self.terms, id, by));
+            outside.is_some_and(|outside| facts.contains(&outside))
+        })
     }
 
     /// Whether evaluation of the term cannot fail where the input has a value.
@@ -137,7 +152,8 @@ impl<'a> Prover<'a> {
         }
         let given = self.is_local(id, scope)
             || site(self.terms, id, scope).is_some_and(|s| self.known.contains(&s))
-            || self.is_first(id, scope);
+            || self.is_first(id, scope)
+            || self.is_fact(id, scope);
         let out = given && !matches!(self.asked, Asked::Defined | Asked::Valued)
             || deep(|| self.parts_safe(id, scope, given));
         self.memo.insert(key, out);
@@ -414,7 +430,7 @@ impl<'a> Prover<'a> {
                 count && (!tys[0].has_tensor() || self.keeps_shape(kids[0], kids[2], scope))
             }
             Head::VecInit => !tys[0].has_tensor() || kids[1..].iter().all(|k| self.same_shape(kids[0], *k, scope)),
-            Head::Call(_) => as_parameter(head).is_some_and(|k| self.granted.is_none_or(|h| h.total.contains(&k))),
+            Head::Call(_) => as_parameter(head).is_some(),
             Head::Scatter(d) => self.scatters_inside(head, kids, d, scope),
             Head::Print => false,
         }

@@ -84,14 +84,16 @@ pub fn write(header: &Header, derivations: &[Derivation]) -> String {
     let mut lines = vec![head];
     for d in derivations {
         for lemma in &d.lemmas {
-            let Statement { name, params, ty, left, given, below, total, defined, start, .. } = lemma;
+            let Statement { name, params, ty, left, given, below, defined, start, .. } = lemma;
             lines.push(json!({
                 "lemma": name, "params": params, "type": ty, "left": left, "given": given, "below": below,
-                "total": total, "defined": defined, "unfolded": start,
+                "defined": defined, "unfolded": start,
             }));
             lines.extend(lemma.steps.iter().enumerate().map(step_line));
+            lines.push(json!({ "right": lemma.right, "cost": lemma.cost }));
         }
-        lines.push(json!({ "def": d.name, "params": d.params, "cost": d.cost_before, "unfolded": d.start }));
+        let unfolded = if d.bodies { "bodies" } else { "unfolded" };
+        lines.push(json!({ "def": d.name, "params": d.params, "cost": d.cost_before, unfolded: d.start }));
         lines.extend(d.steps.iter().enumerate().map(step_line));
         lines.push(json!({ "result": d.result, "cost": d.cost_after }));
     }
@@ -114,6 +116,12 @@ fn step_line((k, step): (usize, &Step)) -> Json {
     line
 }
 
+/// What is being read: a lemma, or a definition and the line of its head.
+enum Open {
+    Lemma(Statement),
+    Def(Derivation, usize),
+}
+
 /// Reads a record.
 ///
 /// # Errors
@@ -123,42 +131,48 @@ pub fn read(source: &Source) -> Result<Record> {
     let first = lines.next().ok_or_else(|| Diagnostic::user(format!("`{}` is empty", source.name)))?;
     let (header, definitions) = first.header()?;
     let mut derivations: Vec<(Derivation, usize)> = vec![];
-    let (mut lemmas, mut open): (Vec<Statement>, Option<(Derivation, usize)>) = Default::default();
+    let (mut lemmas, mut open): (Vec<Statement>, Option<Open>) = Default::default();
     for line in lines {
         let object = line.object()?;
         open = match open {
-            None if object.get("lemma").is_some() => {
-                lemmas.push(line.lemma(&object)?);
-                None
-            }
-            None if object.get("step").is_some() => {
-                let lemma = lemmas.last_mut().ok_or_else(|| line.wrong("a definition or a lemma"))?;
-                lemma.steps.push(line.step(&object, lemma.steps.len() + 1)?);
-                None
-            }
+            None if object.get("lemma").is_some() => Some(Open::Lemma(line.lemma(&object)?)),
             None => {
                 let lemmas = std::mem::take(&mut lemmas);
-                Some((Derivation { lemmas, ..line.head(&object)? }, line.number))
+                Some(Open::Def(Derivation { lemmas, ..line.head(&object)? }, line.number))
             }
-            Some((mut d, at)) => match object.get("result") {
+            Some(Open::Lemma(mut lemma)) => match object.get("right") {
+                Some(_) => {
+                    (lemma.right, lemma.cost) = (line.text_of(&object, "right")?, line.number_of(&object, "cost")?);
+                    lemmas.push(lemma);
+                    None
+                }
+                None => {
+                    lemma.steps.push(line.step(&object, lemma.steps.len() + 1)?);
+                    Some(Open::Lemma(lemma))
+                }
+            },
+            Some(Open::Def(mut d, at)) => match object.get("result") {
                 Some(_) => {
                     (d.result, d.cost_after) = (line.text_of(&object, "result")?, line.number_of(&object, "cost")?);
                     derivations.push((d, at));
                     None
                 }
                 None => {
-                    let step = line.step(&object, d.steps.len() + 1)?;
-                    d.steps.push(step);
-                    Some((d, at))
+                    d.steps.push(line.step(&object, d.steps.len() + 1)?);
+                    Some(Open::Def(d, at))
                 }
             },
         };
     }
     if let Some(lemma) = lemmas.first() {
-        return Err(Diagnostic::user(format!("`{}` ends before the definition that takes `{}`", source.name, lemma.name)));
+        let name = &lemma.name;
+        return Err(Diagnostic::user(format!("`{}` ends before the definition that takes `{name}`", source.name)));
     }
     match open {
-        Some((d, _)) => Err(Diagnostic::user(format!("`{}` ends before the result of `{}`", source.name, d.name))),
+        Some(Open::Lemma(lemma)) => {
+            Err(Diagnostic::user(format!("`{}` ends before the right side of `{}`", source.name, lemma.name)))
+        }
+        Some(Open::Def(d, _)) => Err(Diagnostic::user(format!("`{}` ends before the result of `{}`", source.name, d.name))),
         None if derivations.len() == definitions => Ok(Record { header, derivations }),
         None => {
             let found = derivations.len();
@@ -169,10 +183,11 @@ pub fn read(source: &Source) -> Result<Record> {
 }
 
 /// The keys of each kind of line; the first says which it is.
-const KEYS: [&[&str]; 5] = [
+const KEYS: [&[&str]; 6] = [
     &["format", "program", "level", "assume", "cost_model", "sizes", "rules", "rule_files", "definitions"],
-    &["lemma", "params", "type", "left", "given", "below", "total", "defined", "unfolded"],
-    &["def", "params", "cost", "unfolded"],
+    &["lemma", "params", "type", "left", "given", "below", "defined", "unfolded"],
+    &["right", "cost"],
+    &["def", "params", "cost", "unfolded", "bodies"],
     &["step", "by", "at", "everywhere", "within", "to", "cost"],
     &["result", "cost"],
 ];
@@ -256,20 +271,26 @@ impl Line<'_> {
             left: self.text_of(object, "left")?,
             given: self.list_of(object, "given", pair)?,
             below: self.list_of(object, "below", pair)?,
-            total: self.list_of(object, "total", text)?,
             defined: self.list_of(object, "defined", text)?,
             steps: vec![],
             start: self.number_of(object, "unfolded")?,
+            right: String::new(),
+            cost: 0.0,
         })
     }
 
     fn head(&self, object: &Json) -> Result<Derivation> {
+        let bodies = object.get("bodies").is_some();
+        if bodies && object.get("unfolded").is_some() {
+            return Err(self.wrong("one of `unfolded` and `bodies`"));
+        }
         Ok(Derivation {
             lemmas: vec![],
+            bodies,
             name: self.text_of(object, "def")?,
             params: self.list_of(object, "params", |p| p.as_str().map(str::to_string))?,
             steps: vec![],
-            start: self.number_of(object, "unfolded")?,
+            start: self.number_of(object, if bodies { "bodies" } else { "unfolded" })?,
             result: String::new(),
             cost_before: self.number_of(object, "cost")?,
             cost_after: 0.0,

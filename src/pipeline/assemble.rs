@@ -229,6 +229,7 @@ impl Row {
 fn unchanged(program: &Program, def: &Def, row: &Row) -> Derived {
     let derivation = Derivation {
         lemmas: vec![],
+        bodies: false,
         name: def.name().to_string(),
         params: def.fun.sig().params.iter().map(ToString::to_string).collect(),
         steps: vec![],

@@ -5,7 +5,7 @@ use super::options::{Engine, Options};
 use super::outcome::Derived;
 use crate::cost::{Costing, Sweep};
 use crate::derive::check::Rules;
-use crate::derive::lemma::{Lemmas, Statement};
+use crate::derive::lemma::Statement;
 use crate::derive::{Derivation, Step};
 use crate::ir::{Def, Fun, Id, Program, Terms, Ty};
 use crate::rewrite::agent::{self, Agent};
@@ -14,14 +14,12 @@ use crate::rewrite::egraph::exact::Effort;
 use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize as saturate};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::egraph::saturate::{Limits, Report};
-use crate::rewrite::explain::lemma::Proved;
-use crate::rewrite::explain::stage::Stage;
+use crate::rewrite::explain::chain::Chain;
 use crate::rewrite::explain::{self, Task, Unproved};
 use crate::rewrite::inline::{Flat, MAX_FLAT, flatten};
 use crate::rewrite::regions::{self, Whole};
 use crate::search::Algorithm;
 use rustc_hash::FxHashSet;
-use std::sync::Arc;
 
 /// Terms with more nodes than this share of the node limit are not searched as wholes.
 const START_SHARE: usize = 4;
@@ -53,10 +51,10 @@ const PARTS: &str = "too large: it has too many parts where each counts in every
 pub const WORSE: &str = "what was found costs more at other sizes";
 
 /// What saturation finds.
-struct Saturated {
+struct Saturated<'a> {
     found: Option<Found>,
-    /// Where it was searched by its regions: the bodies on the way, and a cheaper one that has no proof.
-    regions: Option<(Vec<Stage>, Option<Unproved>)>,
+    /// Where it was searched by its regions: the steps to it, and a cheaper one that has no proof.
+    regions: Option<(Option<Chain<'a>>, Option<Unproved>)>,
 }
 
 /// What came of a search.
@@ -161,7 +159,9 @@ impl Search<'_> {
             Engine::Auto => {
                 let first = self.saturated();
                 let half = (budget / 2).max(1);
-                let on = first.better.as_ref().map_or_else(Tried::default, |s| {
+                // What follows from bodies with lets does not go on from one without.
+                let flat = |s: &&Better| s.derived.as_ref().is_none_or(|d| !d.derivation.bodies);
+                let on = first.better.as_ref().filter(flat).map_or_else(Tried::default, |s| {
                     let before = s.derived.as_ref().map_or(&[][..], |d| &d.derivation.steps);
                     self.now().walked((&s.found.terms, s.found.id), before, Algorithm::Astar, half)
                 });
@@ -186,11 +186,9 @@ impl Search<'_> {
         let program = self.program;
         let Some(body) = self.def.term() else { return Tried::default() };
         let found = match self.saturate((&program.terms, body)) {
-            Ok(Saturated { found: Some(found), regions: Some((stages, cheaper)) }) if self.options.derive => {
+            Ok(Saturated { found: Some(found), regions: Some((Some(chain), cheaper)) }) => {
                 let stopped = self.spent(SEARCH_SHARE);
-                let mut tried = self.by_regions(found, stages);
-                tried.unproved.extend(cheaper);
-                return Tried { stopped, ..tried };
+                return Tried { stopped, unproved: cheaper.into_iter().collect(), ..self.by_regions(found, chain) };
             }
             Ok(Saturated { found: Some(found), .. }) => found,
             Ok(Saturated { found: None, .. }) if self.spent(SEARCH_SHARE).is_some() => return Tried::default(),
@@ -227,7 +225,7 @@ impl Search<'_> {
     }
 
     /// What saturation finds, or why it is not tried.
-    fn saturate(&self, from: (&Terms, Id)) -> Result<Saturated, String> {
+    fn saturate(&self, from: (&Terms, Id)) -> Result<Saturated<'_>, String> {
         let Search { program, def, kept, rules, options, .. } = *self;
         let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let most = options.max_nodes.max(options.regions).saturating_mul(ON_THE_WAY).min(MAX_FLAT);
@@ -265,14 +263,12 @@ impl Search<'_> {
         Ok(match start {
             Some(start) => Saturated { found: saturate(def, start, costs, &settings), regions: None },
             None => {
-                let by_name = self.by_name();
-                let prove = options.derive.then_some(&by_name);
-                let whole = Whole { program, kept, def, most: MAX_FLAT, prove };
+                let whole = Whole { program, kept, def, most: MAX_FLAT, prove: options.derive };
                 match regions::optimize(&whole, from, costs, &settings) {
-                    Some(regions::Searched { found, stages, unproved }) => {
-                        Saturated { found: Some(found), regions: Some((stages, unproved)) }
+                    Some(regions::Searched { found, chain, unproved }) => {
+                        Saturated { found: Some(found), regions: Some((chain, unproved)) }
                     }
-                    None => Saturated { found: None, regions: Some((vec![], None)) },
+                    None => Saturated { found: None, regions: Some((None, None)) },
                 }
             }
         })
@@ -290,8 +286,7 @@ impl Search<'_> {
         let by_name = self.by_name();
         let stop = |share: f64| (options.stop)(share).is_some();
         let (level, model, from) = (options.float, options.cost, explain::From::after(before));
-        let lemmas = Lemmas::default();
-        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &stop, from, assumed: None, lemmas, axioms: true };
+        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &stop, from, assumed: None };
         let mut costing = Costing::new(program, options.cost, &options.sizes);
         let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);
         let (mut best, mut unproved): (Option<explain::Derived>, _) = (None, vec![]);
@@ -315,62 +310,38 @@ impl Search<'_> {
         Tried { better, unproved, ..Tried::default() }
     }
 
-    /// The best body that regions led to and that can be derived, by a lemma for each of them.
-    fn by_regions(&self, found: Found, stages: Vec<Stage>) -> Tried {
-        let Search { program, def, kept, options, .. } = *self;
-        let by_name = self.by_name();
-        let stop = |share: f64| (options.stop)(share).is_some();
-        let (level, model) = (options.float, options.cost);
-        let all: Vec<Arc<Proved>> = stages.iter().flat_map(|s| s.lemmas.iter().cloned()).collect();
-        let lemmas: Lemmas = all.iter().map(|p| (p.statement.name.clone(), Arc::clone(&p.lemma))).collect();
+    /// The best body that regions led to, with the steps to it and what they cost.
+    fn by_regions(&self, found: Found, chain: Chain<'_>) -> Tried {
+        let Search { program, def, options, .. } = *self;
         let mut costing = Costing::new(program, options.cost, &options.sizes);
-        let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);
-        let (mut out, mut unproved): (Option<explain::Derived>, Vec<Unproved>) = Default::default();
-        for pair in stages.windows(2) {
-            // Bodies in blocks read no parts of tuples that are made on the spot.
-            let mut steps = out.as_ref().map_or(vec![], |out| out.steps.clone());
-            let task = |steps: &[Step], axioms: bool| {
-                let (from, lemmas) = (explain::From::after(steps), lemmas.clone());
-                let (rules, stop, assumed) = (&by_name, &stop, None);
-                Task { program, def, kept, rules, level, model, stop, from, assumed, lemmas, axioms }
-            };
-            let t0 = std::time::Instant::now();
-            let n = steps.len();
-            steps = explain::moves::parts_taken(&task(&steps, false), &pair[1].body).unwrap_or_else(|e| { eprintln!("parts: {e}"); steps });
-            eprintln!("stage {}: {} lemmas, parts taken {} in {:?}", pair[1].cost, pair[1].lemmas.len(), steps.len() - n, t0.elapsed());
-            explain::moves::differ(&task(&steps, false), &pair[1].body);
-            let (mut next, mut refused) = (None, vec![]);
-            for axioms in [false, true].into_iter().take(if pair[1].lemmas.is_empty() { 2 } else { 1 }) {
-                let task = task(&steps, axioms);
-                (next, refused) = match explain::stage::journal(&task, &pair[0], &pair[1]) {
-                    Ok(mut journal) => explain::derived(&task, &mut journal, &mut cost),
-                    Err(why) => (None, vec![Unproved { cost: found.cost, why }]),
-                };
-                eprintln!("  axioms {axioms}: {} {:?} {:?}", next.is_some(), refused.first().map(|r| r.why.chars().take(200).collect::<String>()), t0.elapsed());
-                if next.is_some() {
-                    break;
-                }
-            }
-            unproved.extend(refused);
-            if next.is_none() {
-                break;
-            }
-            out = next;
+        let Chain { mut steps, programs, changes, lemmas, .. } = chain;
+        let mut costs = programs.iter().map(|(terms, id)| costing.term(*id, def, terms));
+        let start = costs.next().unwrap_or_default();
+        steps.iter_mut().zip(costs).for_each(|(step, cost)| step.cost = cost);
+        let mut used: Vec<Statement> = lemmas.iter().map(|p| p.statement.clone()).collect();
+        used.retain(|statement| steps.iter().any(|step| step.by == statement.name));
+        used.sort_by(|a, b| a.name.cmp(&b.name));
+        used.dedup_by(|a, b| a.name == b.name);
+        let derivation = Derivation { lemmas: used, bodies: true, steps, start, ..self.derivation() };
+        let derived = Derived { derivation, programs, changes };
+        Tried { better: Some(Better { found, derived: Some(derived) }), ..Tried::default() }
+    }
+
+    /// The head of a derivation.
+    fn derivation(&self) -> Derivation {
+        let def = self.def;
+        let (lemmas, steps, result) = Default::default();
+        Derivation {
+            name: def.name().to_string(),
+            params: def.fun.sig().params.iter().map(ToString::to_string).collect(),
+            lemmas,
+            bodies: false,
+            steps,
+            start: 0.0,
+            result,
+            cost_before: 0.0,
+            cost_after: 0.0,
         }
-        let cost = out.as_ref().map_or(f64::INFINITY, |out| out.candidate.cost);
-        let mut better = out.and_then(|out| self.told(found, out));
-        if better.is_none() && cost.is_finite() {
-            unproved.push(Unproved { cost, why: explain::LATE.into() });
-        }
-        if let Some(Better { derived: Some(derived), .. }) = &mut better {
-            let steps = &derived.derivation.steps;
-            let mut used: Vec<Statement> = all.iter().map(|p| p.statement.clone()).collect();
-            used.retain(|statement| steps.iter().any(|step| step.by == statement.name));
-            used.sort_by(|a, b| a.name.cmp(&b.name));
-            used.dedup_by(|a, b| a.name == b.name);
-            derived.derivation.lemmas = used;
-        }
-        Tried { better, unproved, ..Tried::default() }
     }
 
     fn by_name(&self) -> Rules<'_> {
@@ -393,16 +364,7 @@ impl Search<'_> {
             programs.push((terms, id));
         }
         out.steps.iter_mut().zip(&costs[1..]).for_each(|(step, cost)| step.cost = *cost);
-        let derivation = Derivation {
-            lemmas: vec![],
-            name: def.name().to_string(),
-            params: def.fun.sig().params.iter().map(ToString::to_string).collect(),
-            steps: out.steps,
-            start: costs[0],
-            result: String::new(),
-            cost_before: 0.0,
-            cost_after: 0.0,
-        };
+        let derivation = Derivation { steps: out.steps, start: costs[0], ..self.derivation() };
         let derived = Derived { derivation, programs, changes: out.changes };
         Some(Better { found, derived: Some(derived) })
     }
@@ -442,7 +404,7 @@ impl Search<'_> {
         let by_name = self.by_name();
         let all = |share: f64| (options.stop)(share).is_some();
         let from = explain::From::after(before);
-        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &all, from, assumed: None, lemmas: Lemmas::default(), axioms: true };
+        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &all, from, assumed: None };
         let (mut count, mut unproved) = (best.steps.len(), vec![]);
         for tries in 0.. {
             let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);

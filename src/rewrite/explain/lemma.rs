@@ -2,16 +2,13 @@
 
 use super::running::shared;
 use super::task::{From, Task};
-use super::{Derived, derived};
+use super::{Derived, Unproved, derived};
 use crate::cost::{Costing, Model};
-use crate::derive::check::{Checker, Rules};
-use crate::derive::flat::to_body;
-use crate::derive::lemma::{Lemma, Lemmas, Statement};
-use crate::derive::unfold::unfold;
-use crate::ir::{Def, Fun, Head, Id, Param, Program, Terms, Ty, print};
+use crate::derive::check::Rules;
+use crate::derive::lemma::{Lemma, Proof, Statement};
+use crate::ir::{Def, Fun, Head, Id, Program, Terms, Ty, print};
 use crate::rewrite::egraph::context::Context;
-use crate::rewrite::egraph::elaborate::elaborate;
-use crate::rewrite::egraph::journal::{Candidate, Journal};
+use crate::rewrite::egraph::journal::Journal;
 use crate::rules::Level;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -54,80 +51,49 @@ pub struct Region<'a> {
     pub body: (&'a Terms, Id),
 }
 
-/// Proves what a search made of a region. Where that is a tuple each of its parts has a lemma of its own: it stands
-/// alone in a program without lets.
-///
-/// # Errors
-/// Why a part has no proof.
-pub fn proved(world: &World<'_>, name: &str, region: &Region<'_>, journal: &Journal) -> Result<Vec<Proved>, String> {
-    let best = journal.bests.last().ok_or("nothing was found")?;
-    let mut terms = Terms::default();
-    let before = unfold(world.program, world.kept, region.body, region.params, &mut terms);
-    let before = before.ok_or("without lets and calls it is too large")?.id;
-    let before = to_body(&mut terms, before, region.params.len(), 0);
-    let after = terms.import(&best.flat.0, best.flat.1);
-    let parts = |id: Id| match terms.head(id) {
-        Head::Tuple => terms.kids(id).to_vec(),
-        _ => vec![id],
+/// Proves the best of what a search made of a region that can be proved, and says what cannot. `cost` is that of a term
+/// over the parameters.
+pub fn proved(
+    world: &World<'_>,
+    name: &str,
+    region: &Region<'_>,
+    journal: &mut Journal,
+    cost: &mut dyn FnMut(&Terms, Id) -> f64,
+) -> (Option<Proved>, Vec<Unproved>) {
+    let before = cost(region.body.0, region.body.1);
+    let mut statement = stated(name, region);
+    let own = match statement.program(world.program) {
+        Ok(own) => own,
+        Err(why) => return (None, vec![Unproved { cost: 0.0, why }]),
     };
-    let (lefts, rights) = (parts(before), parts(after));
-    if lefts.len() != rights.len() {
-        return Err("its parts are no tuple".into());
-    }
-    let mut out = vec![];
-    for (k, (left, right)) in lefts.into_iter().zip(rights).enumerate() {
-        if left != right {
-            let name = if k == 0 { name.to_string() } else { format!("{name}.{k}") };
-            out.push(one(world, name, region, (&terms, left, right), journal)?);
+    let World { kept, rules, level, model, stop, .. } = *world;
+    let stop = |share: f64| stop(share);
+    let (from, assumed) = (From::default(), Some(&statement));
+    let task = Task { program: &own.0, def: &own.1, kept, rules, level, model, stop: &stop, from, assumed };
+    let (found, mut unproved) = derived(&task, journal, cost);
+    let Some(Derived { steps, candidate, .. }) = found.filter(|found| found.candidate.cost < before - 1e-9) else {
+        return (None, unproved);
+    };
+    let (terms, id) = &candidate.shared;
+    statement.steps = steps;
+    statement.right = print::term(terms, *id, &names(region));
+    match weakened(world, (&own.0, &own.1), &mut statement) {
+        Ok(lemma) => (Some(Proved { statement, lemma }), unproved),
+        Err(why) => {
+            unproved.push(Unproved { cost: candidate.cost, why });
+            (None, unproved)
         }
     }
-    Ok(out)
 }
 
-fn one(
-    world: &World<'_>,
-    name: String,
-    region: &Region<'_>,
-    (terms, left, right): (&Terms, Id, Id),
-    journal: &Journal,
-) -> Result<Proved, String> {
-    let mut statement = stated(name, region, terms, left);
-    let World { program, kept, rules, level, model, stop, .. } = *world;
-    let (own, def) = statement.program(program, kept)?;
-    let (from, lemmas) = (From::default(), Lemmas::default());
-    let stop = |share: f64| stop(share);
-    let assumed = Some(&statement);
-    let task = Task { program: &own, def: &def, kept, rules, level, model, stop: &stop, from, assumed, lemmas, axioms: true };
-    let flat = (terms.clone(), right);
-    let bests = vec![Candidate { flat: flat.clone(), shared: flat, cost: 0.0 }];
-    let mut journal = Journal { trace: journal.trace.clone(), starts: journal.starts.clone(), bests };
-    let (found, unproved) = derived(&task, &mut journal, &mut |_, _| 0.0);
-    let why = || unproved.into_iter().next().map_or_else(|| "it has no proof".to_string(), |u| u.why);
-    let Derived { steps, .. } = found.ok_or_else(why)?;
-    statement.steps = steps;
-    let goal = (terms, right);
-    weakened(world, (&own, &def), &mut statement, goal);
-    let (checker, programs) = replayed(world, (&own, &def), &statement)?;
-    let lemma = Arc::new(checker.lemma(programs[0]));
-    let mut costing = Costing::new(&own, model, world.sizes);
-    let mut costs = programs.iter().map(|id| {
-        let (terms, id) = shared(&checker.terms, *id, &def, model);
-        costing.term(id, &def, &terms)
-    });
-    statement.start = costs.next().unwrap_or_default();
-    statement.steps.iter_mut().zip(costs).for_each(|(step, cost)| step.cost = cost);
-    Ok(Proved { statement, lemma })
+/// The names of the parameters.
+fn names(region: &Region<'_>) -> Vec<String> {
+    (0..region.params.len()).map(|k| format!("v{k}")).collect()
 }
 
 /// The text of a lemma with all that is known.
-fn stated(name: String, region: &Region<'_>, terms: &Terms, left: Id) -> Statement {
-    let mut own = terms.clone();
-    let names: Vec<String> = (0..region.params.len()).map(|k| format!("v{k}")).collect();
-    let params = region.params.iter().map(|ty| Param { name: String::new(), ty: *ty, sizes: vec![] });
-    // Only what the text means matters, not when a part of it would be evaluated.
-    let total = own.reachable(left).into_iter().map(|id| (id, true)).collect();
-    let body = elaborate(&mut own, left, &params.collect::<Vec<_>>(), &total, Model::Knossos);
-    let (ty, left) = (own.ty(left).to_string(), print::term(&own, body, &names));
+fn stated(name: &str, region: &Region<'_>) -> Statement {
+    let (names, (terms, id)) = (names(region), region.body);
     let (mut given, mut below): (Vec<(String, String)>, Vec<(String, String)>) = Default::default();
     let mut known = region.context.terms.clone();
     for (k, of) in region.context.known.iter().enumerate() {
@@ -149,74 +115,41 @@ fn stated(name: String, region: &Region<'_>, terms: &Terms, left: Id) -> Stateme
             below.push((names[k].clone(), print::term(&known, n, &names)));
         }
     }
-    let undefined = |k: &usize| region.context.known[*k].undefined;
-    let defined = (0..names.len()).filter(|k| !undefined(k)).map(|k| names[k].clone()).collect();
+    let defined = |k: &usize| !region.context.known[*k].undefined;
+    let defined = (0..names.len()).filter(defined).map(|k| names[k].clone()).collect();
     let params = names.iter().cloned().zip(region.params.iter().map(ToString::to_string)).collect();
-    Statement { name, params, ty, left, given, below, total: names, defined, steps: vec![], start: 0.0 }
+    let (ty, left) = (terms.ty(id).to_string(), print::term(terms, id, &names));
+    let (name, steps, start, right, cost) = (name.to_string(), vec![], 0.0, String::new(), 0.0);
+    Statement { name, params, ty, left, given, below, defined, steps, start, right, cost }
 }
 
-/// Leaves out hypotheses that the steps do not need, one after the other.
-fn weakened(world: &World<'_>, own: (&Program, &Def), statement: &mut Statement, goal: (&Terms, Id)) {
-    let hold = |less: &Statement| {
-        let Ok((mut checker, _)) = replayed(world, own, less) else { return false };
-        checker.shared(goal.0, goal.1).is_ok()
-    };
-    // First all of a kind, then each.
-    let none = |s: &Statement| Statement { total: vec![], ..s.clone() };
+/// Leaves out kinds of hypotheses that the steps do not need, one after the other, and adds all costs; the lemma.
+fn weakened(world: &World<'_>, own: (&Program, &Def), statement: &mut Statement) -> Result<Arc<Lemma>, String> {
+    let World { kept, rules, level, model, sizes, .. } = *world;
+    let proof = |s: &Statement| s.proof(own, kept, (rules, level)).map_err(|(_, why)| why);
     let kinds: [&dyn Fn(&Statement) -> Statement; 4] = [
+        &|s| Statement { given: vec![], below: vec![], defined: vec![], ..s.clone() },
         &|s| Statement { defined: vec![], ..s.clone() },
-        &none,
         &|s| Statement { given: vec![], ..s.clone() },
         &|s| Statement { below: vec![], ..s.clone() },
     ];
+    let mut best: Option<Proof> = None;
     for kind in kinds {
         let less = kind(statement);
-        if less != *statement && hold(&less) {
-            *statement = less;
+        if less != *statement
+            && let Ok(proof) = proof(&less)
+        {
+            (*statement, best) = (less, Some(proof));
         }
     }
-    for list in [2, 1, 0, 3] {
-        let mut k = 0;
-        loop {
-            let mut less = statement.clone();
-            let left = match list {
-                0 => taken(&mut less.given, k),
-                1 => taken(&mut less.total, k),
-                2 => taken(&mut less.defined, k),
-                _ => taken(&mut less.below, k),
-            };
-            if !left || (world.stop)(0.8) {
-                break;
-            }
-            if hold(&less) {
-                *statement = less;
-            } else {
-                k += 1;
-            }
-        }
-    }
-}
-
-/// Takes an entry out of a list; whether there was one.
-fn taken<T>(list: &mut Vec<T>, k: usize) -> bool {
-    k < list.len() && {
-        list.remove(k);
-        true
-    }
-}
-
-/// A checker that has taken the steps of a lemma, and the terms on its way.
-fn replayed<'a>(
-    world: &World<'a>,
-    (own, def): (&'a Program, &'a Def),
-    statement: &Statement,
-) -> Result<(Checker<'a>, Vec<Id>), String> {
-    let mut checker = Checker::new(own, def, world.kept, world.rules, world.level)?;
-    checker.assume(statement)?;
-    let mut programs = vec![checker.now];
-    for step in &statement.steps {
-        checker.step(step)?;
-        programs.push(checker.now);
-    }
-    Ok((checker, programs))
+    let Proof { lemma, terms, programs, right } = best.map_or_else(|| proof(statement), Ok)?;
+    let mut costing = Costing::new(own.0, model, sizes);
+    statement.cost = costing.term(right.1, own.1, &right.0);
+    let mut costs = programs.iter().map(|id| {
+        let (terms, id) = shared(&terms, *id, own.1, model);
+        costing.term(id, own.1, &terms)
+    });
+    statement.start = costs.next().unwrap_or_default();
+    statement.steps.iter_mut().zip(costs).for_each(|(step, cost)| step.cost = cost);
+    Ok(lemma)
 }

@@ -1,17 +1,16 @@
 //! The journal of a search becomes a derivation: equations, a proof, and steps that the checker of
-//! derivations has taken. What regions became is proved as lemmas, and the whole by those.
+//! derivations has taken. What regions become is proved as lemmas, and bodies by those.
 //!
 //! Invariant: what leaves here was replayed from the input by that checker, texts included.
 
+pub mod chain;
 pub mod closure;
-mod instance;
 pub mod lemma;
 mod lets;
 pub mod linear;
 pub mod moves;
 pub mod pace;
 pub mod running;
-pub mod stage;
 pub mod shorten;
 pub mod shortest;
 mod task;
@@ -119,9 +118,7 @@ fn linked(task: &Task<'_>, journal: &mut Journal) -> Result<(Tid, Vec<Tid>), Str
     let (mut seen, mut concrete) = (FxHashSet::default(), Concrete::new(n, &pace));
     let mut link = |trace: &mut Trace, terms: &Terms, id: Id| -> Result<Tid, String> {
         let id = concrete.of(trace, terms, id).ok_or(LATE)?;
-        if task.axioms {
-            terms::axioms(trace, task.def, id, &mut seen, &pace);
-        }
+        terms::axioms(trace, task.def, id, &mut seen, &pace);
         Ok(id)
     };
     let (mut first, _) = task.there()?;
@@ -132,9 +129,7 @@ fn linked(task: &Task<'_>, journal: &mut Journal) -> Result<(Tid, Vec<Tid>), Str
     }
     // A way starts again from its best so far, so all results are links of the chain.
     let goals = bests.iter().map(|best| link(trace, &best.flat.0, best.flat.1)).collect::<Result<_, _>>()?;
-    if task.axioms {
-        terms::everywhere(trace, task.def, &pace);
-    }
+    terms::everywhere(trace, task.def, &pace);
     if pace.late() { Err(LATE.into()) } else { Ok((start, goals)) }
 }
 

@@ -35,8 +35,6 @@ impl From<String> for Refused {
 const FOLD: (&str, Axiom) = ("fold-literals", Axiom::Literals);
 /// Sizes and parts of tuples that are known where a search begins, at most.
 const MAX_SETTLED: usize = 1000;
-/// Parts of tuples, at most, where nothing else is taken.
-const MAX_PARTS: usize = 10_000;
 /// Places of one part, at most.
 const MAX_PLACES: usize = 2000;
 
@@ -108,48 +106,6 @@ fn settled(checker: &mut Checker<'_>, to: Id, steps: &mut Vec<Step>, programs: &
     Err("too many sizes are known".into())
 }
 
-/// Takes parts of tuples that are known where another body has none; the steps to where a derivation goes on, and these.
-///
-/// # Errors
-/// They are too many.
-pub fn parts_taken(task: &Task<'_>, to: &(Terms, Id)) -> Result<Vec<Step>, String> {
-    let (mut checker, _) = task.there()?;
-    let to = flat(task, &mut checker, &to.0, to.1)?;
-    let mut steps = task.from.before.clone();
-    for _ in 0..MAX_PARTS {
-        let mut path = vec![];
-        if !part_of(&checker.terms, (checker.now, to), &mut path, &mut FxHashSet::default()) {
-            return Ok(steps);
-        }
-        let by = Axiom::Part.name().to_string();
-        let step = Step { by, at: vec![path], place: Place::Everywhere, to: None, cost: 0.0 };
-        checker.step(&step)?;
-        steps.push(step);
-    }
-    Err("too many parts of tuples are known".into())
-}
-
-/// The path to the first part of a tuple that is made on the spot, where another term has something else.
-fn part_of(terms: &Terms, (a, b): (Id, Id), path: &mut Vec<usize>, seen: &mut FxHashSet<(Id, Id)>) -> bool {
-    if a == b || !seen.insert((a, b)) {
-        return false;
-    }
-    let (kids, others) = (terms.kids(a), terms.kids(b));
-    let same = terms.head(a) == terms.head(b) && kids.len() == others.len();
-    let made = |id: Id| matches!(terms.head(id), Head::Get(..)) && terms.head(terms.kids(id)[0]) == Head::Tuple;
-    if made(a) && !(same && made(b)) {
-        return true;
-    }
-    same && (0..kids.len()).any(|k| {
-        path.push(k);
-        let found = deep(|| part_of(terms, (kids[k], others[k]), path, seen));
-        if !found {
-            path.pop();
-        }
-        found
-    })
-}
-
 /// The innermost part that is known, and by which axiom; the path to it.
 fn known(terms: &mut Terms, id: Id, path: &mut Vec<usize>, seen: &mut FxHashSet<Id>) -> Option<Axiom> {
     if !seen.insert(id) {
@@ -205,28 +161,4 @@ fn collect(
     }
     known.insert(id, any);
     any
-}
-
-/// DEBUG
-pub fn differ(task: &Task<'_>, to: &(Terms, Id)) {
-    let Ok((mut checker, _)) = task.there() else { return };
-    let Ok(b) = flat(task, &mut checker, &to.0, to.1) else { return };
-    let (mut a, mut b) = (checker.now, b);
-    let mut depth = 0;
-    while a != b {
-        let t = &checker.terms;
-        let (p, q) = (t.kids(a).to_vec(), t.kids(b).to_vec());
-        if t.head(a) != t.head(b) || p.len() != q.len() {
-            break;
-        }
-        let Some(k) = (0..p.len()).find(|k| p[*k] != q[*k]) else { break };
-        depth += t.head(a).binds(k, p.len());
-        (a, b) = (p[k], q[k]);
-    }
-    for id in [a, b] {
-        let body = crate::derive::flat::to_body(&mut checker.terms, id, task.def.params.len(), depth);
-        let names: Vec<String> = task.def.params.iter().map(|p| p.name.clone()).chain((0..depth).map(|k| format!("_{k}"))).collect();
-        let text = if checker.terms.size(body) > 20000 { format!("{:?} {}", checker.terms.head(body), checker.terms.size(body)) } else { crate::ir::print::term(&checker.terms, body, &names) };
-        eprintln!("   DIFF {}", text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(900).collect::<String>());
-    }
 }

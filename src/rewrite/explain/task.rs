@@ -3,7 +3,7 @@
 use crate::cost::Model;
 use crate::derive::Step;
 use crate::derive::check::{Checker, Rules};
-use crate::derive::lemma::{Lemmas, Statement};
+use crate::derive::lemma::Statement;
 use crate::ir::{Def, Fun, Id, Program};
 use crate::rules::Level;
 use rustc_hash::FxHashSet;
@@ -34,10 +34,6 @@ pub struct Task<'a> {
     pub from: From<'a>,
     /// What is taken for granted, where it is a lemma.
     pub assumed: Option<&'a Statement>,
-    /// What may be taken as a rule.
-    pub lemmas: Lemmas,
-    /// Whether a proof may use what is equal without a search: parts, sizes, copies, elements, literals.
-    pub axioms: bool,
 }
 
 /// Where a derivation goes on: after steps that were taken before.
@@ -61,8 +57,7 @@ impl<'a> Task<'a> {
     /// A checker that has taken no step yet.
     pub(super) fn checker(&self) -> Result<Checker<'a>, String> {
         let new = || {
-            let checker = Checker::new(self.program, self.def, self.kept, self.rules, self.level)?;
-            let mut checker = checker.with(self.lemmas.clone());
+            let mut checker = Checker::new(self.program, self.def, self.kept, self.rules, self.level)?;
             self.assumed.map_or(Ok(()), |statement| checker.assume(statement))?;
             Ok(checker)
         };

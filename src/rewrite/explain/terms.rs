@@ -73,7 +73,7 @@ impl<'a> Concrete<'a> {
 }
 
 /// What the variables of a binder range over, as the e-graph has it.
-pub(super) fn extents(trace: &mut Trace, head: Head, kids: &[Tid], sizes: &mut FxHashMap<Tid, Tid>) -> Vec<Tid> {
+fn extents(trace: &mut Trace, head: Head, kids: &[Tid], sizes: &mut FxHashMap<Tid, Tid>) -> Vec<Tid> {
     let unknown = trace.put(Label::Unknown, []);
     let mut closed = |size: Tid| bound(trace, size, sizes).unwrap_or(unknown);
     match head {
@@ -295,7 +295,7 @@ fn literal(head: Head, args: &[Lit]) -> Option<Lit> {
 }
 
 /// A term moved out of the `n` innermost binders, where it does not depend on them.
-pub(super) fn lowered(trace: &mut Trace, id: Tid, n: usize) -> Option<Tid> {
+fn lowered(trace: &mut Trace, id: Tid, n: usize) -> Option<Tid> {
     let theta = Theta { inner: vec![None; n], depth: 0 };
     (!trace.free(id).below(n)).then(|| trace.mapped(id, &theta, 0))
 }

@@ -8,19 +8,21 @@
 
 mod block;
 mod cut;
+mod marked;
 mod scope;
 
 use super::egraph::optimize::{Found, Settings, imported, region, survives};
 use super::egraph::saturate::{Limits, Report};
 use super::egraph::trial::Trials;
-use super::explain::lemma::{self, Proved, World};
-use super::explain::stage::Stage;
 use super::explain::Unproved;
+use super::explain::chain::Chain;
+use super::explain::lemma::{self, Proved, World};
 use super::inline::{Flat, flatten};
 use crate::cost::{Costing, Sweep};
 use crate::derive::check::Rules;
 use crate::ir::{Body, Def, Fun, Head, Id, Program, Terms, Ty, deep};
 use cut::{New, Said, cut};
+use marked::{Marked, marked};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use scope::{Region, Scope};
@@ -40,6 +42,10 @@ const FLAT: usize = 20_000;
 const ELABORATED: usize = 5_000;
 /// The share of the time after which no more rounds begin.
 const LAST_BEGIN: f64 = 0.6;
+/// The share of the time after which what is not proved is given up.
+const LAST_PROOF: f64 = 0.8;
+/// Why a body is not taken for which each region has a proof.
+const LATER: &str = "what a region became is dearer where it is proved";
 
 /// A body that is searched by its regions.
 pub struct Whole<'a> {
@@ -51,17 +57,17 @@ pub struct Whole<'a> {
     pub def: &'a Def,
     /// So many nodes may be made on the way to a term without lets.
     pub most: usize,
-    /// The rules by name, where what regions become is to be proved.
-    pub prove: Option<&'a Rules<'a>>,
+    /// Whether what regions become is to be proved.
+    pub prove: bool,
 }
 
 /// What came of a body.
-pub struct Searched {
+pub struct Searched<'a> {
     /// The best body.
     pub found: Found,
-    /// The bodies on the way to it, the first of which it began with; where what regions became is proved.
-    pub stages: Vec<Stage>,
-    /// A cheaper body that some region has no proof of.
+    /// The steps to it, where they were asked for.
+    pub chain: Option<Chain<'a>>,
+    /// A cheaper body that has no proof.
     pub unproved: Option<Unproved>,
 }
 
@@ -96,8 +102,10 @@ struct Tried {
 /// A cheaper term for a region.
 struct Better {
     term: (Terms, Id),
-    /// What proves it, or why it is not proved.
-    proof: Result<Vec<Arc<Proved>>, String>,
+    /// What proves one, where that was asked for: the best that has a proof.
+    proof: Option<Arc<Proved>>,
+    /// Why there is no proof of the term.
+    why: Option<String>,
 }
 
 /// What tells regions apart.
@@ -110,14 +118,13 @@ pub fn optimize<'c>(
     from: (&Terms, Id),
     costs: (&mut Costing<'c>, &mut Sweep<'c>),
     settings: &Settings<'_>,
-) -> Option<Searched> {
+) -> Option<Searched<'c>> {
     let before = costs.0.def(whole.def).ok()?;
-    let (best, stages, unproved) = (None, vec![], None);
-    let mut search = Search { whole, settings, before, costs, best, stages, unproved };
-    if whole.prove.is_some() {
-        search.stages.push(Stage { body: (from.0.clone(), from.1), cost: before, lemmas: vec![] });
-    }
-    search.blocks(from, vec![]);
+    let Whole { program, kept, def, prove, .. } = *whole;
+    let chain = if prove { Some(Chain::new(program, def, kept).ok()?) } else { None };
+    let rules: Rules<'_> = settings.rules.iter().map(|r| (r.rule.name.as_str(), r.rule)).collect();
+    let mut search = Search { whole, settings, before, costs, best: None, chain, unproved: None };
+    search.blocks(from);
     search.elaborated(from);
     let mut done = Done::default();
     for (most, first) in ROUNDS {
@@ -128,19 +135,21 @@ pub fn optimize<'c>(
         let (terms, body) = (best.terms.clone(), best.id);
         let nodes = settings.limits.nodes.max(NODES) as u64;
         let size = (most * nodes / 1000, first * nodes / 1000);
-        let round = Round { whole, settings, size, terms: &terms, body };
+        let round = Round { whole, rules: &rules, settings, size, terms: &terms, body };
         let plans = round.run(&mut done);
-        search.unproved(&round.replaced(&plans, &done.searched, true).body, &done);
-        let Made { body: (terms, id), lemmas } = round.replaced(&plans, &done.searched, false);
-        search.blocks((&terms, id), lemmas);
+        let (terms, id) = round.replaced(&plans, &done.searched);
+        match search.chain.is_some() {
+            true => search.by_lemmas(&round.marked(&plans, &done.searched), (&terms, id), &done),
+            false => search.blocks((&terms, id)),
+        }
     }
     let best = search.best.as_ref()?;
     let (terms, id) = (best.terms.clone(), best.id);
     search.elaborated((&terms, id));
-    let Search { best, stages, unproved, .. } = search;
+    let Search { best, chain, unproved, .. } = search;
     let Best { terms, id, cost } = best?;
     let found = Found { terms, id, cost, reports: done.reports, journals: vec![], proved: false };
-    Some(Searched { found, stages, unproved: unproved.filter(|u| u.cost < cost - 1e-9) })
+    Some(Searched { found, chain, unproved: unproved.filter(|u| u.cost < cost - 1e-9) })
 }
 
 /// The best body so far.
@@ -159,15 +168,9 @@ struct Search<'a, 's, 'c> {
     before: f64,
     costs: (&'a mut Costing<'c>, &'a mut Sweep<'c>),
     best: Option<Best>,
-    stages: Vec<Stage>,
+    /// How the best body is derived, where that is asked for.
+    chain: Option<Chain<'c>>,
     unproved: Option<Unproved>,
-}
-
-/// A body with what regions became.
-struct Made {
-    body: (Terms, Id),
-    /// What that rests on.
-    lemmas: Vec<Arc<Proved>>,
 }
 
 impl Search<'_, '_, '_> {
@@ -184,31 +187,90 @@ impl Search<'_, '_, '_> {
         Some(Best { terms, id, cost })
     }
 
-    /// Tries a body with lets, in blocks, which rests on lemmas.
-    fn blocks(&mut self, body: (&Terms, Id), lemmas: Vec<Arc<Proved>>) {
+    /// Tries a body with lets, in blocks.
+    fn blocks(&mut self, body: (&Terms, Id)) {
         if let Some(new) = self.in_blocks(body) {
-            self.take(new, lemmas);
+            self.take(new);
         }
     }
 
-    fn take(&mut self, new: Best, lemmas: Vec<Arc<Proved>>) {
-        if self.best.as_ref().is_some_and(|best| new.cost > best.cost - 1e-9) {
+    fn gains(&self, cost: f64) -> bool {
+        self.best.as_ref().is_none_or(|best| cost <= best.cost - 1e-9)
+    }
+
+    fn take(&mut self, new: Best) {
+        if !self.gains(new.cost) {
             return;
         }
-        if self.whole.prove.is_some() {
-            self.stages.push(Stage { body: (new.terms.clone(), new.id), cost: new.cost, lemmas });
+        match self.chain.is_some() {
+            true => self.derived(new),
+            false => self.best = Some(new),
         }
-        self.best = Some(new);
     }
 
-    /// Notes what a body costs that rests on what is not proved.
-    fn unproved(&mut self, body: &(Terms, Id), done: &Done) {
-        let each = done.searched.values().flatten();
-        let Some(why) = each.filter_map(|better| better.proof.as_ref().err()).min() else { return };
-        let why = format!("what a region became is not proved: {why}");
-        let Some(new) = self.in_blocks((&body.0, body.1)) else { return };
-        if self.unproved.as_ref().is_none_or(|u| new.cost < u.cost) {
-            self.unproved = Some(Unproved { cost: new.cost, why });
+    /// Takes a body that only has other lets than the one at the end of the chain, or one where some come later. Whether
+    /// it did.
+    fn derived(&mut self, new: Best) {
+        let Some(chain) = &mut self.chain else { return };
+        let (mark, stop) = (chain.mark(), || (self.settings.stop)(LAST_PROOF));
+        match chain.lets((&new.terms, new.id), &stop) {
+            Ok(true) => self.best = Some(new),
+            Ok(false) => {
+                let (terms, id) = (chain.body().0.clone(), chain.body().1);
+                let cost = self.costs.0.term(id, self.whole.def, &terms);
+                let cost = self.costs.1.price(id, &terms, cost, self.before);
+                self.note(new.cost, "its lets come later than they were found".into());
+                if self.gains(cost) {
+                    self.best = Some(Best { terms, id, cost });
+                } else if let Some(chain) = &mut self.chain {
+                    chain.back(mark);
+                }
+            }
+            Err(why) => self.note(new.cost, why),
+        }
+    }
+
+    /// Takes what is proved of the regions of a body; `all` is the body with all that was found of them.
+    fn by_lemmas(&mut self, marked: &Marked, all: (&Terms, Id), done: &Done) {
+        if let Some(best) = self.in_blocks(all) {
+            let each = done.searched.values().flatten();
+            let why = each.filter_map(|better| better.why.as_ref()).min();
+            self.note(best.cost, why.cloned().unwrap_or_else(|| LATER.into()));
+        }
+        let Some(chain) = &mut self.chain else { return };
+        let (mark, stop) = (chain.mark(), || (self.settings.stop)(LAST_PROOF));
+        if marked.places.is_empty() {
+            return;
+        }
+        // Regions stand as they were searched, whatever their lets were.
+        let refused = match chain.lets((&marked.terms, marked.id), &stop) {
+            Ok(true) => {
+                let each = marked.places.iter().map(|place| {
+                    let at = chain.mark();
+                    chain.lemma(place.path.clone(), &place.levels, &place.proof).inspect_err(|_| chain.back(at))
+                });
+                each.filter_map(Result::err).fold(None, |first: Option<String>, why| first.or(Some(why)))
+            }
+            Ok(false) => Some("its lets come later than they were found".into()),
+            Err(why) => Some(why),
+        };
+        let (terms, id) = (chain.body().0.clone(), chain.body().1);
+        let before = self.best.as_ref().map(|best| best.cost);
+        self.blocks((&terms, id));
+        if self.best.as_ref().map(|best| best.cost) == before
+            && let Some(chain) = &mut self.chain
+        {
+            chain.back(mark);
+        }
+        if let (Some(why), Some(unproved)) = (refused, &mut self.unproved) {
+            unproved.why = why;
+        }
+    }
+
+    /// Notes what a body costs that rests on what is not proved, and why.
+    fn note(&mut self, cost: f64, why: String) {
+        if self.unproved.as_ref().is_none_or(|u| cost < u.cost) {
+            self.unproved = Some(Unproved { cost, why });
         }
     }
 
@@ -222,7 +284,7 @@ impl Search<'_, '_, '_> {
         let mut trials = Trials::new(whole.def, *before, (costs.0, costs.1), settings.model, settings.stop);
         trials.first(&mut g, root);
         let Some(new) = trials.best else { return };
-        self.take(Best { terms: new.terms, id: new.id, cost: new.cost }, vec![]);
+        self.take(Best { terms: new.terms, id: new.id, cost: new.cost });
     }
 }
 
@@ -242,6 +304,7 @@ struct Done {
 /// One way to cut a body.
 struct Round<'a, 's> {
     whole: &'a Whole<'a>,
+    rules: &'a Rules<'a>,
     settings: &'a Settings<'s>,
     size: (u64, u64),
     terms: &'a Terms,
@@ -333,48 +396,66 @@ impl Round<'_, '_> {
             let Some(mut found) = region(def, before, &task.flat, costs, settings) else { return Tried::default() };
             let mut out = Tried { better: None, reports: std::mem::take(&mut found.reports) };
             if found.cost < before - 1e-9 {
-                let proof = self.proved(task, n, &found);
-                out.better = Some(Better { term: (found.terms, found.id), proof });
+                let (proof, why) = self.proved(task, n, &mut found);
+                out.better = Some(Better { term: (found.terms, found.id), proof, why });
             }
             out
         })
     }
 
-    /// What proves what a search found, where that is asked for.
-    fn proved(&self, task: &Task, n: usize, found: &Found) -> Result<Vec<Arc<Proved>>, String> {
-        let (Some(rules), Some(journal)) = (self.whole.prove, found.journals.first()) else { return Ok(vec![]) };
-        let Whole { program, kept, .. } = *self.whole;
+    /// What proves what a search found, where that is asked for, and why nothing proves all of it.
+    fn proved(&self, task: &Task, n: usize, found: &mut Found) -> (Option<Arc<Proved>>, Option<String>) {
+        let Whole { program, kept, def, prove, .. } = *self.whole;
+        if !prove {
+            return (None, None);
+        }
+        let rules = self.rules;
         let Settings { level, model, sizes, stop, .. } = *self.settings;
         let world = World { program, kept, rules, level, model, sizes, stop };
-        let params: Vec<Ty> = task.region.params.iter().map(|p| p.ty).collect();
-        let context = &task.region.context;
-        let region = lemma::Region { params: &params, context, body: (&task.terms, task.id) };
-        let proved = lemma::proved(&world, &format!("region {}", n + 1), &region, journal)?;
-        Ok(proved.into_iter().map(Arc::new).collect())
+        let Region { params, context, guesses, .. } = &task.region;
+        let tys: Vec<Ty> = params.iter().map(|p| p.ty).collect();
+        let region = lemma::Region { params: &tys, context, body: (&task.terms, task.id) };
+        let own = Def { fun: def.fun, params: params.clone(), body: Body::External, span: def.span };
+        let mut costing = Costing::within(program, model, sizes, guesses);
+        let mut cost = |terms: &Terms, id: Id| costing.term(id, &own, terms);
+        let Some(mut journal) = found.journals.pop() else { return (None, Some("no steps are kept".into())) };
+        let (proof, unproved) = lemma::proved(&world, &format!("region {}", n + 1), &region, &mut journal, &mut cost);
+        let why = unproved.into_iter().next().map(|u| format!("what a region became is not proved: {}", u.why));
+        (proof.map(Arc::new), why)
     }
 
-    /// The body with what was found: with what is proved, or with all of it.
-    fn replaced(&self, plans: &[Plan], found: &FxHashMap<Key, Option<Better>>, all: bool) -> Made {
-        let (mut plans, mut lemmas) = (plans.iter(), vec![]);
-        let body = self.cut(&mut |scope, terms, id| {
+    /// The body with what was found.
+    fn replaced(&self, plans: &[Plan], found: &FxHashMap<Key, Option<Better>>) -> (Terms, Id) {
+        let mut plans = plans.iter();
+        self.cut(&mut |scope, terms, id| {
             let key = match plans.next() {
                 Some(Plan::Split) => return Said::Split,
                 Some(Plan::Search(key)) => key,
                 None => return Said::Stays,
             };
             let Some(Some(better)) = found.get(key) else { return Said::Stays };
-            match &better.proof {
-                Ok(proved) => lemmas.extend(proved.iter().cloned()),
-                Err(_) if all => {}
-                Err(_) => return Said::Stays,
-            }
             let levels = region_of(scope, terms, id).levels;
             let (terms, id) = better.term.clone();
             Said::Becomes(Box::new(New { terms, id, levels }))
+        })
+    }
+
+    /// The body with marks for the regions that are proved to be something cheaper.
+    fn marked(&self, plans: &[Plan], found: &FxHashMap<Key, Option<Better>>) -> Marked {
+        let (mut plans, mut proofs) = (plans.iter(), vec![]);
+        let (terms, id) = self.cut(&mut |scope, terms, id| {
+            let key = match plans.next() {
+                Some(Plan::Split) => return Said::Split,
+                Some(Plan::Search(key)) => key,
+                None => return Said::Stays,
+            };
+            let Some(Some(Better { proof: Some(proof), .. })) = found.get(key) else { return Said::Stays };
+            let levels = region_of(scope, terms, id).levels;
+            let (terms, id) = marked::mark(proofs.len(), &proof.lemma);
+            proofs.push(Arc::clone(proof));
+            Said::Becomes(Box::new(New { terms, id, levels }))
         });
-        lemmas.sort_by(|a, b| a.statement.name.cmp(&b.statement.name));
-        lemmas.dedup_by(|a, b| a.statement.name == b.statement.name);
-        Made { body, lemmas }
+        marked(terms, id, self.whole.def.params.len(), &proofs)
     }
 }
 
