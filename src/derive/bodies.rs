@@ -6,16 +6,17 @@
 //! nothing that might fail but what the one before evaluates, too: at the same place, or around it. It must not know
 //! how bodies are found.
 
-use super::check::Early;
+use super::check::{Early, SHAPELESS};
 use super::flat::{Site, as_parameter, certain, lowered, replaced_leaves};
 use super::hypotheses::Hypotheses;
 use super::lemma::{Lemma, Lemmas};
 use super::prove::{Asked, Local, Prover};
 use super::text::Naming;
-use super::visited::{Inside, There, Visited, World};
+use super::visited::{Inside, Sum, There, Visited, World};
 use super::{Place, Refused, Step};
 use crate::ir::{Def, Fun, Head, Id, Program, Terms, Ty};
 use crate::types;
+use crate::types::shape::empty_sum;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -116,6 +117,19 @@ impl<'a> Bodies<'a> {
                 out.push(Early { from: visit.from, why });
             }
         }
+        // A sum over nothing has a shape where it had one before.
+        let lost = |of: &Visited, terms: &mut Terms| -> Vec<Sum> {
+            of.sums.iter().copied().filter(|sum| empty_sum(terms, sum.from).is_none()).collect()
+        };
+        let (then, now) = (lost(&before, &mut self.terms), lost(&after, &mut self.terms));
+        for sum in now {
+            let same = then.iter().any(|other| other.flat == sum.flat && facts.is_same(other.place, sum.place));
+            if !same && !facts.runs(sum.flat, sum.place) {
+                let last = self.terms.kids(sum.from)[self.terms.kids(sum.from).len() - 1];
+                let from = (self.terms.head(last) == Head::Let).then_some(last);
+                out.push(Early { from, why: SHAPELESS.into() });
+            }
+        }
         // The numbers of lets are those of the arena that was given.
         let given: FxHashMap<Id, Id> = match out.is_empty() {
             true => FxHashMap::default(),
@@ -150,6 +164,12 @@ impl<'a> Bodies<'a> {
             kids[*k] = now;
             now = self.terms.add(self.terms.head(*id), kids).map_err(|_| "the types do not fit")?;
             self.terms.keep_hints(*id, now);
+            if matches!(self.terms.head(now), Head::Reduce(..))
+                && empty_sum(&mut self.terms, now).is_none()
+                && empty_sum(&mut self.terms, *id).is_some()
+            {
+                return Err(SHAPELESS.into());
+            }
         }
         let tys: Vec<Ty> = self.world.def.params.iter().map(|p| p.ty).collect();
         types::verify::closed(&self.terms, now, &tys)?;
@@ -204,6 +224,8 @@ struct Facts<'w, 'a> {
     world: &'w mut World<'a>,
     before: &'w Visited,
     after: &'w Visited,
+    /// The numbers of the places of either: equal ones for what is the same place.
+    numbers: (Vec<usize>, Vec<usize>),
     /// What the one before evaluates at each place of the other one.
     same: Vec<Rc<FxHashSet<Id>>>,
     levels: FxHashMap<usize, Levels>,
@@ -237,7 +259,22 @@ impl<'w, 'a> Facts<'w, 'a> {
         let sets: FxHashMap<usize, Rc<FxHashSet<Id>>> = sets.into_iter().map(|(k, set)| (k, Rc::new(set))).collect();
         let same = others.iter().map(|k| sets.get(k).cloned().unwrap_or_default()).collect();
         let (levels, refused, known) = Default::default();
-        Facts { world, before, after, same, levels, refused, known }
+        Facts { world, before, after, numbers: (mine, others), same, levels, refused, known }
+    }
+
+    /// Whether a place of the one before is a place of the other one.
+    fn is_same(&self, before: usize, after: usize) -> bool {
+        self.numbers.0[before] == self.numbers.1[after]
+    }
+
+    /// Whether a loop at a place is certain to run.
+    fn runs(&mut self, id: Id, place: usize) -> bool {
+        let (none, local) = (FxHashSet::default(), Local::default());
+        let super::visited::Place { scope, guards, .. } = &self.after.places[place];
+        let World { flat, def, .. } = &mut *self.world;
+        let kids = flat.kids(id).to_vec();
+        let mut p = Prover::new(flat, def, (&none, &local), Asked::Total, guards.clone());
+        kids[..kids.len() - 1].iter().all(|n| p.at_least_one(*n, scope))
     }
 
     /// A part of what is evaluated at a place that might fail there where the body before does not, and how many

@@ -17,10 +17,11 @@ use super::hypotheses::Hypotheses;
 use super::matching::{instance, matched};
 use super::prove::{Asked, Local, MAX_INNER, Prover};
 use super::text::Naming;
-use super::unfold::{Binding, Unfolded, unfold};
+use super::unfold::{Binding, Sum, Unfolded, unfold};
 use super::{Place, Refused, Step};
 use crate::ir::{Def, Fun, Head, Id, Lit, Op, Program, Terms, Ty, deep};
 use crate::rules::{Condition, Level, Meta, Rule};
+use crate::types::shape::empty_sum;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -57,8 +58,13 @@ pub struct Checker<'a> {
     taken: usize,
     /// Earlier programs whose certain parts were not collected yet.
     unread: VecDeque<Id>,
+    /// Whether these are looked at where a proof needs that.
+    pub looks_back: bool,
     pub(super) naming: Naming<'a>,
 }
+
+/// Why lets do not stand in a sum.
+pub(super) const SHAPELESS: &str = "with the lets of the result a sum over nothing has no shape";
 
 /// A let that might fail where the program does not.
 pub struct Early {
@@ -124,6 +130,7 @@ impl<'a> Checker<'a> {
             guards,
             taken,
             unread,
+            looks_back: true,
             naming,
         })
     }
@@ -275,11 +282,11 @@ impl<'a> Checker<'a> {
 
     /// Collects what the programs so far were certain to evaluate.
     fn learn(&mut self) {
-        while self.learn_next() {}
+        while self.looks_back && self.learn_next() {}
     }
 
-    /// Collects what the next of the programs so far was certain to evaluate; whether there was one. A step that brings a
-    /// term back does so for all of them, which takes long after many steps.
+    /// Collects what the next of the programs so far was certain to evaluate; whether there was one. Where a proof needs
+    /// them all are collected, which takes long after many steps.
     pub fn learn_next(&mut self) -> bool {
         let Some(id) = self.unread.pop_front() else { return false };
         certain(&mut self.terms, id, &mut vec![], &mut self.known, &mut self.seen);
@@ -296,10 +303,14 @@ impl<'a> Checker<'a> {
         if right != old {
             return Err(format!("from right to left `{}` does not lead here from the term given", step.by));
         }
-        self.learn();
         let mut local = Local::default();
         self.evaluated(old, (&mut scope.clone(), &mut self.guards.clone()), scope.len(), &mut local);
         let asked = if self.level == Level::Real { Asked::Kept } else { Asked::Total };
+        if self.prover(&local, asked).safe(left, scope) {
+            return Ok(left);
+        }
+        // What earlier programs were certain to evaluate is looked at where it is needed: it takes long.
+        self.learn();
         let mut prover = self.prover(&local, asked);
         if prover.safe(left, scope) {
             return Ok(left);
@@ -387,10 +398,18 @@ impl<'a> Checker<'a> {
     }
 
     fn holds(&mut self, rule: &Rule, condition: Condition, values: &[Id], scope: &Scope, defined: Asked) -> bool {
-        let (id, local) = (values[0], Local::default());
-        if matches!(condition, Condition::Total | Condition::Defined | Condition::Valued) {
-            self.learn();
+        let evaluates = matches!(condition, Condition::Total | Condition::Defined | Condition::Valued);
+        let now = self.holds_now(rule, condition, values, scope, defined);
+        if now || !evaluates || self.unread.is_empty() {
+            return now;
         }
+        self.learn();
+        self.holds_now(rule, condition, values, scope, defined)
+    }
+
+    /// The same without what is certain of programs that were not looked at yet.
+    fn holds_now(&mut self, rule: &Rule, condition: Condition, values: &[Id], scope: &Scope, defined: Asked) -> bool {
+        let (id, local) = (values[0], Local::default());
         // Bounds are over the reals; bits are known of literals and integers only.
         let exact = rule.level == Level::Real || self.terms.as_lit(id).is_some() || !self.terms.ty(id).is_linear();
         if condition == Condition::Valued && self.prover(&local, Asked::Valued).safe(id, scope) {
@@ -538,16 +557,33 @@ impl<'a> Checker<'a> {
         if unfolded.id != self.now {
             return Err("without its lets the result is not the term that the steps lead to".into());
         }
-        self.learn();
         self.guards.clone_from(&self.always);
         let mut out = vec![];
         for Binding { value, body, scope, from } in unfolded.lets {
             let mut local = Local::default();
             self.evaluated(body, (&mut scope.clone(), &mut self.always.clone()), scope.len(), &mut local);
-            if !self.prover(&local, Asked::Total).safe(value, &scope) && !self.always(body, value, &scope) {
+            let mut safe = self.prover(&local, Asked::Total).safe(value, &scope);
+            if !safe && !self.unread.is_empty() {
+                self.learn();
+                safe = self.prover(&local, Asked::Total).safe(value, &scope);
+            }
+            if !safe && !self.always(body, value, &scope) {
                 let (id, depth) = self.prover(&local, Asked::Total).unsafe_part(value, &scope);
                 let why = format!("a let of the result evaluates early what might fail: `{}`", self.named(id, depth));
                 out.push(Early { from, why });
+            }
+        }
+        let mut own = terms.clone();
+        for Sum { from, flat, scope } in unfolded.sums {
+            if empty_sum(&mut own, from).is_none() && empty_sum(&mut self.terms, flat).is_some() {
+                let kids = self.terms.kids(flat).to_vec();
+                let (local, n) = (Local::default(), kids.len() - 1);
+                let mut prover = self.prover(&local, Asked::Total);
+                if !kids[..n].iter().all(|n| prover.at_least_one(*n, &scope)) {
+                    let last = own.kids(from)[n];
+                    let from = (own.head(last) == Head::Let).then_some(last);
+                    out.push(Early { from, why: SHAPELESS.into() });
+                }
             }
         }
         Ok(out)

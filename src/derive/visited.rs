@@ -53,6 +53,19 @@ pub struct Visited {
     pub places: Vec<Place>,
     /// Everything that is evaluated, parts before what they are parts of.
     pub visits: Vec<Visit>,
+    /// The sums of tensors that stand in the body itself.
+    pub sums: Vec<Sum>,
+}
+
+/// A sum whose elements are tensors.
+#[derive(Clone, Copy, Debug)]
+pub struct Sum {
+    /// In the body.
+    pub from: Id,
+    /// The flat term, of normal parts.
+    pub flat: Id,
+    /// The number of its place.
+    pub place: usize,
 }
 
 /// A part of a body.
@@ -109,17 +122,17 @@ impl<'a> World<'a> {
         for (k, p) in self.def.params.iter().enumerate() {
             env.push(Entry { value: self.flat.put(parameter(k, p.ty), []), depth: 0 });
         }
-        let (visits, seen, scope) = Default::default();
-        let walk = Walk { world: self, places: vec![whole], visits, seen, scope, place: 0, from: None, calls: 0, steps: 0 };
-        (walk, env)
+        let (visits, sums, seen, scope) = Default::default();
+        let (places, from) = (vec![whole], None);
+        (Walk { world: self, places, visits, sums, seen, scope, place: 0, from, calls: 0, steps: 0 }, env)
     }
 
     /// What a body evaluates; nothing where that is too much.
     pub fn visited(&mut self, terms: &Terms, body: Id) -> Option<Visited> {
         let (mut walk, mut env) = self.walk();
         let id = walk.term(terms, body, &mut env)?;
-        let Walk { places, visits, .. } = walk;
-        Some(Visited { id, places, visits })
+        let Walk { places, visits, sums, .. } = walk;
+        Some(Visited { id, places, visits, sums })
     }
 
     /// The part of a body at a path of child numbers. Nothing where there is none.
@@ -160,6 +173,7 @@ struct Walk<'w, 'a> {
     world: &'w mut World<'a>,
     places: Vec<Place>,
     visits: Vec<Visit>,
+    sums: Vec<Sum>,
     seen: FxHashSet<(Id, usize)>,
     scope: Scope,
     place: usize,
@@ -254,6 +268,9 @@ impl Walk<'_, '_> {
         for (k, at) in inner.into_iter().enumerate() {
             let arm = Inside::Arm(whole, ids[0], k == 0);
             self.places[at].inside = if head == Head::If { arm } else { Inside::Loop(whole) };
+        }
+        if self.calls == 0 && matches!(head, Head::Reduce(..)) && self.world.flat.ty(whole).has_tensor() {
+            self.sums.push(Sum { from: id, flat: whole, place });
         }
         let World { flat, normal, def, .. } = &mut *self.world;
         Some(normal.node(flat, def, head, ids))

@@ -157,9 +157,42 @@ pub fn lowered(terms: &mut Terms, id: Id, n: usize) -> Option<Id> {
 
 /// A let around a size, where the size depends on it.
 fn around(terms: &mut Terms, value: Id, size: Id) -> Id {
+    let size = of_value(terms, size, 0, value);
     match lowered(terms, size, 1) {
         Some(out) => out,
         None => terms.put(Head::Let, [value, size]),
+    }
+}
+
+/// A size in a let under so many more binders, where sizes of what the let binds are those of its value.
+fn of_value(terms: &mut Terms, id: Id, under: usize, value: Id) -> Id {
+    if !terms.free(id).has(under) {
+        return id;
+    }
+    let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
+    if let (Head::Size(k), Some(path)) = (head, kids.first().and_then(|of| path_to(terms, *of, under))) {
+        let dims = if path.is_empty() { Some(shape(terms, value)) } else { part(terms, value, &path) };
+        let axes = terms.ty(kids[0]).axes();
+        if let Some(known) = dims.filter(|dims| dims.len() == axes).map(|dims| dims[k]) {
+            return terms.shift(known, under + 1);
+        }
+    }
+    let n = kids.len();
+    let new: Vec<Id> =
+        kids.iter().enumerate().map(|(k, kid)| deep(|| of_value(terms, *kid, under + head.binds(k, n), value))).collect();
+    terms.put(head, new)
+}
+
+/// Which part of a variable a term is: the numbers of parts of tuples, from the outside in.
+fn path_to(terms: &Terms, id: Id, variable: usize) -> Option<Vec<u32>> {
+    match (terms.head(id), terms.kids(id)) {
+        (Head::Var(i, _), _) => (i as usize == variable).then(Vec::new),
+        (Head::Get(i, _), [of]) => {
+            let mut path = deep(|| path_to(terms, *of, variable))?;
+            path.push(i);
+            Some(path)
+        }
+        _ => None,
     }
 }
 

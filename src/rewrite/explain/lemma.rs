@@ -86,6 +86,17 @@ pub fn proved(
     }
 }
 
+/// The lemma of a region as one of an equal region, whose lets stand elsewhere; nothing where its steps are refused
+/// there.
+pub fn like(world: &World<'_>, name: String, region: &Region<'_>, proved: &Proved) -> Option<Proved> {
+    let (terms, id) = region.body;
+    let left = print::term(terms, id, &names(region));
+    let mut statement = Statement { name, left, ..proved.statement.clone() };
+    let (own, def) = statement.program(world.program).ok()?;
+    let lemma = costed(world, (&own, &def), &mut statement).ok()?;
+    Some(Proved { statement, lemma })
+}
+
 /// The names of the parameters.
 fn names(region: &Region<'_>) -> Vec<String> {
     (0..region.params.len()).map(|k| format!("v{k}")).collect()
@@ -125,24 +136,31 @@ fn stated(name: &str, region: &Region<'_>) -> Statement {
 
 /// Leaves out kinds of hypotheses that the steps do not need, one after the other, and adds all costs; the lemma.
 fn weakened(world: &World<'_>, own: (&Program, &Def), statement: &mut Statement) -> Result<Arc<Lemma>, String> {
-    let World { kept, rules, level, model, sizes, .. } = *world;
-    let proof = |s: &Statement| s.proof(own, kept, (rules, level)).map_err(|(_, why)| why);
+    let World { kept, rules, level, .. } = *world;
     let kinds: [&dyn Fn(&Statement) -> Statement; 4] = [
         &|s| Statement { given: vec![], below: vec![], defined: vec![], ..s.clone() },
         &|s| Statement { defined: vec![], ..s.clone() },
         &|s| Statement { given: vec![], ..s.clone() },
         &|s| Statement { below: vec![], ..s.clone() },
     ];
-    let mut best: Option<Proof> = None;
     for kind in kinds {
         let less = kind(statement);
-        if less != *statement
-            && let Ok(proof) = proof(&less)
-        {
-            (*statement, best) = (less, Some(proof));
+        if less != *statement && less.proof(own, kept, (rules, level)).is_ok() {
+            *statement = less;
         }
     }
-    let Proof { lemma, terms, programs, right } = best.map_or_else(|| proof(statement), Ok)?;
+    costed(world, own, statement)
+}
+
+/// Adds the costs of a lemma that is proved; the lemma.
+fn costed(
+    world: &World<'_>,
+    own: (&Program, &Def),
+    statement: &mut Statement,
+) -> Result<Arc<Lemma>, String> {
+    let World { kept, rules, level, model, sizes, .. } = *world;
+    let proof = statement.proof(own, kept, (rules, level)).map_err(|(_, why)| why)?;
+    let Proof { lemma, terms, programs, right } = proof;
     let mut costing = Costing::new(own.0, model, sizes);
     statement.cost = costing.term(right.1, own.1, &right.0);
     let mut costs = programs.iter().map(|id| {

@@ -356,13 +356,7 @@ impl Round<'_, '_> {
     }
 
     fn task(&self, scope: &Scope, terms: &Terms, id: Id) -> Option<Task> {
-        let (depth, region) = (scope.depth(), region_of(scope, terms, id));
-        let mut own = Terms::default();
-        let id = own.import(terms, id);
-        let levels = &region.levels;
-        let place = |i: usize| levels.iter().position(|l| *l == depth - 1 - i).unwrap_or(0);
-        let count = levels.len();
-        let id = own.map_free(id, 0, &mut |t, i, ty, under| t.var((count - 1 - place(i as usize) + under) as u32, ty));
+        let (own, id, region) = alone(scope, terms, id);
         let tys: Vec<Ty> = region.params.iter().map(|p| p.ty).collect();
         let flat = flatten(self.whole.program, self.whole.kept, (&own, id), &tys, FLAT)?;
         flat.nodes()?;
@@ -405,13 +399,12 @@ impl Round<'_, '_> {
 
     /// What proves what a search found, where that is asked for, and why nothing proves all of it.
     fn proved(&self, task: &Task, n: usize, found: &mut Found) -> (Option<Arc<Proved>>, Option<String>) {
-        let Whole { program, kept, def, prove, .. } = *self.whole;
+        let Whole { program, def, prove, .. } = *self.whole;
         if !prove {
             return (None, None);
         }
-        let rules = self.rules;
-        let Settings { level, model, sizes, stop, .. } = *self.settings;
-        let world = World { program, kept, rules, level, model, sizes, stop };
+        let world = self.world();
+        let Settings { model, sizes, .. } = *self.settings;
         let Region { params, context, guesses, .. } = &task.region;
         let tys: Vec<Ty> = params.iter().map(|p| p.ty).collect();
         let region = lemma::Region { params: &tys, context, body: (&task.terms, task.id) };
@@ -443,6 +436,7 @@ impl Round<'_, '_> {
     /// The body with marks for the regions that are proved to be something cheaper.
     fn marked(&self, plans: &[Plan], found: &FxHashMap<Key, Option<Better>>) -> Marked {
         let (mut plans, mut proofs) = (plans.iter(), vec![]);
+        let mut others = Others::default();
         let (terms, id) = self.cut(&mut |scope, terms, id| {
             let key = match plans.next() {
                 Some(Plan::Split) => return Said::Split,
@@ -450,13 +444,51 @@ impl Round<'_, '_> {
                 None => return Said::Stays,
             };
             let Some(Some(Better { proof: Some(proof), .. })) = found.get(key) else { return Said::Stays };
+            let Some(proof) = self.like(&mut others, proof, (scope, terms, id)) else { return Said::Stays };
             let levels = region_of(scope, terms, id).levels;
             let (terms, id) = marked::mark(proofs.len(), &proof.lemma);
-            proofs.push(Arc::clone(proof));
+            proofs.push(proof);
             Said::Becomes(Box::new(New { terms, id, levels }))
         });
         marked(terms, id, self.whole.def.params.len(), &proofs)
     }
+
+    /// The lemma of an equal region as one of this region, whose lets may stand elsewhere.
+    fn like(
+        &self,
+        others: &mut Others,
+        proof: &Arc<Proved>,
+        (scope, terms, id): (&Scope, &Terms, Id),
+    ) -> Option<Arc<Proved>> {
+        let (own, own_id, region) = alone(scope, terms, id);
+        let (here, there) = (others.terms.import(&own, own_id), others.terms.import(&proof.lemma.terms, proof.lemma.left));
+        if here == there {
+            return Some(Arc::clone(proof));
+        }
+        let next = others.proofs.len() + 2;
+        let key = (proof.statement.name.clone(), here);
+        let other = others.proofs.entry(key).or_insert_with(|| {
+            let tys: Vec<Ty> = region.params.iter().map(|p| p.ty).collect();
+            let region = lemma::Region { params: &tys, context: &region.context, body: (&own, own_id) };
+            lemma::like(&self.world(), format!("{}.{next}", proof.statement.name), &region, proof).map(Arc::new)
+        });
+        other.clone()
+    }
+
+    fn world(&self) -> World<'_> {
+        let Whole { program, kept, .. } = *self.whole;
+        let Settings { level, model, sizes, stop, .. } = *self.settings;
+        World { program, kept, rules: self.rules, level, model, sizes, stop }
+    }
+}
+
+/// Lemmas of regions that are equal but for where their lets stand.
+#[derive(Default)]
+struct Others {
+    /// The terms that keys speak of.
+    terms: Terms,
+    /// By the lemma of the first of them, and the region.
+    proofs: FxHashMap<(String, Id), Option<Arc<Proved>>>,
 }
 
 /// What tells a region apart: equal ones have equal terms, and as much is known of their parameters.
@@ -477,6 +509,18 @@ fn key(arena: &mut Terms, task: &Task) -> Key {
     }
     strict.sort_unstable();
     (tys, id, guesses.key(), known.join(";") + &strict.join(";"))
+}
+
+/// A part of a body over the variables that it needs, and these.
+fn alone(scope: &Scope, terms: &Terms, id: Id) -> (Terms, Id, Region) {
+    let (depth, region) = (scope.depth(), region_of(scope, terms, id));
+    let mut own = Terms::default();
+    let id = own.import(terms, id);
+    let levels = &region.levels;
+    let place = |i: usize| levels.iter().position(|l| *l == depth - 1 - i).unwrap_or(0);
+    let count = levels.len();
+    let id = own.map_free(id, 0, &mut |t, i, ty, under| t.var((count - 1 - place(i as usize) + under) as u32, ty));
+    (own, id, region)
 }
 
 /// The variables that a part of a body needs, as parameters.
