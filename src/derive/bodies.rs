@@ -119,15 +119,17 @@ impl<'a> Bodies<'a> {
         }
         // A sum over nothing has a shape where it had one before.
         let lost = |of: &Visited, terms: &mut Terms| -> Vec<Sum> {
-            of.sums.iter().copied().filter(|sum| empty_sum(terms, sum.from).is_none()).collect()
+            let lost = |sum: &Sum| sum.from.is_none_or(|id| empty_sum(terms, id).is_none());
+            of.sums.iter().copied().filter(lost).collect()
         };
         let (then, now) = (lost(&before, &mut self.terms), lost(&after, &mut self.terms));
         for sum in now {
             let same = then.iter().any(|other| other.flat == sum.flat && facts.is_same(other.place, sum.place));
             if !same && !facts.runs(sum.flat, sum.place) {
-                let last = self.terms.kids(sum.from)[self.terms.kids(sum.from).len() - 1];
-                let from = (self.terms.head(last) == Head::Let).then_some(last);
-                out.push(Early { from, why: SHAPELESS.into() });
+                let last = sum.from.and_then(|id| self.terms.kids(id).last().copied());
+                let from = last.filter(|last| self.terms.head(*last) == Head::Let);
+                let part = self.naming.named(&mut facts.world.flat, sum.flat, after.places[sum.place].scope.len());
+                out.push(Early { from, why: format!("{SHAPELESS}: `{part}`") });
             }
         }
         // The numbers of lets are those of the arena that was given.
@@ -168,7 +170,7 @@ impl<'a> Bodies<'a> {
                 && empty_sum(&mut self.terms, now).is_none()
                 && empty_sum(&mut self.terms, *id).is_some()
             {
-                return Err(SHAPELESS.into());
+                return Err(format!("{SHAPELESS}, around what the lemma makes"));
             }
         }
         let tys: Vec<Ty> = self.world.def.params.iter().map(|p| p.ty).collect();

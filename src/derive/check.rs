@@ -582,7 +582,8 @@ impl<'a> Checker<'a> {
                 if !kids[..n].iter().all(|n| prover.at_least_one(*n, &scope)) {
                     let last = own.kids(from)[n];
                     let from = (own.head(last) == Head::Let).then_some(last);
-                    out.push(Early { from, why: SHAPELESS.into() });
+                    let part = self.named(flat, scope.len());
+                    out.push(Early { from, why: format!("{SHAPELESS}: `{part}`") });
                 }
             }
         }

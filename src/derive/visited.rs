@@ -8,6 +8,7 @@ use super::flat::{Scope, bound, parameter};
 use super::guard::{Guard, Guards};
 use super::normal::Normal;
 use crate::ir::{Def, Fun, Head, Id, Program, Terms, Ty, deep};
+use crate::types::shape::empty_sums;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What stands right around a place.
@@ -53,15 +54,15 @@ pub struct Visited {
     pub places: Vec<Place>,
     /// Everything that is evaluated, parts before what they are parts of.
     pub visits: Vec<Visit>,
-    /// The sums of tensors that stand in the body itself.
+    /// The sums of tensors: those in the body, and of those in functions that are called the ones without a shape.
     pub sums: Vec<Sum>,
 }
 
 /// A sum whose elements are tensors.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
-    /// In the body.
-    pub from: Id,
+    /// In the body; nothing where it stands in a function that is called, and has no shape where it is over nothing.
+    pub from: Option<Id>,
     /// The flat term, of normal parts.
     pub flat: Id,
     /// The number of its place.
@@ -95,13 +96,16 @@ pub struct World<'a> {
     pub flat: Terms,
     normal: Normal,
     shifted: FxHashMap<(Id, usize), Id>,
+    /// The sums of the program that have a shape where they are over nothing.
+    shaped: FxHashSet<Id>,
 }
 
 impl<'a> World<'a> {
     /// For a definition of a program.
     pub fn new(program: &'a Program, kept: &'a FxHashSet<Fun>, def: &'a Def) -> World<'a> {
         let (flat, normal, shifted) = Default::default();
-        World { program, kept, def, flat, normal, shifted }
+        let shaped = empty_sums(program).1.into_keys().collect();
+        World { program, kept, def, flat, normal, shifted, shaped }
     }
 
     fn shift(&mut self, id: Id, by: usize) -> Id {
@@ -269,8 +273,12 @@ impl Walk<'_, '_> {
             let arm = Inside::Arm(whole, ids[0], k == 0);
             self.places[at].inside = if head == Head::If { arm } else { Inside::Loop(whole) };
         }
-        if self.calls == 0 && matches!(head, Head::Reduce(..)) && self.world.flat.ty(whole).has_tensor() {
-            self.sums.push(Sum { from: id, flat: whole, place });
+        if matches!(head, Head::Reduce(..)) && self.world.flat.ty(whole).has_tensor() {
+            match self.calls {
+                0 => self.sums.push(Sum { from: Some(id), flat: whole, place }),
+                _ if self.world.shaped.contains(&id) => {}
+                _ => self.sums.push(Sum { from: None, flat: whole, place }),
+            }
         }
         let World { flat, normal, def, .. } = &mut *self.world;
         Some(normal.node(flat, def, head, ids))

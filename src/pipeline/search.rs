@@ -32,6 +32,8 @@ pub const SMALL: Effort = Effort { places: 60, branches: 30 };
 /// The exact search where it is asked for.
 pub const EXACT: Effort = Effort { places: 600, branches: 3000 };
 
+/// The share of the time that is for a search by regions with its proofs.
+const PROVED_SHARE: f64 = 0.8;
 /// The share of the time that is for the search, where its result is to be derived.
 const DERIVED_SHARE: f64 = 0.4;
 
@@ -263,6 +265,12 @@ impl Search<'_> {
         Ok(match start {
             Some(start) => Saturated { found: saturate(def, start, costs, &settings), regions: None },
             None => {
+                // What regions become is proved at once, so no time has to be left for that.
+                let stop = |share: f64| match options.derive {
+                    true => (options.stop)(self.began + (1.0 - self.began) * share * PROVED_SHARE).is_some(),
+                    false => self.spent(share).is_some(),
+                };
+                let settings = Settings { stop: &stop, ..settings };
                 let whole = Whole { program, kept, def, most: MAX_FLAT, prove: options.derive };
                 match regions::optimize(&whole, from, costs, &settings) {
                     Some(regions::Searched { found, chain, unproved }) => {

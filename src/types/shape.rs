@@ -4,6 +4,9 @@ use crate::ir::{Head, Id, Monoid, Op, Program, Terms, Ty, deep};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
+/// A tensor of so many nodes at most is looked into where its size is asked for, with what a let binds in it.
+const LOOKED: u64 = 60;
+
 /// One term for each axis of `id`'s type, nested tensors included, in `id`'s own context.
 /// Every term is right wherever `id` has a value, but for axes inside an empty tensor.
 pub fn shape(terms: &mut Terms, id: Id) -> Vec<Id> {
@@ -177,10 +180,30 @@ fn of_value(terms: &mut Terms, id: Id, under: usize, value: Id) -> Id {
             return terms.shift(known, under + 1);
         }
     }
+    if matches!(head, Head::Size(_)) && terms.size(kids[0]) <= LOOKED {
+        let of = terms.map_free(kids[0], under, &mut |t, i, ty, within| match i {
+            0 => t.shift(value, under + within),
+            i => t.var(i - 1 + (under + within) as u32, ty),
+        });
+        let unknown = terms.put(head, [of]);
+        if let Some(known) = size_of(terms, head, of).filter(|known| *known != unknown) {
+            return terms.map_free(known, under, &mut |t, i, ty, within| t.var(i + 1 + (under + within) as u32, ty));
+        }
+    }
     let n = kids.len();
     let new: Vec<Id> =
         kids.iter().enumerate().map(|(k, kid)| deep(|| of_value(terms, *kid, under + head.binds(k, n), value))).collect();
     terms.put(head, new)
+}
+
+/// What the size is that a node stands for, of a tensor.
+fn size_of(terms: &mut Terms, head: Head, of: Id) -> Option<Id> {
+    let Head::Size(k) = head else { return None };
+    let dims = match terms.head(of) {
+        Head::Get(..) => part(terms, of, &[]).unwrap_or_else(|| shape(terms, of)),
+        _ => shape(terms, of),
+    };
+    dims.get(k).copied()
 }
 
 /// Which part of a variable a term is: the numbers of parts of tuples, from the outside in.
