@@ -64,12 +64,11 @@ impl<'a> Chain<'a> {
         self.programs.truncate(to.steps + 1);
     }
 
-    /// Goes on to a body with other lets; where some of these might fail, to one where they come later. Whether it is
-    /// the one that was asked for.
+    /// Goes on to a body with other lets; where some of these might fail, to one where they come later, and says why.
     ///
     /// # Errors
     /// Why it does not.
-    pub fn lets(&mut self, body: (&Terms, Id), stop: &dyn Fn() -> bool) -> Result<bool, String> {
+    pub fn lets(&mut self, body: (&Terms, Id), stop: &dyn Fn() -> bool) -> Result<Option<String>, String> {
         let (mut terms, mut id, mut refused) = (body.0.clone(), body.1, None);
         for round in 0..MAX_ROUNDS {
             let early = self.checker.early(&terms, id)?;
@@ -82,12 +81,12 @@ impl<'a> Chain<'a> {
             id = later(&mut terms, id, which, round);
         }
         if self.body().1 == self.checker.terms.import(&terms, id) {
-            return Ok(refused.is_none());
+            return Ok(refused);
         }
         let text = print::def(&terms, &Def { body: Body::Term(id), ..self.def.clone() });
         self.take(Step { by: LETS.into(), at: vec![vec![]], place: Place::Here, to: Some(text), cost: 0.0 })?;
         self.changes.push(("…".into(), "…".into()));
-        Ok(refused.is_none())
+        Ok(refused)
     }
 
     /// Takes a lemma at a place, for the variables of these levels.

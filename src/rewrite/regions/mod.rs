@@ -44,8 +44,6 @@ const ELABORATED: usize = 5_000;
 const LAST_BEGIN: f64 = 0.6;
 /// The share of the time after which what is not proved is given up.
 const LAST_PROOF: f64 = 0.8;
-/// Why a body is not taken for which each region has a proof.
-const LATER: &str = "what a region became is dearer where it is proved";
 
 /// A body that is searched by its regions.
 pub struct Whole<'a> {
@@ -67,7 +65,7 @@ pub struct Searched<'a> {
     pub found: Found,
     /// The steps to it, where they were asked for.
     pub chain: Option<Chain<'a>>,
-    /// A cheaper body that has no proof.
+    /// What is cheaper and has no proof.
     pub unproved: Option<Unproved>,
 }
 
@@ -119,37 +117,26 @@ pub fn optimize<'c>(
     costs: (&mut Costing<'c>, &mut Sweep<'c>),
     settings: &Settings<'_>,
 ) -> Option<Searched<'c>> {
-    let before = costs.0.def(whole.def).ok()?;
     let Whole { program, kept, def, prove, .. } = *whole;
-    let chain = if prove { Some(Chain::new(program, def, kept).ok()?) } else { None };
+    let before = costs.0.def(def).ok()?;
     let rules: Rules<'_> = settings.rules.iter().map(|r| (r.rule.name.as_str(), r.rule)).collect();
-    let mut search = Search { whole, settings, before, costs, best: None, chain, unproved: None };
-    search.blocks(from);
-    search.elaborated(from);
-    let mut done = Done::default();
-    for (most, first) in ROUNDS {
-        if (settings.stop)(LAST_BEGIN) {
-            break;
-        }
-        let best = search.best.as_ref()?;
-        let (terms, body) = (best.terms.clone(), best.id);
-        let nodes = settings.limits.nodes.max(NODES) as u64;
-        let size = (most * nodes / 1000, first * nodes / 1000);
-        let round = Round { whole, rules: &rules, settings, size, terms: &terms, body };
-        let plans = round.run(&mut done);
-        let (terms, id) = round.replaced(&plans, &done.searched);
-        match search.chain.is_some() {
-            true => search.by_lemmas(&round.marked(&plans, &done.searched), (&terms, id), &done),
-            false => search.blocks((&terms, id)),
-        }
-    }
-    let best = search.best.as_ref()?;
-    let (terms, id) = (best.terms.clone(), best.id);
-    search.elaborated((&terms, id));
-    let Search { best, chain, unproved, .. } = search;
+    let chain = if prove { Some(Chain::new(program, def, kept).ok()?) } else { None };
+    let (mut done, (costing, sweep)) = (Done::default(), costs);
+    let costs = (&mut *costing, &mut *sweep);
+    let mut search = Search { whole, settings, rules: &rules, before, costs, best: None, chain, refused: None };
+    search.run(from, &mut done)?;
+    let Search { best, chain, refused, .. } = search;
     let Best { terms, id, cost } = best?;
+    // What was refused may have led to something cheaper, which is told.
+    let unproved = refused.and_then(|why| {
+        let costs = (costing, sweep);
+        let (best, chain, refused) = (None, None, None);
+        let mut search = Search { whole, settings, rules: &rules, before, costs, best, chain, refused };
+        search.run(from, &mut done)?;
+        search.best.filter(|best| best.cost < cost - 1e-9).map(|best| Unproved { cost: best.cost, why })
+    });
     let found = Found { terms, id, cost, reports: done.reports, journals: vec![], proved: false };
-    Some(Searched { found, chain, unproved: unproved.filter(|u| u.cost < cost - 1e-9) })
+    Some(Searched { found, chain, unproved })
 }
 
 /// The best body so far.
@@ -164,16 +151,49 @@ struct Best {
 struct Search<'a, 's, 'c> {
     whole: &'a Whole<'c>,
     settings: &'a Settings<'s>,
+    rules: &'a Rules<'a>,
     /// What the definition costs as it is.
     before: f64,
     costs: (&'a mut Costing<'c>, &'a mut Sweep<'c>),
     best: Option<Best>,
     /// How the best body is derived, where that is asked for.
     chain: Option<Chain<'c>>,
-    unproved: Option<Unproved>,
+    /// Why something that was found is not taken: it has no proof.
+    refused: Option<String>,
 }
 
 impl Search<'_, '_, '_> {
+    /// Searches from a body on.
+    fn run(&mut self, from: (&Terms, Id), done: &mut Done) -> Option<()> {
+        self.blocks(from);
+        self.elaborated(from);
+        for (most, first) in ROUNDS {
+            if (self.settings.stop)(LAST_BEGIN) {
+                break;
+            }
+            let best = self.best.as_ref()?;
+            let (terms, body) = (best.terms.clone(), best.id);
+            let nodes = self.settings.limits.nodes.max(NODES) as u64;
+            let size = (most * nodes / 1000, first * nodes / 1000);
+            let Search { whole, settings, rules, .. } = *self;
+            let prove = self.chain.is_some();
+            let round = Round { whole, rules, prove, settings, size, terms: &terms, body };
+            let plans = round.run(done);
+            if self.chain.is_some() {
+                self.by_lemmas(&round.marked(&plans, &done.searched));
+                let each = done.searched.values().flatten();
+                self.refused = self.refused.take().or(each.filter_map(|better| better.why.as_ref()).min().cloned());
+            } else {
+                let (terms, id) = round.replaced(&plans, &done.searched);
+                self.blocks((&terms, id));
+            }
+        }
+        let best = self.best.as_ref()?;
+        let (terms, id) = (best.terms.clone(), best.id);
+        self.elaborated((&terms, id));
+        Some(())
+    }
+
     fn tys(&self) -> Vec<Ty> {
         self.whole.def.params.iter().map(|p| p.ty).collect()
     }
@@ -208,69 +228,51 @@ impl Search<'_, '_, '_> {
         }
     }
 
-    /// Takes a body that only has other lets than the one at the end of the chain, or one where some come later. Whether
-    /// it did.
+    /// Takes a body that only has other lets than the one at the end of the chain, or one where some come later.
     fn derived(&mut self, new: Best) {
         let Some(chain) = &mut self.chain else { return };
         let (mark, stop) = (chain.mark(), || (self.settings.stop)(LAST_PROOF));
         match chain.lets((&new.terms, new.id), &stop) {
-            Ok(true) => self.best = Some(new),
-            Ok(false) => {
+            Ok(None) => self.best = Some(new),
+            Ok(Some(why)) => {
                 let (terms, id) = (chain.body().0.clone(), chain.body().1);
                 let cost = self.costs.0.term(id, self.whole.def, &terms);
                 let cost = self.costs.1.price(id, &terms, cost, self.before);
-                self.note(new.cost, "its lets come later than they were found".into());
+                self.refused.get_or_insert(why);
                 if self.gains(cost) {
                     self.best = Some(Best { terms, id, cost });
                 } else if let Some(chain) = &mut self.chain {
                     chain.back(mark);
                 }
             }
-            Err(why) => self.note(new.cost, why),
+            Err(why) => {
+                self.refused.get_or_insert(why);
+            }
         }
     }
 
-    /// Takes what is proved of the regions of a body; `all` is the body with all that was found of them.
-    fn by_lemmas(&mut self, marked: &Marked, all: (&Terms, Id), done: &Done) {
-        if let Some(best) = self.in_blocks(all) {
-            let each = done.searched.values().flatten();
-            let why = each.filter_map(|better| better.why.as_ref()).min();
-            self.note(best.cost, why.cloned().unwrap_or_else(|| LATER.into()));
-        }
-        let Some(chain) = &mut self.chain else { return };
+    /// Takes what is proved of the regions of a body.
+    fn by_lemmas(&mut self, marked: &Marked) {
+        let Some(chain) = self.chain.as_mut().filter(|_| !marked.places.is_empty()) else { return };
         let (mark, stop) = (chain.mark(), || (self.settings.stop)(LAST_PROOF));
-        if marked.places.is_empty() {
-            return;
-        }
-        // Regions stand as they were searched, whatever their lets were.
         let refused = match chain.lets((&marked.terms, marked.id), &stop) {
-            Ok(true) => {
+            Ok(None) => {
                 let each = marked.places.iter().map(|place| {
                     let at = chain.mark();
                     chain.lemma(place.path.clone(), &place.levels, &place.proof).inspect_err(|_| chain.back(at))
                 });
                 each.filter_map(Result::err).fold(None, |first: Option<String>, why| first.or(Some(why)))
             }
-            Ok(false) => Some("its lets come later than they were found".into()),
-            Err(why) => Some(why),
+            Ok(Some(why)) | Err(why) => Some(why),
         };
         let (terms, id) = (chain.body().0.clone(), chain.body().1);
+        self.refused = self.refused.take().or(refused);
         let before = self.best.as_ref().map(|best| best.cost);
         self.blocks((&terms, id));
         if self.best.as_ref().map(|best| best.cost) == before
             && let Some(chain) = &mut self.chain
         {
             chain.back(mark);
-        }
-        if let (Some(why), Some(unproved)) = (refused, &mut self.unproved) {
-            unproved.why = why;
-        }
-    }
-
-    /// Notes what a body costs that rests on what is not proved, and why.
-    fn note(&mut self, cost: f64, why: String) {
-        if self.unproved.as_ref().is_none_or(|u| cost < u.cost) {
-            self.unproved = Some(Unproved { cost, why });
         }
     }
 
@@ -305,6 +307,8 @@ struct Done {
 struct Round<'a, 's> {
     whole: &'a Whole<'a>,
     rules: &'a Rules<'a>,
+    /// Whether what regions become is to be proved.
+    prove: bool,
     settings: &'a Settings<'s>,
     size: (u64, u64),
     terms: &'a Terms,
@@ -399,8 +403,8 @@ impl Round<'_, '_> {
 
     /// What proves what a search found, where that is asked for, and why nothing proves all of it.
     fn proved(&self, task: &Task, n: usize, found: &mut Found) -> (Option<Arc<Proved>>, Option<String>) {
-        let Whole { program, def, prove, .. } = *self.whole;
-        if !prove {
+        let Whole { program, def, .. } = *self.whole;
+        if !self.prove {
             return (None, None);
         }
         let world = self.world();
