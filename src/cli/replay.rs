@@ -78,7 +78,9 @@ impl Replay {
         for v in &verdicts {
             let lemmas = match v.lemmas.len() {
                 0 => String::new(),
-                n => format!(", by {n} lemmas of {} steps", v.lemmas.iter().map(|l| l.programs.len() - 1).sum::<usize>()),
+                n => {
+                    format!(", by {n} lemmas of {} steps", v.lemmas.iter().map(|l| l.programs.len() - 1).sum::<usize>())
+                }
             };
             world.say(&format!(
                 "{:width$}  {:>5} steps hold{lemmas}; {} inputs agree, {} programs on the way ran",

@@ -6,7 +6,7 @@
 //! nothing that might fail but what the one before evaluates, too: at the same place, or around it. It must not know
 //! how bodies are found.
 
-use super::check::{Early, SHAPELESS};
+use super::early::{Early, SHAPELESS};
 use super::flat::{Site, as_parameter, certain, lowered, replaced_leaves};
 use super::hypotheses::Hypotheses;
 use super::lemma::{Lemma, Lemmas};
@@ -186,9 +186,8 @@ impl<'a> Bodies<'a> {
     fn side(&mut self, lemma: &Lemma, side: Id, there: &There, levels: &[usize]) -> Id {
         let (depth, n) = (there.values.len(), levels.len());
         let id = self.terms.import(&lemma.terms, side);
-        self.terms.map_free(id, 0, &mut |t, i, ty, under| {
-            t.var((depth - 1 - levels[n - 1 - i as usize] + under) as u32, ty)
-        })
+        self.terms
+            .map_free(id, 0, &mut |t, i, ty, under| t.var((depth - 1 - levels[n - 1 - i as usize] + under) as u32, ty))
     }
 
     /// Whether all hypotheses of a lemma hold of these variables.

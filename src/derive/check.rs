@@ -17,11 +17,10 @@ use super::hypotheses::Hypotheses;
 use super::matching::{instance, matched};
 use super::prove::{Asked, Local, MAX_INNER, Prover};
 use super::text::Naming;
-use super::unfold::{Binding, Sum, Unfolded, unfold};
+use super::unfold::{Unfolded, unfold};
 use super::{Place, Refused, Step};
 use crate::ir::{Def, Fun, Head, Id, Lit, Op, Program, Terms, Ty, deep};
 use crate::rules::{Condition, Level, Meta, Rule};
-use crate::types::shape::empty_sum;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -32,17 +31,17 @@ pub type Rules<'a> = BTreeMap<&'a str, &'a Rule>;
 /// A program on its way.
 #[derive(Clone)]
 pub struct Checker<'a> {
-    def: &'a Def,
+    pub(super) def: &'a Def,
     rules: &'a Rules<'a>,
     level: Level,
-    kept: &'a FxHashSet<Fun>,
-    program: &'a Program,
+    pub(super) kept: &'a FxHashSet<Fun>,
+    pub(super) program: &'a Program,
     /// The arena of the flat terms.
     pub terms: Terms,
     /// The present flat term.
     pub now: Id,
     /// Parts that have a value wherever the input has one.
-    known: FxHashSet<Site>,
+    pub(super) known: FxHashSet<Site>,
     /// Where such parts were looked for.
     seen: FxHashSet<Seen>,
     /// What the input evaluates early, rewritten as the program is: it has a value wherever the input has one
@@ -51,27 +50,16 @@ pub struct Checker<'a> {
     /// What is taken for granted of the parameters; nothing where they are inputs.
     pub(super) granted: Option<Hypotheses>,
     /// What the granted conditions say at any place.
-    always: Guards,
+    pub(super) always: Guards,
     /// The conditions around the place of the present step.
-    guards: Guards,
+    pub(super) guards: Guards,
     /// How many steps were taken.
     taken: usize,
     /// Earlier programs whose certain parts were not collected yet.
-    unread: VecDeque<Id>,
+    pub(super) unread: VecDeque<Id>,
     /// Whether these are looked at where a proof needs that.
     pub looks_back: bool,
     pub(super) naming: Naming<'a>,
-}
-
-/// Why lets do not stand in a sum.
-pub(super) const SHAPELESS: &str = "with the lets of the result a sum over nothing has no shape";
-
-/// A let that might fail where the program does not.
-pub struct Early {
-    /// The let; none where it stands in a function that is called.
-    pub from: Option<Id>,
-    /// What might fail.
-    pub why: Refused,
 }
 
 /// So many parts that the input evaluates early are rewritten as the program is, at most.
@@ -154,7 +142,7 @@ impl<'a> Checker<'a> {
         f(&mut self.prover(&Local::default(), Asked::Total))
     }
 
-    fn prover<'p>(&'p mut self, local: &'p Local, asked: Asked) -> Prover<'p> {
+    pub(super) fn prover<'p>(&'p mut self, local: &'p Local, asked: Asked) -> Prover<'p> {
         Prover::new(&mut self.terms, self.def, (&self.known, local), asked, self.guards.clone())
             .granting(self.granted.as_ref())
     }
@@ -276,12 +264,12 @@ impl<'a> Checker<'a> {
     }
 
     /// The text of a part under so many loops, the types of whose variables only the part itself says.
-    fn named(&mut self, id: Id, depth: usize) -> String {
+    pub(super) fn named(&mut self, id: Id, depth: usize) -> String {
         self.naming.named(&mut self.terms, id, depth)
     }
 
     /// Collects what the programs so far were certain to evaluate.
-    fn learn(&mut self) {
+    pub(super) fn learn(&mut self) {
         while self.looks_back && self.learn_next() {}
     }
 
@@ -322,7 +310,13 @@ impl<'a> Checker<'a> {
 
     /// The parts that are evaluated whenever a term at a place is, and in its arms those that are where the
     /// conditions say so.
-    fn evaluated(&mut self, id: Id, (scope, guards): (&mut Scope, &mut Guards), base: usize, out: &mut Local) {
+    pub(super) fn evaluated(
+        &mut self,
+        id: Id,
+        (scope, guards): (&mut Scope, &mut Guards),
+        base: usize,
+        out: &mut Local,
+    ) {
         if matches!(self.terms.head(id), Head::Const(_)) || !out.insert((id, scope.clone(), guards.clone())) {
             return;
         }
@@ -535,71 +529,5 @@ impl<'a> Checker<'a> {
             true => Ok((read, new)),
             false => Err("the result is another program than the input, and no step leads to it".into()),
         }
-    }
-
-    /// Checks that a body, with lets where the flat term has none, is the present term: unfolded it
-    /// is the same, and what its lets evaluate early cannot fail or is evaluated anyway.
-    ///
-    /// # Errors
-    /// It is another term, or a let that might fail where the program does not.
-    pub fn shared(&mut self, terms: &Terms, body: Id) -> Result<(), Refused> {
-        self.early(terms, body)?.into_iter().next().map_or(Ok(()), |early| Err(early.why))
-    }
-
-    /// The lets of a body that might fail where the program does not, inner ones first; else it is the present term.
-    ///
-    /// # Errors
-    /// It is another term.
-    pub fn early(&mut self, terms: &Terms, body: Id) -> Result<Vec<Early>, Refused> {
-        let params: Vec<Ty> = self.def.params.iter().map(|p| p.ty).collect();
-        let unfolded = unfold(self.program, self.kept, (terms, body), &params, &mut self.terms);
-        let unfolded = unfolded.ok_or("without lets it is too large")?;
-        if unfolded.id != self.now {
-            return Err("without its lets the result is not the term that the steps lead to".into());
-        }
-        self.guards.clone_from(&self.always);
-        let mut out = vec![];
-        for Binding { value, body, scope, from } in unfolded.lets {
-            let mut local = Local::default();
-            self.evaluated(body, (&mut scope.clone(), &mut self.always.clone()), scope.len(), &mut local);
-            let mut safe = self.prover(&local, Asked::Total).safe(value, &scope);
-            if !safe && !self.unread.is_empty() {
-                self.learn();
-                safe = self.prover(&local, Asked::Total).safe(value, &scope);
-            }
-            if !safe && !self.always(body, value, &scope) {
-                let (id, depth) = self.prover(&local, Asked::Total).unsafe_part(value, &scope);
-                let why = format!("a let of the result evaluates early what might fail: `{}`", self.named(id, depth));
-                out.push(Early { from, why });
-            }
-        }
-        let mut own = terms.clone();
-        for Sum { from, flat, scope } in unfolded.sums {
-            if empty_sum(&mut own, from).is_none() && empty_sum(&mut self.terms, flat).is_some() {
-                let kids = self.terms.kids(flat).to_vec();
-                let (local, n) = (Local::default(), kids.len() - 1);
-                let mut prover = self.prover(&local, Asked::Total);
-                if !kids[..n].iter().all(|n| prover.at_least_one(*n, &scope)) {
-                    let last = own.kids(from)[n];
-                    let from = (own.head(last) == Head::Let).then_some(last);
-                    let part = self.named(flat, scope.len());
-                    out.push(Early { from, why: format!("{SHAPELESS}: `{part}`") });
-                }
-            }
-        }
-        Ok(out)
-    }
-
-    /// Whether a let outside of loops binds what its body is certain to evaluate, whatever is chosen there.
-    fn always(&mut self, body: Id, value: Id, scope: &Scope) -> bool {
-        if !scope.is_empty() {
-            return false;
-        }
-        let mut known = self.known.clone();
-        certain(&mut self.terms, body, &mut vec![], &mut known, &mut FxHashSet::default());
-        let (local, asked) = (Local::default(), Asked::Total);
-        Prover::new(&mut self.terms, self.def, (&known, &local), asked, self.always.clone())
-            .granting(self.granted.as_ref())
-            .safe(value, scope)
     }
 }

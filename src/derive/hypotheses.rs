@@ -1,9 +1,15 @@
-//! What is taken for granted of the parameters of a lemma, which have values and of which nothing else is known.
+//! What is taken for granted: of the parameters of a lemma, which have values and of which nothing else is known, and
+//! of what is evaluated anyway.
 //!
-//! It must not know who takes the lemma.
+//! It must not know who takes a lemma, or what evaluates something.
 
 use crate::ir::Id;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// What is evaluated anyway around a place, by the number of loops around that.
+pub(super) type Levels = [(usize, Rc<FxHashSet<Id>>)];
 
 /// What is taken for granted of parameters.
 #[derive(Clone, Default, Debug)]

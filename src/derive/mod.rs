@@ -4,9 +4,11 @@
 //! follows them, and refuses whatever it cannot prove.
 
 pub mod affine;
+mod anyway;
 pub mod axioms;
 pub mod bodies;
 pub mod check;
+pub mod early;
 mod everywhere;
 mod extent;
 pub mod flat;

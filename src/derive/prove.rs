@@ -3,9 +3,9 @@
 //! A small abstract interpretation of its own: whatever is not proved is false. Bounds are over the
 //! reals; integers that might overflow have none. It must not know what a search believes.
 
-use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, replaced_leaves, site};
+use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, site};
 use super::guard::{Fact, Guards, facts, guard};
-use super::hypotheses::Hypotheses;
+use super::hypotheses::{Hypotheses, Levels};
 use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
 use crate::types::shape::{part, shape, sizes_of_parts};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -87,7 +87,7 @@ pub struct Prover<'a> {
     /// What is taken for granted of parameters that are no inputs.
     pub(super) granted: Option<&'a Hypotheses>,
     /// What is evaluated anyway around the place, by the number of loops around that.
-    pub(super) facts: &'a [(usize, Rc<FxHashSet<Id>>)],
+    pub(super) facts: &'a Levels,
     /// The conditions around what is looked at, and how many of them are around the place itself.
     pub(super) guards: Guards,
     pub(super) outer: usize,
@@ -120,25 +120,22 @@ impl<'a> Prover<'a> {
     ) -> Prover<'a> {
         let (states, extents, memo, bounds) = Default::default();
         let (outer, listens, granted, facts) = (guards.len(), true, None, &[][..]);
-        Prover { terms, def, known, local, asked, granted, facts, outer, guards, listens, states, extents, memo, bounds }
-    }
-
-    /// The same for parameters that are no inputs.
-    pub fn granting(self, granted: Option<&'a Hypotheses>) -> Prover<'a> {
-        Prover { granted, ..self }
-    }
-
-    /// The same where something is evaluated anyway.
-    pub(super) fn beside(self, facts: &'a [(usize, Rc<FxHashSet<Id>>)]) -> Prover<'a> {
-        Prover { facts, ..self }
-    }
-
-    /// Whether a part is evaluated anyway around the place.
-    fn is_fact(&mut self, id: Id, scope: &Scope) -> bool {
-        self.facts.iter().any(|(depth, facts)| {
-            let outside = scope.len().checked_sub(*depth).and_then(|by| lowered(self.terms, id, by));
-            outside.is_some_and(|outside| facts.contains(&outside))
-        })
+        Prover {
+            terms,
+            def,
+            known,
+            local,
+            asked,
+            granted,
+            facts,
+            outer,
+            guards,
+            listens,
+            states,
+            extents,
+            memo,
+            bounds,
+        }
     }
 
     /// Whether evaluation of the term cannot fail where the input has a value.
@@ -158,27 +155,6 @@ impl<'a> Prover<'a> {
             || deep(|| self.parts_safe(id, scope, given));
         self.memo.insert(key, out);
         out
-    }
-
-    /// Whether a part has a value here under these conditions, or under fewer.
-    fn is_local(&self, id: Id, scope: &Scope) -> bool {
-        let under = |n: usize| self.local.contains(&(id, scope.clone(), self.guards[..n].to_vec()));
-        !self.local.is_empty() && (self.outer..=self.guards.len()).any(under)
-    }
-
-    /// Whether a part is the first round of a loop that is certain to be evaluated in every round, and runs.
-    fn is_first(&mut self, id: Id, scope: &Scope) -> bool {
-        let zero = |t: &Terms, id: Id| t.as_lit(id) == Some(Lit::int(0));
-        let reads = matches!(self.terms.head(id), Head::Index(1)) && zero(self.terms, self.terms.kids(id)[0]);
-        if !reads || !self.terms.free(id).is_closed() {
-            return false;
-        }
-        let round =
-            replaced_leaves(self.terms, id, &mut |t, id, under| zero(t, id).then(|| t.var(under as u32, Ty::int())));
-        let loops = self.known.iter().filter(|(term, ranges)| *term == round && ranges.len() == 1);
-        let mut extents: Vec<Id> = loops.map(|(_, ranges)| ranges[0]).collect();
-        extents.sort();
-        extents.into_iter().any(|n| self.at_least_one(n, scope))
     }
 
     /// Looks at child `k` of a node under the conditions there.

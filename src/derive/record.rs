@@ -172,7 +172,9 @@ pub fn read(source: &Source) -> Result<Record> {
         Some(Open::Lemma(lemma)) => {
             Err(Diagnostic::user(format!("`{}` ends before the right side of `{}`", source.name, lemma.name)))
         }
-        Some(Open::Def(d, _)) => Err(Diagnostic::user(format!("`{}` ends before the result of `{}`", source.name, d.name))),
+        Some(Open::Def(d, _)) => {
+            Err(Diagnostic::user(format!("`{}` ends before the result of `{}`", source.name, d.name)))
+        }
         None if derivations.len() == definitions => Ok(Record { header, derivations }),
         None => {
             let found = derivations.len();

@@ -1,7 +1,7 @@
 //! A program and a record become verdicts: every step of every derivation is taken and checked.
 
-use super::check::{Checker, Rules, kept};
 use super::bodies::{self, Bodies};
+use super::check::{Checker, Rules, kept};
 use super::lemma::{Lemmas, Proof};
 use super::record::{Record, RuleFile, hash, hash_rules};
 use super::{Derivation, Refused, flat, spot};

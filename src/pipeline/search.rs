@@ -211,7 +211,9 @@ impl Search<'_> {
                 break;
             }
             let (steps, cost) = (d.derivation.steps.clone(), found.cost);
-            let Ok(Saturated { found: Some(next), regions: None }) = on.saturate((&found.terms, found.id)) else { break };
+            let Ok(Saturated { found: Some(next), regions: None }) = on.saturate((&found.terms, found.id)) else {
+                break;
+            };
             stopped = on.spent(SEARCH_SHARE);
             tried = tried.or(on.derived(next, &steps));
             if tried.cost() > cost - 1e-9 {

@@ -134,9 +134,7 @@ fn part_of_elements(terms: &mut Terms, tensor: Id, d: usize, path: &[u32], named
         }
         Head::ConstVec(e) if e == d => deep(|| part_of(terms, kids[d], path, named)),
         Head::VecInit | Head::Scan if d == 1 => deep(|| part_of(terms, kids[0], path, named)),
-        _ => {
-            through(terms, (head, &kids), &mut |terms, kid| deep(|| part_of_elements(terms, kid, d, path, named)))
-        }
+        _ => through(terms, (head, &kids), &mut |terms, kid| deep(|| part_of_elements(terms, kid, d, path, named))),
     }
 }
 
@@ -212,8 +210,11 @@ fn of_value(terms: &mut Terms, id: Id, under: usize, value: Id) -> Id {
         }
     }
     let n = kids.len();
-    let new: Vec<Id> =
-        kids.iter().enumerate().map(|(k, kid)| deep(|| of_value(terms, *kid, under + head.binds(k, n), value))).collect();
+    let new: Vec<Id> = kids
+        .iter()
+        .enumerate()
+        .map(|(k, kid)| deep(|| of_value(terms, *kid, under + head.binds(k, n), value)))
+        .collect();
     // Arms may have one size once that is said of both.
     if head == Head::If && new[1] == new[2] {
         return new[1];

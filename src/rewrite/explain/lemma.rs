@@ -153,11 +153,7 @@ fn weakened(world: &World<'_>, own: (&Program, &Def), statement: &mut Statement)
 }
 
 /// Adds the costs of a lemma that is proved; the lemma.
-fn costed(
-    world: &World<'_>,
-    own: (&Program, &Def),
-    statement: &mut Statement,
-) -> Result<Arc<Lemma>, String> {
+fn costed(world: &World<'_>, own: (&Program, &Def), statement: &mut Statement) -> Result<Arc<Lemma>, String> {
     let World { kept, rules, level, model, sizes, .. } = *world;
     let proof = statement.proof(own, kept, (rules, level)).map_err(|(_, why)| why)?;
     let Proof { lemma, terms, programs, right } = proof;

@@ -465,7 +465,8 @@ impl Round<'_, '_> {
         (scope, terms, id): (&Scope, &Terms, Id),
     ) -> Option<Arc<Proved>> {
         let (own, own_id, region) = alone(scope, terms, id);
-        let (here, there) = (others.terms.import(&own, own_id), others.terms.import(&proof.lemma.terms, proof.lemma.left));
+        let (here, there) =
+            (others.terms.import(&own, own_id), others.terms.import(&proof.lemma.terms, proof.lemma.left));
         if here == there {
             return Some(Arc::clone(proof));
         }
