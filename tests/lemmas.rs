@@ -113,7 +113,7 @@ fn hypotheses_hold_where_lemmas_are_taken() {
     assert!(found.contains("the condition `defined` of `mul-zero` is not proved here"), "{found}");
 
     // An element that is brought back is there only where the index is in range.
-    let lemma = r#"{"lemma":"b","params":[["v0","(Vec Float)"],["v1","Integer"]],"type":"Float","left":"1.0","given":[],"below":[["v1","(size v0)"]],"defined":["v0"],"unfolded":1}"#;
+    let lemma = r#"{"lemma":"b","params":[["v0","(Vec Float)"],["v1","Integer"]],"type":"Float","left":"1.0","given":[],"below":[["v1","(size v0)"]],"defined":["v0","v1"],"unfolded":1}"#;
     let back = "(sub (add (index v1 v0) 1.0) (index v1 v0))";
     let step = format!(r#"{{"step":1,"by":"add-sub-cancel-left","at":[[]],"to":"{back}","cost":1}}"#);
     let right = format!(r#"{{"right":"{back}","cost":1}}"#);
@@ -209,12 +209,12 @@ fn arguments_of_calls_may_not_fail() {
 fn random_programs_by_regions_are_derived() {
     let library = Library::shipped().unwrap();
     let one = |seed: u64| -> Result<(usize, usize, bool), String> {
-        let float = if seed % 3 == 0 { Level::Exact } else { Level::Real };
+        let float = if seed.is_multiple_of(3) { Level::Exact } else { Level::Real };
         let rules = prepare(&library, float).unwrap();
         let knobs = Knobs { dyadic: true, ..Knobs::PLAIN };
         let made = generate::program(seed, &knobs);
         let before = common::read("random.ks", &made.text).map_err(|d| d.to_string())?;
-        let cost = if seed % 2 == 0 { Model::Knossos } else { Model::Analytic };
+        let cost = if seed.is_multiple_of(2) { Model::Knossos } else { Model::Analytic };
         // What is larger than ten nodes is searched by regions.
         let base = Options { engine: Engine::Egraph, max_nodes: 40, regions: 10, threads: 1, ..Options::standard() };
         let with = Options { cost, float, derive: true, ..base };

@@ -105,7 +105,7 @@ fn names(region: &Region<'_>) -> Vec<String> {
 /// The text of a lemma with all that is known.
 fn stated(name: &str, region: &Region<'_>) -> Statement {
     let (names, (terms, id)) = (names(region), region.body);
-    let (mut given, mut below): (Vec<(String, String)>, Vec<(String, String)>) = Default::default();
+    let (mut given, mut below) = (vec![], vec![]);
     let mut known = region.context.terms.clone();
     for (k, of) in region.context.known.iter().enumerate() {
         let var = known.var((names.len() - 1 - k) as u32, region.params[k]);
