@@ -6,10 +6,11 @@
 //!
 //! It must not know how lemmas are found.
 
+use super::Refused;
+pub use super::Statement;
 use super::check::{Checker, Rules};
 use super::hypotheses::Hypotheses;
 use super::text::Naming;
-use super::{Refused, Step};
 use crate::diag::Source;
 use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty};
 use crate::rules::Level;
@@ -17,33 +18,6 @@ use crate::types;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// A lemma as text, and the steps that prove it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Statement {
-    /// Its name, by which steps take it.
-    pub name: String,
-    /// The names and types of its parameters.
-    pub params: Vec<(String, String)>,
-    /// The type of either side.
-    pub ty: String,
-    /// The left side, with lets.
-    pub left: String,
-    /// Integers that are equal. What stands on a left side stands on no right side.
-    pub given: Vec<(String, String)>,
-    /// Integers that are at least 0 and below another one.
-    pub below: Vec<(String, String)>,
-    /// The parameters that have a value over the reals.
-    pub defined: Vec<String>,
-    /// The steps from the left side to the right one.
-    pub steps: Vec<Step>,
-    /// The cost of the left side without lets, with what is shared counted once.
-    pub start: f64,
-    /// The right side, with lets.
-    pub right: String,
-    /// What that costs.
-    pub cost: f64,
-}
 
 /// A lemma that was proved.
 pub struct Lemma {
