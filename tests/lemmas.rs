@@ -129,7 +129,7 @@ fn hypotheses_hold_where_lemmas_are_taken() {
     let found = verdict("(add 1 (size x))", lemma).unwrap_err();
     assert!(found.contains("the lemma needs that an index is in range"), "{found}");
     let found = verdict("(size x)", &lemma.replace(r#"[["v1","(size v0)"]]"#, "[]")).unwrap_err();
-    assert!(found.contains("brings back could fail where the program did not"), "{found}");
+    assert!(found.contains("the condition `defined` of `add-sub-cancel-left` is not proved here"), "{found}");
 }
 
 /// Protects: a body with other lets evaluates nothing that might fail but what the one before evaluates there: in the
