@@ -1,6 +1,8 @@
 //! `daedal optimize --explain`: derivations become text for a person.
 
-use crate::derive::{Place, Step};
+use crate::derive::bodies::LETS;
+use crate::derive::lemma::Statement;
+use crate::derive::{Derivation, Place, Step};
 use crate::ir::{Body, Def, Id, Terms, print};
 use crate::pipeline::{Derived, Row};
 use crate::rewrite::explain::Unproved;
@@ -15,19 +17,20 @@ pub fn lines(derived: &Derived, def: &Def, colour: bool) -> Vec<String> {
     let d = &derived.derivation;
     let mut out =
         vec![format!("{}: {} steps, cost {:.1} to {:.1}", d.name, d.steps.len(), d.cost_before, d.cost_after)];
+    d.lemmas.iter().for_each(|statement| lemma(&mut out, statement, colour));
     if let Some(first) = derived.programs.first().filter(|_| !d.steps.is_empty()) {
-        out.push(format!("   0  {:>12.1}  unfold: what lets name is put in their places, and calls are done", d.start));
+        out.push(format!("   0  {:>12.1}  {}", d.start, beginning(d)));
         program(&mut out, def, first);
     }
     for (k, step) in d.steps.iter().enumerate() {
-        out.push(format!("{:>4}  {:>12.1}  {}", k + 1, step.cost, title(step)));
+        out.push(format!("{:>4}  {:>12.1}  {}", k + 1, step.cost, title(d, step)));
         if let Some((before, after)) = derived.changes.get(k) {
             marked(&mut out, "-", before, colour.then_some("31"));
             marked(&mut out, "+", after, colour.then_some("32"));
         }
         derived.programs.get(k + 1).into_iter().for_each(|p| program(&mut out, def, p));
     }
-    if !d.steps.is_empty() {
+    if !d.steps.is_empty() && !d.bodies {
         out.push(format!(
             "      {:>12.1}  share: what is computed more than once, or the same in each round, gets a name",
             d.cost_after
@@ -45,8 +48,43 @@ pub fn unproved(row: &Row) -> Option<String> {
     Some(format!("{}: {cost:.1} was found, {:.1} has a derivation: {why}", row.name, row.cost_after))
 }
 
-/// A step in words.
-pub fn title(step: &Step) -> String {
+/// What the steps begin with, in words.
+pub fn beginning(d: &Derivation) -> &'static str {
+    match d.bodies {
+        true => "the body as it is, with its lets",
+        false => "unfold: what lets name is put in their places, and calls are done",
+    }
+}
+
+/// A lemma: what is taken for granted, both sides where they are short, and its steps.
+fn lemma(out: &mut Vec<String>, lemma: &Statement, colour: bool) {
+    let Statement { name, params, given, below, defined, steps, start, cost, .. } = lemma;
+    let params: Vec<String> = params.iter().map(|(name, ty)| format!("({name} : {ty})")).collect();
+    let equal = given.iter().map(|(a, b)| format!("{a} is {b}"));
+    let inside = below.iter().map(|(a, b)| format!("{a} is an index below {b}"));
+    let real = defined.iter().map(|name| format!("{name} is real"));
+    let needs: Vec<String> = equal.chain(inside).chain(real).collect();
+    let needs = if needs.is_empty() { String::new() } else { format!(", where {}", needs.join(" and ")) };
+    out.push(format!("  {name}: {} steps, cost {start:.1} to {cost:.1}, for {}{needs}", steps.len(), params.join(" ")));
+    let short = |text: &str| if text.lines().count() > SHORT { "…".to_string() } else { text.to_string() };
+    marked(out, "-", &short(&lemma.left), colour.then_some("31"));
+    marked(out, "+", &short(&lemma.right), colour.then_some("32"));
+    for (k, step) in steps.iter().enumerate() {
+        out.push(format!("{:>8}  {:>12.1}  {}", k + 1, step.cost, taken(step)));
+    }
+}
+
+/// A step of a derivation in words.
+pub fn title(d: &Derivation, step: &Step) -> String {
+    match (d.bodies, &step.to) {
+        (true, _) if step.by == LETS => "lets: they stand elsewhere".to_string(),
+        (true, Some(variables)) => format!("{}, of {variables}", step.by),
+        _ => taken(step),
+    }
+}
+
+/// A step between flat terms in words.
+fn taken(step: &Step) -> String {
     let direction = if step.to.is_some() { ", from right to left" } else { "" };
     let places = match (step.place, step.at.len()) {
         (Place::Everywhere, _) => ", wherever it stands".to_string(),

@@ -52,6 +52,7 @@ impl Replay {
                     "name": v.name,
                     "params": v.params,
                     "steps": v.steps,
+                    "lemmas": d.lemmas.iter().map(|l| json!({ "name": l.name, "steps": l.steps.len() })).collect::<Vec<Json>>(),
                     "cost_before": d.cost_before,
                     "cost_after": d.cost_after,
                     "inputs": v.inputs,
@@ -75,8 +76,14 @@ impl Replay {
         }
         let width = verdicts.iter().map(|v| v.name.chars().count()).max().unwrap_or_default();
         for v in &verdicts {
+            let lemmas = match v.lemmas.len() {
+                0 => String::new(),
+                n => {
+                    format!(", by {n} lemmas of {} steps", v.lemmas.iter().map(|l| l.programs.len() - 1).sum::<usize>())
+                }
+            };
             world.say(&format!(
-                "{:width$}  {:>5} steps hold; {} inputs agree, {} programs on the way ran",
+                "{:width$}  {:>5} steps hold{lemmas}; {} inputs agree, {} programs on the way ran",
                 v.name, v.steps, v.inputs, v.ran
             ))?;
         }

@@ -1,6 +1,6 @@
 //! What an optimization did to each definition becomes what the report tells of it.
 
-use super::explain::title;
+use super::explain::{beginning, title};
 use crate::ir::{Program, print};
 use crate::pipeline::{Derived, Outcome};
 use crate::report::Story;
@@ -38,8 +38,12 @@ fn steps(derived: &Derived) -> Vec<(String, f64)> {
     if d.steps.is_empty() {
         return vec![];
     }
-    let first = ("unfold: lets and calls are put in their places".to_string(), d.start);
+    let first = match d.bodies {
+        true => beginning(d),
+        false => "unfold: lets and calls are put in their places",
+    };
     let last = ("share: what is computed more than once gets a name".to_string(), d.cost_after);
-    let each = d.steps.iter().map(|step| (title(step), step.cost));
-    std::iter::once(first).chain(each).chain([last]).collect()
+    let each = d.steps.iter().map(|step| (title(d, step), step.cost));
+    let last = Some(last).filter(|_| !d.bodies);
+    std::iter::once((first.to_string(), d.start)).chain(each).chain(last).collect()
 }

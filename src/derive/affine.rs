@@ -100,6 +100,12 @@ impl Prover<'_> {
         self.never_negative(form, &facts, scope, MAX_FACTS)
     }
 
+    /// Whether two numbers are equal: sizes, or sums and differences of the same.
+    pub fn same_number(&mut self, a: Id, b: Id, scope: &Scope) -> bool {
+        let (Some(p), Some(q)) = (self.form(a, scope), self.form(b, scope)) else { return false };
+        self.same_size(a, b, scope) || p == q
+    }
+
     /// Whether a sum or difference is another number, or more by a constant.
     pub(super) fn no_less(&mut self, n: Id, than: Id) -> bool {
         let scope = vec![];

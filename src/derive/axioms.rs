@@ -23,11 +23,13 @@ pub enum Axiom {
     Copy,
     /// An element of a tensor that is made on the spot.
     Element,
+    /// An integer is another one, as a lemma takes for granted.
+    Given,
 }
 
 impl Axiom {
     /// Names and axioms.
-    pub const TABLE: [(&'static str, Axiom); 7] = [
+    pub const TABLE: [(&'static str, Axiom); 8] = [
         ("literals", Axiom::Literals),
         ("part", Axiom::Part),
         ("parts", Axiom::Parts),
@@ -35,6 +37,7 @@ impl Axiom {
         ("named-size", Axiom::NamedSize),
         ("copy", Axiom::Copy),
         ("element", Axiom::Element),
+        ("given", Axiom::Given),
     ];
 
     /// Its name in a derivation.
@@ -72,6 +75,7 @@ impl Axiom {
                 let body = p.terms.kids(kids[d])[d];
                 Some(p.terms.substitute(body, &kids[..d]))
             }
+            (Axiom::Given, _) => p.granted?.given.iter().find(|(from, _)| *from == id).map(|(_, to)| *to),
             _ => None,
         }
     }

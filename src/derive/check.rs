@@ -13,12 +13,13 @@ use super::axioms::Axiom;
 use super::everywhere::{Everywhere, holds};
 use super::flat::{Scope, Seen, Site, bound, certain, lowered, to_body};
 use super::guard::{Guard, Guards, guard};
+use super::hypotheses::Hypotheses;
 use super::matching::{instance, matched};
 use super::prove::{Asked, Local, MAX_INNER, Prover};
 use super::text::Naming;
-use super::unfold::{Binding, Unfolded, unfold};
+use super::unfold::{Unfolded, unfold};
 use super::{Place, Refused, Step};
-use crate::ir::{Def, Fun, Head, Id, Lit, Program, Terms, Ty, deep};
+use crate::ir::{Def, Fun, Head, Id, Lit, Op, Program, Terms, Ty, deep};
 use crate::rules::{Condition, Level, Meta, Rule};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -30,47 +31,41 @@ pub type Rules<'a> = BTreeMap<&'a str, &'a Rule>;
 /// A program on its way.
 #[derive(Clone)]
 pub struct Checker<'a> {
-    def: &'a Def,
+    pub(super) def: &'a Def,
     rules: &'a Rules<'a>,
     level: Level,
-    kept: &'a FxHashSet<Fun>,
-    program: &'a Program,
+    pub(super) kept: &'a FxHashSet<Fun>,
+    pub(super) program: &'a Program,
     /// The arena of the flat terms.
     pub terms: Terms,
     /// The present flat term.
     pub now: Id,
     /// Parts that have a value wherever the input has one.
-    known: FxHashSet<Site>,
+    pub(super) known: FxHashSet<Site>,
     /// Where such parts were looked for.
     seen: FxHashSet<Seen>,
     /// What the input evaluates early, rewritten as the program is: it has a value wherever the input has one
     /// and the loops around it run.
     early: Vec<(Id, Scope)>,
+    /// What is taken for granted of the parameters; nothing where they are inputs.
+    pub(super) granted: Option<Hypotheses>,
+    /// What the granted conditions say at any place.
+    pub(super) always: Guards,
     /// The conditions around the place of the present step.
-    guards: Guards,
+    pub(super) guards: Guards,
     /// How many steps were taken.
     taken: usize,
     /// Earlier programs whose certain parts were not collected yet.
-    unread: VecDeque<Id>,
-    naming: Naming<'a>,
-}
-
-/// A let that might fail where the program does not.
-pub struct Early {
-    /// The let; none where it stands in a function that is called.
-    pub from: Option<Id>,
-    /// What might fail.
-    pub why: Refused,
+    pub(super) unread: VecDeque<Id>,
+    /// Whether these are looked at where a proof needs that.
+    pub looks_back: bool,
+    pub(super) naming: Naming<'a>,
 }
 
 /// So many parts that the input evaluates early are rewritten as the program is, at most.
 const MAX_EARLY: usize = 64;
 /// Each of so many nodes as a tree, which is how many places it may have to be looked at in, at most.
 const MAX_EARLY_SIZE: u64 = 5_000;
-/// So much of the text of a part is named in a refusal.
-const MAX_NAMED: usize = 160;
-/// One of more nodes as a tree is not written for that: many refusals are never shown.
-const MAX_NAMED_SIZE: u64 = 1_000;
 /// Parts of more nodes are not shown.
 const LONG: u64 = 120;
 
@@ -106,18 +101,50 @@ impl<'a> Checker<'a> {
         strict.truncate(MAX_EARLY);
         let (unread, naming, taken, guards) = (VecDeque::new(), Naming::new(program, kept, def), 0, vec![]);
         let (now, known, early) = (id, certain, strict);
-        Ok(Checker { def, rules, level, kept, program, terms, now, known, seen, early, guards, taken, unread, naming })
+        let (granted, always) = Default::default();
+        Ok(Checker {
+            def,
+            rules,
+            level,
+            kept,
+            program,
+            terms,
+            now,
+            known,
+            seen,
+            early,
+            granted,
+            always,
+            guards,
+            taken,
+            unread,
+            looks_back: true,
+            naming,
+        })
+    }
+
+    /// Takes conditions on the parameters for granted.
+    pub(super) fn grant(&mut self, hypotheses: Hypotheses) {
+        for (index, n) in &hypotheses.below {
+            let zero = self.terms.int(0);
+            for (op, other) in [(Op::Gte, zero), (Op::Lt, *n)] {
+                let cond = self.terms.op(op, [*index, other]);
+                self.always.push(Guard { cond, depth: 0, holds: true });
+            }
+        }
+        self.granted = Some(hypotheses);
     }
 
     /// What can be proved of the present program.
     pub fn proving<R>(&mut self, f: impl FnOnce(&mut Prover<'_>) -> R) -> R {
         self.learn();
-        self.guards.clear();
+        self.guards.clone_from(&self.always);
         f(&mut self.prover(&Local::default(), Asked::Total))
     }
 
-    fn prover<'p>(&'p mut self, local: &'p Local, asked: Asked) -> Prover<'p> {
+    pub(super) fn prover<'p>(&'p mut self, local: &'p Local, asked: Asked) -> Prover<'p> {
         Prover::new(&mut self.terms, self.def, (&self.known, local), asked, self.guards.clone())
+            .granting(self.granted.as_ref())
     }
 
     /// Checks one step and takes it.
@@ -237,27 +264,17 @@ impl<'a> Checker<'a> {
     }
 
     /// The text of a part under so many loops, the types of whose variables only the part itself says.
-    fn named(&mut self, id: Id, depth: usize) -> String {
-        let size = self.terms.size(id);
-        if size > MAX_NAMED_SIZE {
-            return format!("a part of {size} nodes");
-        }
-        let body = to_body(&mut self.terms, id, self.def.params.len(), depth);
-        let text = self.naming.show(&self.terms, body, &vec![Ty::int(); depth]);
-        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        match words.char_indices().nth(MAX_NAMED) {
-            Some((end, _)) => format!("{}…", &words[..end]),
-            None => words,
-        }
+    pub(super) fn named(&mut self, id: Id, depth: usize) -> String {
+        self.naming.named(&mut self.terms, id, depth)
     }
 
     /// Collects what the programs so far were certain to evaluate.
-    fn learn(&mut self) {
-        while self.learn_next() {}
+    pub(super) fn learn(&mut self) {
+        while self.looks_back && self.learn_next() {}
     }
 
-    /// Collects what the next of the programs so far was certain to evaluate; whether there was one. A step that brings a
-    /// term back does so for all of them, which takes long after many steps.
+    /// Collects what the next of the programs so far was certain to evaluate; whether there was one. Where a proof needs
+    /// them all are collected, which takes long after many steps.
     pub fn learn_next(&mut self) -> bool {
         let Some(id) = self.unread.pop_front() else { return false };
         certain(&mut self.terms, id, &mut vec![], &mut self.known, &mut self.seen);
@@ -274,10 +291,14 @@ impl<'a> Checker<'a> {
         if right != old {
             return Err(format!("from right to left `{}` does not lead here from the term given", step.by));
         }
-        self.learn();
         let mut local = Local::default();
         self.evaluated(old, (&mut scope.clone(), &mut self.guards.clone()), scope.len(), &mut local);
         let asked = if self.level == Level::Real { Asked::Kept } else { Asked::Total };
+        if self.prover(&local, asked).safe(left, scope) {
+            return Ok(left);
+        }
+        // What earlier programs were certain to evaluate is looked at where it is needed: it takes long.
+        self.learn();
         let mut prover = self.prover(&local, asked);
         if prover.safe(left, scope) {
             return Ok(left);
@@ -289,7 +310,13 @@ impl<'a> Checker<'a> {
 
     /// The parts that are evaluated whenever a term at a place is, and in its arms those that are where the
     /// conditions say so.
-    fn evaluated(&mut self, id: Id, (scope, guards): (&mut Scope, &mut Guards), base: usize, out: &mut Local) {
+    pub(super) fn evaluated(
+        &mut self,
+        id: Id,
+        (scope, guards): (&mut Scope, &mut Guards),
+        base: usize,
+        out: &mut Local,
+    ) {
         if matches!(self.terms.head(id), Head::Const(_)) || !out.insert((id, scope.clone(), guards.clone())) {
             return;
         }
@@ -365,10 +392,18 @@ impl<'a> Checker<'a> {
     }
 
     fn holds(&mut self, rule: &Rule, condition: Condition, values: &[Id], scope: &Scope, defined: Asked) -> bool {
-        let (id, local) = (values[0], Local::default());
-        if matches!(condition, Condition::Total | Condition::Defined | Condition::Valued) {
-            self.learn();
+        let evaluates = matches!(condition, Condition::Total | Condition::Defined | Condition::Valued);
+        let now = self.holds_now(rule, condition, values, scope, defined);
+        if now || !evaluates || self.unread.is_empty() {
+            return now;
         }
+        self.learn();
+        self.holds_now(rule, condition, values, scope, defined)
+    }
+
+    /// The same without what is certain of programs that were not looked at yet.
+    fn holds_now(&mut self, rule: &Rule, condition: Condition, values: &[Id], scope: &Scope, defined: Asked) -> bool {
+        let (id, local) = (values[0], Local::default());
         // Bounds are over the reals; bits are known of literals and integers only.
         let exact = rule.level == Level::Real || self.terms.as_lit(id).is_some() || !self.terms.ty(id).is_linear();
         if condition == Condition::Valued && self.prover(&local, Asked::Valued).safe(id, scope) {
@@ -395,7 +430,7 @@ impl<'a> Checker<'a> {
 
     /// The part at a path of child numbers, and the loops and conditions around it.
     fn part(&mut self, root: Id, path: &[usize]) -> Result<(Id, Scope, Guards), Refused> {
-        let (mut id, mut scope, mut guards) = (root, vec![], vec![]);
+        let (mut id, mut scope, mut guards) = (root, vec![], self.always.clone());
         for k in path {
             let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
             let Some(kid) = kids.get(*k) else {
@@ -436,7 +471,7 @@ impl<'a> Checker<'a> {
         part: (Id, Id),
     ) -> Result<Id, Refused> {
         // What holds at all of the places holds under no conditions.
-        let guards = std::mem::take(&mut self.guards);
+        let guards = std::mem::replace(&mut self.guards, self.always.clone());
         let own = self.put_all(step, root, within, part, true);
         let out = own.or_else(|_| self.put_all(step, root, within, part, false));
         self.guards = guards;
@@ -494,51 +529,5 @@ impl<'a> Checker<'a> {
             true => Ok((read, new)),
             false => Err("the result is another program than the input, and no step leads to it".into()),
         }
-    }
-
-    /// Checks that a body, with lets where the flat term has none, is the present term: unfolded it
-    /// is the same, and what its lets evaluate early cannot fail or is evaluated anyway.
-    ///
-    /// # Errors
-    /// It is another term, or a let that might fail where the program does not.
-    pub fn shared(&mut self, terms: &Terms, body: Id) -> Result<(), Refused> {
-        self.early(terms, body)?.into_iter().next().map_or(Ok(()), |early| Err(early.why))
-    }
-
-    /// The lets of a body that might fail where the program does not, inner ones first; else it is the present term.
-    ///
-    /// # Errors
-    /// It is another term.
-    pub fn early(&mut self, terms: &Terms, body: Id) -> Result<Vec<Early>, Refused> {
-        let params: Vec<Ty> = self.def.params.iter().map(|p| p.ty).collect();
-        let unfolded = unfold(self.program, self.kept, (terms, body), &params, &mut self.terms);
-        let unfolded = unfolded.ok_or("without lets it is too large")?;
-        if unfolded.id != self.now {
-            return Err("without its lets the result is not the term that the steps lead to".into());
-        }
-        self.learn();
-        self.guards.clear();
-        let mut out = vec![];
-        for Binding { value, body, scope, from } in unfolded.lets {
-            let mut local = Local::default();
-            self.evaluated(body, (&mut scope.clone(), &mut vec![]), scope.len(), &mut local);
-            if !self.prover(&local, Asked::Total).safe(value, &scope) && !self.always(body, value, &scope) {
-                let (id, depth) = self.prover(&local, Asked::Total).unsafe_part(value, &scope);
-                let why = format!("a let of the result evaluates early what might fail: `{}`", self.named(id, depth));
-                out.push(Early { from, why });
-            }
-        }
-        Ok(out)
-    }
-
-    /// Whether a let outside of loops binds what its body is certain to evaluate, whatever is chosen there.
-    fn always(&mut self, body: Id, value: Id, scope: &Scope) -> bool {
-        if !scope.is_empty() {
-            return false;
-        }
-        let mut known = self.known.clone();
-        certain(&mut self.terms, body, &mut vec![], &mut known, &mut FxHashSet::default());
-        let (local, asked) = (Local::default(), Asked::Total);
-        Prover::new(&mut self.terms, self.def, (&known, &local), asked, vec![]).safe(value, scope)
     }
 }

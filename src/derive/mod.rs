@@ -4,13 +4,19 @@
 //! follows them, and refuses whatever it cannot prove.
 
 pub mod affine;
+mod anyway;
 pub mod axioms;
+pub mod bodies;
 pub mod check;
+pub mod early;
 mod everywhere;
 mod extent;
 pub mod flat;
 pub mod guard;
+pub mod hypotheses;
+pub mod lemma;
 pub mod matching;
+mod normal;
 pub mod prove;
 pub mod record;
 pub mod replay;
@@ -18,6 +24,7 @@ pub mod spot;
 pub mod text;
 pub mod unfold;
 mod view;
+mod visited;
 
 /// Where a step is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +54,33 @@ pub struct Step {
     pub cost: f64,
 }
 
+/// A lemma as text, and the steps that prove it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Statement {
+    /// Its name, by which steps take it.
+    pub name: String,
+    /// The names and types of its parameters.
+    pub params: Vec<(String, String)>,
+    /// The type of either side.
+    pub ty: String,
+    /// The left side, with lets.
+    pub left: String,
+    /// Integers that are equal. What stands on a left side stands on no right side.
+    pub given: Vec<(String, String)>,
+    /// Integers that are at least 0 and below another one.
+    pub below: Vec<(String, String)>,
+    /// The parameters that have a value over the reals.
+    pub defined: Vec<String>,
+    /// The steps from the left side to the right one.
+    pub steps: Vec<Step>,
+    /// The cost of the left side without lets, with what is shared counted once.
+    pub start: f64,
+    /// The right side, with lets.
+    pub right: String,
+    /// What that costs.
+    pub cost: f64,
+}
+
 /// The steps from one definition to its optimized form.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Derivation {
@@ -54,9 +88,13 @@ pub struct Derivation {
     pub name: String,
     /// Its parameter types, as text: functions may share a name.
     pub params: Vec<String>,
-    /// The steps, after lets and calls were unfolded.
+    /// What was proved of parts, for steps to take.
+    pub lemmas: Vec<Statement>,
+    /// Whether the steps go from one body with lets to the next, by lemmas; else the definition is unfolded first.
+    pub bodies: bool,
+    /// The steps.
     pub steps: Vec<Step>,
-    /// The cost of the unfolded definition, with what is shared counted once.
+    /// The cost of what the steps begin with: where that is unfolded, with what is shared counted once.
     pub start: f64,
     /// The text of the optimized definition.
     pub result: String,

@@ -3,8 +3,9 @@
 //! A small abstract interpretation of its own: whatever is not proved is false. Bounds are over the
 //! reals; integers that might overflow have none. It must not know what a search believes.
 
-use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, replaced_leaves, site};
+use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, site};
 use super::guard::{Fact, Guards, facts, guard};
+use super::hypotheses::{Hypotheses, Levels};
 use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
 use crate::types::shape::{part, shape, sizes_of_parts};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -83,6 +84,10 @@ pub struct Prover<'a> {
     pub local: &'a Local,
     /// What is to be proved.
     pub asked: Asked,
+    /// What is taken for granted of parameters that are no inputs.
+    pub(super) granted: Option<&'a Hypotheses>,
+    /// What is evaluated anyway around the place, by the number of loops around that.
+    pub(super) facts: &'a Levels,
     /// The conditions around what is looked at, and how many of them are around the place itself.
     pub(super) guards: Guards,
     pub(super) outer: usize,
@@ -114,8 +119,23 @@ impl<'a> Prover<'a> {
         guards: Guards,
     ) -> Prover<'a> {
         let (states, extents, memo, bounds) = Default::default();
-        let (outer, listens) = (guards.len(), true);
-        Prover { terms, def, known, local, asked, outer, guards, listens, states, extents, memo, bounds }
+        let (outer, listens, granted, facts) = (guards.len(), true, None, &[][..]);
+        Prover {
+            terms,
+            def,
+            known,
+            local,
+            asked,
+            granted,
+            facts,
+            outer,
+            guards,
+            listens,
+            states,
+            extents,
+            memo,
+            bounds,
+        }
     }
 
     /// Whether evaluation of the term cannot fail where the input has a value.
@@ -129,32 +149,12 @@ impl<'a> Prover<'a> {
         }
         let given = self.is_local(id, scope)
             || site(self.terms, id, scope).is_some_and(|s| self.known.contains(&s))
-            || self.is_first(id, scope);
+            || self.is_first(id, scope)
+            || self.is_fact(id, scope);
         let out = given && !matches!(self.asked, Asked::Defined | Asked::Valued)
             || deep(|| self.parts_safe(id, scope, given));
         self.memo.insert(key, out);
         out
-    }
-
-    /// Whether a part has a value here under these conditions, or under fewer.
-    fn is_local(&self, id: Id, scope: &Scope) -> bool {
-        let under = |n: usize| self.local.contains(&(id, scope.clone(), self.guards[..n].to_vec()));
-        !self.local.is_empty() && (self.outer..=self.guards.len()).any(under)
-    }
-
-    /// Whether a part is the first round of a loop that is certain to be evaluated in every round, and runs.
-    fn is_first(&mut self, id: Id, scope: &Scope) -> bool {
-        let zero = |t: &Terms, id: Id| t.as_lit(id) == Some(Lit::int(0));
-        let reads = matches!(self.terms.head(id), Head::Index(1)) && zero(self.terms, self.terms.kids(id)[0]);
-        if !reads || !self.terms.free(id).is_closed() {
-            return false;
-        }
-        let round =
-            replaced_leaves(self.terms, id, &mut |t, id, under| zero(t, id).then(|| t.var(under as u32, Ty::int())));
-        let loops = self.known.iter().filter(|(term, ranges)| *term == round && ranges.len() == 1);
-        let mut extents: Vec<Id> = loops.map(|(_, ranges)| ranges[0]).collect();
-        extents.sort();
-        extents.into_iter().any(|n| self.at_least_one(n, scope))
     }
 
     /// Looks at child `k` of a node under the conditions there.
@@ -240,6 +240,9 @@ impl<'a> Prover<'a> {
     /// A size in one spelling: sizes that share a name are one, and so are those that are known. Inside a tensor
     /// without elements every size is 0.
     pub(super) fn size(&mut self, id: Id, scope: &Scope) -> Id {
+        if let Some((_, to)) = self.granted.and_then(|h| h.given.iter().find(|(from, _)| *from == id)) {
+            return deep(|| self.size(*to, scope));
+        }
         let Head::Size(axis) = self.terms.head(id) else { return id };
         let of = self.terms.kids(id)[0];
         if let Some(k) = as_parameter(self.terms.head(of)) {
@@ -467,7 +470,7 @@ impl<'a> Prover<'a> {
             Head::Reduce(m, d) => {
                 m == Monoid::Add || m == Monoid::Mul || kids[..d].iter().all(|n| self.at_least_one(*n, scope))
             }
-            Head::Call(_) => as_parameter(head).is_some(),
+            Head::Call(_) => as_parameter(head).is_some_and(|k| self.granted.is_none_or(|h| h.defined.contains(&k))),
             _ => true,
         }
     }

@@ -1,7 +1,9 @@
 //! Derivations become lines of JSON, and lines become derivations again.
 //!
-//! One object a line: a header, then for each definition its name, its steps, and its result.
+//! One object a line: a header, then for each definition the lemmas that it takes, each with its steps, and then its
+//! name, its steps, and its result.
 
+use super::lemma::Statement;
 use super::{Derivation, Place, Step};
 use crate::diag::{Diagnostic, Result, Source};
 use crate::rules::assume::Assume;
@@ -10,7 +12,7 @@ use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
 /// The format that is written and read.
-const FORMAT: &str = "daedal derivation 2";
+const FORMAT: &str = "daedal derivation 3";
 
 /// What a derivation is about.
 #[derive(Clone, PartialEq, Debug)]
@@ -81,24 +83,43 @@ pub fn write(header: &Header, derivations: &[Derivation]) -> String {
     });
     let mut lines = vec![head];
     for d in derivations {
-        lines.push(json!({ "def": d.name, "params": d.params, "cost": d.cost_before, "unfolded": d.start }));
-        for (k, step) in d.steps.iter().enumerate() {
-            let mut line = json!({ "step": k + 1, "by": step.by, "at": step.at, "cost": step.cost });
-            if let Some(line) = line.as_object_mut() {
-                match step.place {
-                    Place::Here => {}
-                    Place::Everywhere => drop(line.insert("everywhere".into(), json!(true))),
-                    Place::Within(length) => drop(line.insert("within".into(), json!(length))),
-                }
-                if let Some(to) = &step.to {
-                    line.insert("to".into(), json!(to));
-                }
-            }
-            lines.push(line);
+        for lemma in &d.lemmas {
+            let Statement { name, params, ty, left, given, below, defined, start, .. } = lemma;
+            lines.push(json!({
+                "lemma": name, "params": params, "type": ty, "left": left, "given": given, "below": below,
+                "defined": defined, "unfolded": start,
+            }));
+            lines.extend(lemma.steps.iter().enumerate().map(step_line));
+            lines.push(json!({ "right": lemma.right, "cost": lemma.cost }));
         }
+        let unfolded = if d.bodies { "bodies" } else { "unfolded" };
+        lines.push(json!({ "def": d.name, "params": d.params, "cost": d.cost_before, unfolded: d.start }));
+        lines.extend(d.steps.iter().enumerate().map(step_line));
         lines.push(json!({ "result": d.result, "cost": d.cost_after }));
     }
     lines.iter().map(|l| l.to_string() + "\n").collect()
+}
+
+/// The line of a step.
+fn step_line((k, step): (usize, &Step)) -> Json {
+    let mut line = json!({ "step": k + 1, "by": step.by, "at": step.at, "cost": step.cost });
+    if let Some(line) = line.as_object_mut() {
+        match step.place {
+            Place::Here => {}
+            Place::Everywhere => drop(line.insert("everywhere".into(), json!(true))),
+            Place::Within(length) => drop(line.insert("within".into(), json!(length))),
+        }
+        if let Some(to) = &step.to {
+            line.insert("to".into(), json!(to));
+        }
+    }
+    line
+}
+
+/// What is being read: a lemma, or a definition and the line of its head.
+enum Open {
+    Lemma(Statement),
+    Def(Derivation, usize),
 }
 
 /// Reads a record.
@@ -110,27 +131,50 @@ pub fn read(source: &Source) -> Result<Record> {
     let first = lines.next().ok_or_else(|| Diagnostic::user(format!("`{}` is empty", source.name)))?;
     let (header, definitions) = first.header()?;
     let mut derivations: Vec<(Derivation, usize)> = vec![];
-    let mut open: Option<(Derivation, usize)> = None;
+    let (mut lemmas, mut open): (Vec<Statement>, Option<Open>) = Default::default();
     for line in lines {
         let object = line.object()?;
         open = match open {
-            None => Some((line.head(&object)?, line.number)),
-            Some((mut d, at)) => match object.get("result") {
+            None if object.get("lemma").is_some() => Some(Open::Lemma(line.lemma(&object)?)),
+            None => {
+                let lemmas = std::mem::take(&mut lemmas);
+                Some(Open::Def(Derivation { lemmas, ..line.head(&object)? }, line.number))
+            }
+            Some(Open::Lemma(mut lemma)) => match object.get("right") {
+                Some(_) => {
+                    (lemma.right, lemma.cost) = (line.text_of(&object, "right")?, line.number_of(&object, "cost")?);
+                    lemmas.push(lemma);
+                    None
+                }
+                None => {
+                    lemma.steps.push(line.step(&object, lemma.steps.len() + 1)?);
+                    Some(Open::Lemma(lemma))
+                }
+            },
+            Some(Open::Def(mut d, at)) => match object.get("result") {
                 Some(_) => {
                     (d.result, d.cost_after) = (line.text_of(&object, "result")?, line.number_of(&object, "cost")?);
                     derivations.push((d, at));
                     None
                 }
                 None => {
-                    let step = line.step(&object, d.steps.len() + 1)?;
-                    d.steps.push(step);
-                    Some((d, at))
+                    d.steps.push(line.step(&object, d.steps.len() + 1)?);
+                    Some(Open::Def(d, at))
                 }
             },
         };
     }
+    if let Some(lemma) = lemmas.first() {
+        let name = &lemma.name;
+        return Err(Diagnostic::user(format!("`{}` ends before the definition that takes `{name}`", source.name)));
+    }
     match open {
-        Some((d, _)) => Err(Diagnostic::user(format!("`{}` ends before the result of `{}`", source.name, d.name))),
+        Some(Open::Lemma(lemma)) => {
+            Err(Diagnostic::user(format!("`{}` ends before the right side of `{}`", source.name, lemma.name)))
+        }
+        Some(Open::Def(d, _)) => {
+            Err(Diagnostic::user(format!("`{}` ends before the result of `{}`", source.name, d.name)))
+        }
         None if derivations.len() == definitions => Ok(Record { header, derivations }),
         None => {
             let found = derivations.len();
@@ -141,9 +185,11 @@ pub fn read(source: &Source) -> Result<Record> {
 }
 
 /// The keys of each kind of line; the first says which it is.
-const KEYS: [&[&str]; 4] = [
+const KEYS: [&[&str]; 6] = [
     &["format", "program", "level", "assume", "cost_model", "sizes", "rules", "rule_files", "definitions"],
-    &["def", "params", "cost", "unfolded"],
+    &["lemma", "params", "type", "left", "given", "below", "defined", "unfolded"],
+    &["right", "cost"],
+    &["def", "params", "cost", "unfolded", "bodies"],
     &["step", "by", "at", "everywhere", "within", "to", "cost"],
     &["result", "cost"],
 ];
@@ -166,7 +212,7 @@ impl Line<'_> {
         let object: Option<Json> = serde_json::from_str(self.text).ok();
         let object = object.filter(Json::is_object).ok_or_else(|| self.wrong("a JSON object"))?;
         let known = KEYS.iter().find(|keys| object.get(keys[0]).is_some());
-        let known = known.ok_or_else(|| self.wrong("a header, a definition, a step or a result"))?;
+        let known = known.ok_or_else(|| self.wrong("a header, a lemma, a definition, a step or a result"))?;
         let mut keys = object.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
         match keys.find(|key| !known.contains(key)) {
             Some(other) => Err(self.wrong(&format!("no `{other}` in a line with `{}`", known[0]))),
@@ -217,12 +263,36 @@ impl Line<'_> {
         Ok((header, definitions.ok_or_else(|| self.wrong("the number `definitions`"))? as usize))
     }
 
+    fn lemma(&self, object: &Json) -> Result<Statement> {
+        let text = |t: &Json| t.as_str().map(str::to_string);
+        let pair = |p: &Json| Some((text(p.get(0)?)?, text(p.get(1)?)?));
+        Ok(Statement {
+            name: self.text_of(object, "lemma")?,
+            params: self.list_of(object, "params", pair)?,
+            ty: self.text_of(object, "type")?,
+            left: self.text_of(object, "left")?,
+            given: self.list_of(object, "given", pair)?,
+            below: self.list_of(object, "below", pair)?,
+            defined: self.list_of(object, "defined", text)?,
+            steps: vec![],
+            start: self.number_of(object, "unfolded")?,
+            right: String::new(),
+            cost: 0.0,
+        })
+    }
+
     fn head(&self, object: &Json) -> Result<Derivation> {
+        let bodies = object.get("bodies").is_some();
+        if bodies && object.get("unfolded").is_some() {
+            return Err(self.wrong("one of `unfolded` and `bodies`"));
+        }
         Ok(Derivation {
+            lemmas: vec![],
+            bodies,
             name: self.text_of(object, "def")?,
             params: self.list_of(object, "params", |p| p.as_str().map(str::to_string))?,
             steps: vec![],
-            start: self.number_of(object, "unfolded")?,
+            start: self.number_of(object, if bodies { "bodies" } else { "unfolded" })?,
             result: String::new(),
             cost_before: self.number_of(object, "cost")?,
             cost_after: 0.0,

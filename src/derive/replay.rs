@@ -1,12 +1,15 @@
 //! A program and a record become verdicts: every step of every derivation is taken and checked.
 
+use super::bodies::{self, Bodies};
 use super::check::{Checker, Rules, kept};
+use super::lemma::{Lemmas, Proof};
 use super::record::{Record, RuleFile, hash, hash_rules};
-use super::{Derivation, flat, spot};
+use super::{Derivation, Refused, flat, spot};
 use crate::diag::{Diagnostic, Result, nearest};
-use crate::ir::{Body, Def, Id, Program, Terms};
+use crate::ir::{Body, Def, Fun, Id, Program, Terms};
 use crate::rules::assume::Assume;
 use crate::rules::{Level, Library};
+use rustc_hash::FxHashSet;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -24,12 +27,30 @@ pub struct Verdict {
     pub inputs: usize,
     /// The result.
     pub result: (Program, Def),
-    /// The arena of the flat programs.
+    /// The arena of the programs.
     pub terms: Terms,
-    /// The flat programs before the first step and after each; none where the definition is too large to
+    /// The programs before the first step and after each, flat or bodies with lets; none where the definition is too large to
     /// be unfolded.
     pub programs: Vec<Id>,
+    /// The lemmas that were proved, with the programs on the way, as those of the definition.
+    pub lemmas: Vec<Proved>,
     /// The line on which the derivation's head stands; its steps and its result follow.
+    pub line: usize,
+}
+
+/// A lemma that was proved.
+pub struct Proved {
+    /// Its parameters, as those of a definition.
+    pub def: Def,
+    /// The program that its text was read as.
+    pub program: Program,
+    /// The arena of the flat terms.
+    pub terms: Terms,
+    /// The left side and the term after each step.
+    pub programs: Vec<Id>,
+    /// The right side, in an arena of its own.
+    pub right: (Terms, Id),
+    /// The line on which it stands.
     pub line: usize,
 }
 
@@ -112,34 +133,17 @@ fn one(
         return Err(refused(at.1, &message).hint(nearest(&d.name, program.defs.values().map(Def::name))));
     };
     let kept = kept(program);
-    // What is too large to be unfolded may still be said to stay as it is.
-    let mut checker = Checker::new(program, def, &kept, rules, keeps.0)
-        .map_err(|why| (!d.steps.is_empty()).then(|| refused(at.1, &why)));
-    let (mut ran, mut programs) = (0, vec![]);
-    if let Ok(checker) = &mut checker {
-        programs.push(checker.now);
-        let every = d.steps.len().div_ceil(MAX_RUN).max(1);
-        for (k, step) in d.steps.iter().enumerate() {
-            let line = at.1 + 1 + k;
-            checker.step(step).map_err(|why| refused(line, &why))?;
-            programs.push(checker.now);
-            if k % every == 0 && checker.terms.size(checker.now) < MAX_SIZE {
-                let between = between(program, def, checker);
-                let like = between.defs.get(&def.fun).ok_or_else(|| refused(line, "the definition is gone"))?;
-                spot::agree((program, def), (&between, like), keeps, FEW).map_err(|why| refused(line, &why))?;
-                ran += 1;
-            }
-        }
-    }
-    let line = at.1 + 1 + d.steps.len();
-    let (result, terms) = match checker {
-        Ok(mut checker) => (checker.result(&d.result), checker.terms),
-        Err(None) => (Checker::unchanged(program, def, &d.result), Terms::default()),
-        Err(Some(e)) => return Err(e),
+    let task = Replayed { program, def, kept: &kept, rules, keeps };
+    let (lemmas, proved) = task.lemmas(d, at.1).map_err(|(line, why)| refused(line, &why))?;
+    let ended = match d.bodies {
+        true => task.bodies(d, lemmas, at.1),
+        false if lemmas.is_empty() => task.steps(d, at.1),
+        false => Err((at.1, "only steps between bodies take lemmas".into())),
     };
-    let result = result.map_err(|why| refused(line, &why))?;
+    let Ended { result, terms, programs, ran } = ended.map_err(|(line, why)| refused(line, &why))?;
     let mut whole = program.clone();
     let body = result.1.term().map(|b| whole.terms.import(&result.0.terms, b));
+    let line = at.1 + 1 + d.steps.len();
     let inputs = match (body, whole.defs.get_mut(&def.fun)) {
         (Some(body), Some(new)) => {
             new.body = Body::Term(body);
@@ -149,19 +153,110 @@ fn one(
         _ => 0,
     };
     let (name, params, steps, line) = (d.name.clone(), d.params.clone(), d.steps.len(), at.1);
-    Ok(Verdict { name, params, steps, ran, inputs, result, terms, programs, line })
+    Ok(Verdict { name, params, steps, ran, inputs, result, terms, programs, lemmas: proved, line })
+}
+
+/// What is refused, and on which line.
+type Wrong = (usize, Refused);
+
+/// Where steps led.
+struct Ended {
+    result: (Program, Def),
+    terms: Terms,
+    programs: Vec<Id>,
+    ran: usize,
+}
+
+/// A definition whose derivation is followed.
+struct Replayed<'a> {
+    program: &'a Program,
+    def: &'a Def,
+    kept: &'a FxHashSet<Fun>,
+    rules: &'a Rules<'a>,
+    keeps: (Level, &'a [Assume]),
+}
+
+impl Replayed<'_> {
+    /// Proves all lemmas of a derivation whose head stands on a line.
+    fn lemmas(&self, d: &Derivation, head: usize) -> std::result::Result<(Lemmas, Vec<Proved>), Wrong> {
+        let mut line = head.saturating_sub(d.lemmas.iter().map(|lemma| lemma.steps.len() + 2).sum::<usize>());
+        let (mut lemmas, mut proved): (Lemmas, Vec<Proved>) = Default::default();
+        for statement in &d.lemmas {
+            let name = &statement.name;
+            let wrong = |k: usize, why: &str| (line + k, format!("the lemma `{name}`: {why}"));
+            let (own, def) = statement.program(self.program).map_err(|why| wrong(0, &why))?;
+            let how = statement.proof((&own, &def), self.kept, (self.rules, self.keeps.0));
+            let Proof { lemma, terms, programs, right } = how.map_err(|(k, why)| wrong(k, &why))?;
+            if name == bodies::LETS || lemmas.insert(name.clone(), lemma).is_some() {
+                return Err(wrong(0, "something else has this name"));
+            }
+            proved.push(Proved { def, program: own, terms, programs, right, line });
+            line += statement.steps.len() + 2;
+        }
+        Ok((lemmas, proved))
+    }
+
+    /// Follows steps from one body with lets to the next.
+    fn bodies(&self, d: &Derivation, lemmas: Lemmas, head: usize) -> std::result::Result<Ended, Wrong> {
+        let Replayed { program, def, kept, .. } = *self;
+        let mut checker = Bodies::new(program, def, kept).map_err(|why| (head, why))?;
+        lemmas.into_iter().for_each(|(name, lemma)| checker.know(name, lemma));
+        let (mut programs, mut ran) = (vec![checker.now], 0);
+        let every = d.steps.len().div_ceil(MAX_RUN).max(1);
+        for (k, step) in d.steps.iter().enumerate() {
+            let line = head + 1 + k;
+            checker.step(step).map_err(|why| (line, why))?;
+            programs.push(checker.now);
+            if k % every == 0 {
+                self.run((&checker.terms, checker.now), line)?;
+                ran += 1;
+            }
+        }
+        let result = checker.result(&d.result).map_err(|why| (head + 1 + d.steps.len(), why))?;
+        Ok(Ended { result, terms: checker.terms, programs, ran })
+    }
+
+    /// Follows steps from one flat term to the next.
+    fn steps(&self, d: &Derivation, head: usize) -> std::result::Result<Ended, Wrong> {
+        let Replayed { program, def, kept, rules, keeps } = *self;
+        let last = head + 1 + d.steps.len();
+        let mut checker = match Checker::new(program, def, kept, rules, keeps.0) {
+            Ok(checker) => checker,
+            // What is too large to be unfolded may still be said to stay as it is.
+            Err(_) if d.steps.is_empty() => {
+                let result = Checker::unchanged(program, def, &d.result).map_err(|why| (last, why))?;
+                return Ok(Ended { result, terms: Terms::default(), programs: vec![], ran: 0 });
+            }
+            Err(why) => return Err((head, why)),
+        };
+        let (mut programs, mut ran) = (vec![checker.now], 0);
+        let every = d.steps.len().div_ceil(MAX_RUN).max(1);
+        for (k, step) in d.steps.iter().enumerate() {
+            let line = head + 1 + k;
+            checker.step(step).map_err(|why| (line, why))?;
+            programs.push(checker.now);
+            if k % every == 0 && checker.terms.size(checker.now) < MAX_SIZE {
+                let body = flat::to_body(&mut checker.terms, checker.now, def.params.len(), 0);
+                self.run((&checker.terms, body), line)?;
+                ran += 1;
+            }
+        }
+        let result = checker.result(&d.result).map_err(|why| (last, why))?;
+        Ok(Ended { result, terms: checker.terms, programs, ran })
+    }
+
+    /// Runs a body on the way beside the input.
+    fn run(&self, (terms, body): (&Terms, Id), line: usize) -> std::result::Result<(), Wrong> {
+        let mut between = Program { source: Arc::clone(&self.program.source), ..self.program.clone() };
+        let body = between.terms.import(terms, body);
+        if let Some(d) = between.defs.get_mut(&self.def.fun) {
+            d.body = Body::Term(body);
+        }
+        let like = between.defs.get(&self.def.fun).ok_or_else(|| (line, "the definition is gone".to_string()))?;
+        spot::agree((self.program, self.def), (&between, like), self.keeps, FEW).map_err(|why| (line, why))?;
+        Ok(())
+    }
 }
 
 /// Programs on the way that are larger as trees are not run.
 const MAX_SIZE: u64 = 20_000;
-
-/// The program with the present term for a body.
-fn between(program: &Program, def: &Def, checker: &mut Checker<'_>) -> Program {
-    let body = flat::to_body(&mut checker.terms, checker.now, def.params.len(), 0);
-    let mut out = Program { source: Arc::clone(&program.source), ..program.clone() };
-    let body = out.terms.import(&checker.terms, body);
-    if let Some(d) = out.defs.get_mut(&def.fun) {
-        d.body = Body::Term(body);
-    }
-    out
-}

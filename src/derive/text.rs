@@ -1,12 +1,17 @@
 //! Flat terms become text and come back, wherever they stand: loop variables have numbers for names.
 
 use super::Refused;
-use super::flat::{as_parameter, replaced_leaves};
+use super::flat::{as_parameter, replaced_leaves, to_body};
 use super::unfold::unfold;
 use crate::diag::Source;
 use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty, print};
 use crate::types;
 use rustc_hash::FxHashSet;
+
+/// So much of the text of a part is named in a refusal.
+const MAX_NAMED: usize = 160;
+/// One of more nodes as a tree is not written for that: many refusals are never shown.
+const MAX_NAMED_SIZE: u64 = 1_000;
 
 /// What text about one definition may name.
 #[derive(Clone)]
@@ -21,6 +26,15 @@ pub struct Naming<'a> {
 impl<'a> Naming<'a> {
     /// For a definition of a program.
     pub fn new(program: &Program, kept: &FxHashSet<Fun>, def: &'a Def) -> Naming<'a> {
+        let (outside, mut prefix) = Naming::outside(program, kept);
+        while def.params.iter().any(|p| p.name.starts_with(&prefix)) {
+            prefix.push('_');
+        }
+        Naming { def, outside, prefix }
+    }
+
+    /// Declarations of the functions whose calls stay, and what no name of the program begins with.
+    pub fn outside(program: &Program, kept: &FxHashSet<Fun>) -> (String, String) {
         let mut outside = String::new();
         let mut prefix = "_".to_string();
         for d in program.defs.values() {
@@ -33,7 +47,46 @@ impl<'a> Naming<'a> {
                 prefix.push('_');
             }
         }
-        Naming { def, outside, prefix }
+        (outside, prefix)
+    }
+
+    /// Declarations of definitions.
+    pub fn declared<'d>(defs: impl Iterator<Item = &'d Def>) -> String {
+        let mut out = String::new();
+        for d in defs {
+            let sig = d.fun.sig();
+            let params: Vec<String> = sig.params.iter().map(ToString::to_string).collect();
+            out += &format!("(edef {} {} ({}))\n", sig.name, sig.ret, params.join(" "));
+        }
+        out
+    }
+
+    /// The name of the variable at a level: those of the parameters first, then what loops and lets bind.
+    pub fn variable(&self, level: usize) -> String {
+        let param = self.def.params.get(level).map(|p| p.name.clone());
+        param.unwrap_or_else(|| format!("{}{}", self.prefix, level + 1 - self.def.params.len()))
+    }
+
+    /// The level of the variable of a name.
+    pub fn level(&self, name: &str) -> Option<usize> {
+        let number = || name.strip_prefix(&self.prefix)?.parse::<usize>().ok()?.checked_sub(1);
+        let param = self.def.params.iter().position(|p| p.name == name);
+        param.or_else(|| number().map(|k| self.def.params.len() + k))
+    }
+
+    /// The text of a flat term under so many loops, the types of whose variables only the term itself says, in short.
+    pub fn named(&self, terms: &mut Terms, id: Id, depth: usize) -> String {
+        let size = terms.size(id);
+        if size > MAX_NAMED_SIZE {
+            return format!("a part of {size} nodes");
+        }
+        let body = to_body(terms, id, self.def.params.len(), depth);
+        let text = self.show(terms, body, &vec![Ty::int(); depth]);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        match words.char_indices().nth(MAX_NAMED) {
+            Some((end, _)) => format!("{}…", &words[..end]),
+            None => words,
+        }
     }
 
     /// Reads the text of a result: the definition, in a program of its own.
@@ -41,12 +94,7 @@ impl<'a> Naming<'a> {
     /// # Errors
     /// It is not a definition of the same name and parameters.
     pub fn result(&self, program: &Program, text: &str) -> Result<(Program, Def), Refused> {
-        let mut source = String::new();
-        for d in program.defs.values().take_while(|d| d.fun != self.def.fun) {
-            let sig = d.fun.sig();
-            let params: Vec<String> = sig.params.iter().map(ToString::to_string).collect();
-            source += &format!("(edef {} {} ({}))\n", sig.name, sig.ret, params.join(" "));
-        }
+        let mut source = Naming::declared(program.defs.values().take_while(|d| d.fun != self.def.fun));
         let declared = source.clone();
         source += text;
         let read = types::program(&Source::new("the result", source)).map_err(|d| d.to_string())?;

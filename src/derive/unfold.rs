@@ -20,6 +20,16 @@ pub struct Binding {
     pub from: Option<Id>,
 }
 
+/// A sum whose elements are tensors.
+pub struct Sum {
+    /// In the body.
+    pub from: Id,
+    /// Without lets and calls.
+    pub flat: Id,
+    /// The loops around it.
+    pub scope: Scope,
+}
+
 /// A body without lets and calls.
 pub struct Unfolded {
     /// The flat term.
@@ -30,8 +40,10 @@ pub struct Unfolded {
     pub seen: FxHashSet<Seen>,
     /// The values of lets and the arguments of calls that are evaluated whenever the loops around them run.
     pub strict: Vec<(Id, Scope)>,
-    /// The lets that stood in the body.
+    /// The lets that stood in the body, and the arguments of calls.
     pub lets: Vec<Binding>,
+    /// The sums of tensors that stood in the body.
+    pub sums: Vec<Sum>,
 }
 
 /// So many nodes are visited at most: calls within calls multiply.
@@ -50,12 +62,12 @@ pub fn unfold(
     for (k, ty) in params.iter().enumerate() {
         env.push(Entry::Value(out.put(parameter(k, *ty), []), 0));
     }
-    let (scope, certain, seen, strict, lets) = Default::default();
-    let mut walk = Walk { program, kept, out, scope, certain, seen, strict, lets, steps: 0, calls: 0 };
+    let (scope, certain, seen, strict, lets, sums) = Default::default();
+    let mut walk = Walk { program, kept, out, scope, certain, seen, strict, lets, sums, steps: 0, calls: 0 };
     let id = walk.flat(terms, body, &mut env, true)?;
     walk.note(id, true);
-    let Walk { certain, seen, strict, lets, .. } = walk;
-    Some(Unfolded { id, certain, seen, strict: strict.into_iter().collect(), lets })
+    let Walk { certain, seen, strict, lets, sums, .. } = walk;
+    Some(Unfolded { id, certain, seen, strict: strict.into_iter().collect(), lets, sums })
 }
 
 /// What a variable stands for.
@@ -76,6 +88,7 @@ struct Walk<'a> {
     seen: FxHashSet<Seen>,
     strict: BTreeSet<(Id, Scope)>,
     lets: Vec<Binding>,
+    sums: Vec<Sum>,
     steps: usize,
     /// How many calls are being unfolded.
     calls: usize,
@@ -117,7 +130,10 @@ impl Walk<'_> {
                 self.calls += 1;
                 let out = deep(|| self.flat(&program.terms, body, &mut inner, strict));
                 self.calls -= 1;
-                out
+                let (body, scope) = (out?, &self.scope);
+                let bound = args.into_iter().map(|value| Binding { value, body, scope: scope.clone(), from: None });
+                self.lets.extend(bound);
+                Some(body)
             }
             _ => self.node(terms, id, env, strict),
         }
@@ -140,7 +156,11 @@ impl Walk<'_> {
             self.scope.truncate(depth);
             ids.push(made?);
         }
-        Some(self.out.put(head, ids))
+        let out = self.out.put(head, ids);
+        if self.calls == 0 && matches!(head, Head::Reduce(..)) && self.out.ty(out).has_tensor() {
+            self.sums.push(Sum { from: id, flat: out, scope: self.scope.clone() });
+        }
+        Some(out)
     }
 
     fn note(&mut self, id: Id, strict: bool) {

@@ -228,6 +228,8 @@ impl Row {
 /// The derivation of what stays as it is.
 fn unchanged(program: &Program, def: &Def, row: &Row) -> Derived {
     let derivation = Derivation {
+        lemmas: vec![],
+        bodies: false,
         name: def.name().to_string(),
         params: def.fun.sig().params.iter().map(ToString::to_string).collect(),
         steps: vec![],

@@ -89,21 +89,41 @@ impl Costs<'_> {
         let (Some(before), Some(after)) = (self.program.defs.get(&fun), self.result.defs.get(&fun)) else {
             return Err(Diagnostic::bug(format!("`{}` was replayed and is gone", d.name)));
         };
+        self.lemmas(d, verdict)?;
         let mut old = Costing::new(self.program, self.model, self.sizes);
         let cost = old.def(before)?;
         self.same(d, verdict.line, "the definition costs", d.cost_before, cost)?;
         // Where no step is taken nothing needs to be unfolded.
-        let start = match verdict.programs.first().filter(|_| !d.steps.is_empty()) {
+        let start = match verdict.programs.first().filter(|_| !d.steps.is_empty() && !d.bodies) {
             Some(id) => self.running(&mut old, before, verdict, *id),
             None => cost,
         };
-        self.same(d, verdict.line, "unfolded, the definition costs", d.start, start)?;
+        self.same(d, verdict.line, "at the start, the program costs", d.start, start)?;
         for (k, (step, id)) in d.steps.iter().zip(verdict.programs.iter().skip(1)).enumerate() {
-            let cost = self.running(&mut old, before, verdict, *id);
+            let cost = match d.bodies {
+                true => old.term(*id, before, &verdict.terms),
+                false => self.running(&mut old, before, verdict, *id),
+            };
             self.same(d, verdict.line + 1 + k, "the program after this step costs", step.cost, cost)?;
         }
         let cost = Costing::new(&self.result, self.model, self.sizes).def(after)?;
         self.same(d, verdict.line + 1 + d.steps.len(), "the result costs", d.cost_after, cost)
+    }
+
+    fn lemmas(&self, d: &Derivation, verdict: &Verdict) -> Result<()> {
+        for (statement, lemma) in d.lemmas.iter().zip(&verdict.lemmas) {
+            let mut costing = Costing::new(&lemma.program, self.model, self.sizes);
+            let what = format!("`{}` costs", statement.name);
+            let said = std::iter::once(statement.start).chain(statement.steps.iter().map(|step| step.cost));
+            for (k, (said, id)) in said.zip(&lemma.programs).enumerate() {
+                let (terms, id) = shared(&lemma.terms, *id, &lemma.def, self.model);
+                let cost = costing.term(id, &lemma.def, &terms);
+                self.same(d, lemma.line + k, &what, said, cost)?;
+            }
+            let cost = costing.term(lemma.right.1, &lemma.def, &lemma.right.0);
+            self.same(d, lemma.line + statement.steps.len() + 1, &what, statement.cost, cost)?;
+        }
+        Ok(())
     }
 
     fn running(&self, costing: &mut Costing<'_>, def: &Def, verdict: &Verdict, id: crate::ir::Id) -> f64 {

@@ -5,6 +5,7 @@ use super::options::{Engine, Options};
 use super::outcome::Derived;
 use crate::cost::{Costing, Sweep};
 use crate::derive::check::Rules;
+use crate::derive::lemma::Statement;
 use crate::derive::{Derivation, Step};
 use crate::ir::{Def, Fun, Id, Program, Terms, Ty};
 use crate::rewrite::agent::{self, Agent};
@@ -13,6 +14,7 @@ use crate::rewrite::egraph::exact::Effort;
 use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize as saturate};
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::egraph::saturate::{Limits, Report};
+use crate::rewrite::explain::chain::Chain;
 use crate::rewrite::explain::{self, Task, Unproved};
 use crate::rewrite::inline::{Flat, MAX_FLAT, flatten};
 use crate::rewrite::regions::{self, Whole};
@@ -30,6 +32,8 @@ pub const SMALL: Effort = Effort { places: 60, branches: 30 };
 /// The exact search where it is asked for.
 pub const EXACT: Effort = Effort { places: 600, branches: 3000 };
 
+/// The share of the time that is for a search by regions with its proofs.
+const PROVED_SHARE: f64 = 0.8;
 /// The share of the time that is for the search, where its result is to be derived.
 const DERIVED_SHARE: f64 = 0.4;
 
@@ -45,16 +49,14 @@ const MAX_REFUSED: usize = 6;
 
 /// Why a definition is left alone of which saturation makes no term.
 const PARTS: &str = "too large: it has too many parts where each counts in every loop that it stands in";
-/// Why what regions became has no derivation.
-const BY_REGIONS: &str = "it was searched by regions, of which no steps are kept";
 /// Why a cheaper result is not taken.
 pub const WORSE: &str = "what was found costs more at other sizes";
 
 /// What saturation finds.
-struct Saturated {
+struct Saturated<'a> {
     found: Option<Found>,
-    /// In the definition as a whole: then what was done can be derived.
-    whole: bool,
+    /// Where it was searched by its regions: the steps to it, and a cheaper one that has no proof.
+    regions: Option<(Option<Chain<'a>>, Option<Unproved>)>,
 }
 
 /// What came of a search.
@@ -159,7 +161,9 @@ impl Search<'_> {
             Engine::Auto => {
                 let first = self.saturated();
                 let half = (budget / 2).max(1);
-                let on = first.better.as_ref().map_or_else(Tried::default, |s| {
+                // What follows from bodies with lets does not go on from one without.
+                let flat = |s: &&Better| s.derived.as_ref().is_none_or(|d| !d.derivation.bodies);
+                let on = first.better.as_ref().filter(flat).map_or_else(Tried::default, |s| {
                     let before = s.derived.as_ref().map_or(&[][..], |d| &d.derivation.steps);
                     self.now().walked((&s.found.terms, s.found.id), before, Algorithm::Astar, half)
                 });
@@ -184,9 +188,9 @@ impl Search<'_> {
         let program = self.program;
         let Some(body) = self.def.term() else { return Tried::default() };
         let found = match self.saturate((&program.terms, body)) {
-            Ok(Saturated { found: Some(found), whole: false }) if self.options.derive => {
-                let unproved = vec![Unproved { cost: found.cost, why: BY_REGIONS.into() }];
-                return Tried { unproved, stopped: self.spent(SEARCH_SHARE), ..Tried::default() };
+            Ok(Saturated { found: Some(found), regions: Some((Some(chain), cheaper)) }) => {
+                let stopped = self.spent(SEARCH_SHARE);
+                return Tried { stopped, unproved: cheaper.into_iter().collect(), ..self.by_regions(found, chain) };
             }
             Ok(Saturated { found: Some(found), .. }) => found,
             Ok(Saturated { found: None, .. }) if self.spent(SEARCH_SHARE).is_some() => return Tried::default(),
@@ -207,7 +211,9 @@ impl Search<'_> {
                 break;
             }
             let (steps, cost) = (d.derivation.steps.clone(), found.cost);
-            let Ok(Saturated { found: Some(next), whole: true }) = on.saturate((&found.terms, found.id)) else { break };
+            let Ok(Saturated { found: Some(next), regions: None }) = on.saturate((&found.terms, found.id)) else {
+                break;
+            };
             stopped = on.spent(SEARCH_SHARE);
             tried = tried.or(on.derived(next, &steps));
             if tried.cost() > cost - 1e-9 {
@@ -223,7 +229,7 @@ impl Search<'_> {
     }
 
     /// What saturation finds, or why it is not tried.
-    fn saturate(&self, from: (&Terms, Id)) -> Result<Saturated, String> {
+    fn saturate(&self, from: (&Terms, Id)) -> Result<Saturated<'_>, String> {
         let Search { program, def, kept, rules, options, .. } = *self;
         let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let most = options.max_nodes.max(options.regions).saturating_mul(ON_THE_WAY).min(MAX_FLAT);
@@ -238,7 +244,7 @@ impl Search<'_> {
             ));
         }
         let mut costing = Costing::new(program, options.cost, &options.sizes);
-        let Ok(mut sweep) = self.sweep() else { return Ok(Saturated { found: None, whole: true }) };
+        let Ok(mut sweep) = self.sweep() else { return Ok(Saturated { found: None, regions: None }) };
         let limits = Limits { nodes: options.max_nodes, rounds: 30, looked: usize::MAX, matches: 500, forget: true };
         let stop = |share: f64| self.spent(share).is_some();
         let context = Context::default();
@@ -259,10 +265,21 @@ impl Search<'_> {
         };
         let costs = (&mut costing, &mut sweep);
         Ok(match start {
-            Some(start) => Saturated { found: saturate(def, start, costs, &settings), whole: true },
+            Some(start) => Saturated { found: saturate(def, start, costs, &settings), regions: None },
             None => {
-                let whole = Whole { program, kept, def, most: MAX_FLAT };
-                Saturated { found: regions::optimize(&whole, from, costs, &settings), whole: false }
+                // What regions become is proved at once, so no time has to be left for that.
+                let stop = |share: f64| match options.derive {
+                    true => (options.stop)(self.began + (1.0 - self.began) * share * PROVED_SHARE).is_some(),
+                    false => self.spent(share).is_some(),
+                };
+                let settings = Settings { stop: &stop, ..settings };
+                let whole = Whole { program, kept, def, most: MAX_FLAT, prove: options.derive };
+                match regions::optimize(&whole, from, costs, &settings) {
+                    Some(regions::Searched { found, chain, unproved }) => {
+                        Saturated { found: Some(found), regions: Some((chain, unproved)) }
+                    }
+                    None => Saturated { found: None, regions: Some((None, None)) },
+                }
             }
         })
     }
@@ -279,7 +296,7 @@ impl Search<'_> {
         let by_name = self.by_name();
         let stop = |share: f64| (options.stop)(share).is_some();
         let (level, model, from) = (options.float, options.cost, explain::From::after(before));
-        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &stop, from };
+        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &stop, from, assumed: None };
         let mut costing = Costing::new(program, options.cost, &options.sizes);
         let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);
         let (mut best, mut unproved): (Option<explain::Derived>, _) = (None, vec![]);
@@ -303,6 +320,40 @@ impl Search<'_> {
         Tried { better, unproved, ..Tried::default() }
     }
 
+    /// The best body that regions led to, with the steps to it and what they cost.
+    fn by_regions(&self, found: Found, chain: Chain<'_>) -> Tried {
+        let Search { program, def, options, .. } = *self;
+        let mut costing = Costing::new(program, options.cost, &options.sizes);
+        let Chain { mut steps, programs, changes, lemmas, .. } = chain;
+        let mut costs = programs.iter().map(|(terms, id)| costing.term(*id, def, terms));
+        let start = costs.next().unwrap_or_default();
+        steps.iter_mut().zip(costs).for_each(|(step, cost)| step.cost = cost);
+        let mut used: Vec<Statement> = lemmas.iter().map(|p| p.statement.clone()).collect();
+        used.retain(|statement| steps.iter().any(|step| step.by == statement.name));
+        used.sort_by(|a, b| a.name.cmp(&b.name));
+        used.dedup_by(|a, b| a.name == b.name);
+        let derivation = Derivation { lemmas: used, bodies: true, steps, start, ..self.derivation() };
+        let derived = Derived { derivation, programs, changes };
+        Tried { better: Some(Better { found, derived: Some(derived) }), ..Tried::default() }
+    }
+
+    /// The head of a derivation.
+    fn derivation(&self) -> Derivation {
+        let def = self.def;
+        let (lemmas, steps, result) = Default::default();
+        Derivation {
+            name: def.name().to_string(),
+            params: def.fun.sig().params.iter().map(ToString::to_string).collect(),
+            lemmas,
+            bodies: false,
+            steps,
+            start: 0.0,
+            result,
+            cost_before: 0.0,
+            cost_after: 0.0,
+        }
+    }
+
     fn by_name(&self) -> Rules<'_> {
         self.rules.iter().map(|r| (r.rule.name.as_str(), r.rule)).collect()
     }
@@ -323,15 +374,7 @@ impl Search<'_> {
             programs.push((terms, id));
         }
         out.steps.iter_mut().zip(&costs[1..]).for_each(|(step, cost)| step.cost = *cost);
-        let derivation = Derivation {
-            name: def.name().to_string(),
-            params: def.fun.sig().params.iter().map(ToString::to_string).collect(),
-            steps: out.steps,
-            start: costs[0],
-            result: String::new(),
-            cost_before: 0.0,
-            cost_after: 0.0,
-        };
+        let derivation = Derivation { steps: out.steps, start: costs[0], ..self.derivation() };
         let derived = Derived { derivation, programs, changes: out.changes };
         Some(Better { found, derived: Some(derived) })
     }
@@ -371,7 +414,7 @@ impl Search<'_> {
         let by_name = self.by_name();
         let all = |share: f64| (options.stop)(share).is_some();
         let from = explain::From::after(before);
-        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &all, from };
+        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &all, from, assumed: None };
         let (mut count, mut unproved) = (best.steps.len(), vec![]);
         for tries in 0.. {
             let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);

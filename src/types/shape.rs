@@ -5,6 +5,9 @@ use crate::ir::{Head, Id, Monoid, Op, Program, Terms, Ty, deep};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
+/// A tensor of so many nodes at most is looked into where its size is asked for, with what a let binds in it.
+const LOOKED: u64 = 60;
+
 /// One term for each axis of `id`'s type, nested tensors included, in `id`'s own context.
 /// Every term is right wherever `id` has a value, but for axes inside an empty tensor.
 pub fn shape(terms: &mut Terms, id: Id) -> Vec<Id> {
@@ -113,30 +116,43 @@ fn either(terms: &mut Terms, condition: Id, (a, b): (Vec<Id>, Vec<Id>)) -> Vec<I
 
 /// The sizes of a part of a tuple, which may be a part of one itself: also where the tuple is chosen, or an element.
 pub fn part(terms: &mut Terms, id: Id, path: &[u32]) -> Option<Vec<Id>> {
+    part_of(terms, id, path, false)
+}
+
+/// The same; `named` says whether a variable has the sizes that it has.
+fn part_of(terms: &mut Terms, id: Id, path: &[u32], named: bool) -> Option<Vec<Id>> {
     let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
     match head {
         Head::Tuple => {
             let kid = *kids.get(path[0] as usize)?;
-            if path.len() > 1 { deep(|| part(terms, kid, &path[1..])) } else { Some(shape(terms, kid)) }
+            if path.len() > 1 { deep(|| part_of(terms, kid, &path[1..], named)) } else { Some(shape(terms, kid)) }
         }
-        Head::Get(i, _) => deep(|| part(terms, kids[0], &[&[i], path].concat())),
-        Head::Index(d) => deep(|| part_of_elements(terms, kids[d], d, path)),
-        Head::Fold => deep(|| part(terms, kids[0], path)),
-        _ => through(terms, (head, &kids), &mut |terms, kid| deep(|| part(terms, kid, path))),
+        Head::Get(i, _) => deep(|| part_of(terms, kids[0], &[&[i], path].concat(), named)),
+        Head::Index(d) => deep(|| part_of_elements(terms, kids[d], d, path, named)),
+        Head::Fold => deep(|| part_of(terms, kids[0], path, named)),
+        Head::Var(..) if named => {
+            let mut of = id;
+            for i in path {
+                let parts = terms.ty(of).as_tuple()?.len();
+                of = terms.put(Head::Get(*i, parts as u32), [of]);
+            }
+            Some(shape(terms, of))
+        }
+        _ => through(terms, (head, &kids), &mut |terms, kid| deep(|| part_of(terms, kid, path, named))),
     }
 }
 
 /// The sizes of a part of the tuples in a tensor, where they do not depend on which of them it is.
-fn part_of_elements(terms: &mut Terms, tensor: Id, d: usize, path: &[u32]) -> Option<Vec<Id>> {
+fn part_of_elements(terms: &mut Terms, tensor: Id, d: usize, path: &[u32], named: bool) -> Option<Vec<Id>> {
     let (head, kids) = (terms.head(tensor), terms.kids(tensor).to_vec());
     match head {
         Head::Build(e) if e == d => {
-            let sizes = deep(|| part(terms, kids[d], path))?;
+            let sizes = deep(|| part_of(terms, kids[d], path, named))?;
             lower(terms, &sizes, d)
         }
-        Head::ConstVec(e) if e == d => deep(|| part(terms, kids[d], path)),
-        Head::VecInit | Head::Scan if d == 1 => deep(|| part(terms, kids[0], path)),
-        _ => through(terms, (head, &kids), &mut |terms, kid| deep(|| part_of_elements(terms, kid, d, path))),
+        Head::ConstVec(e) if e == d => deep(|| part_of(terms, kids[d], path, named)),
+        Head::VecInit | Head::Scan if d == 1 => deep(|| part_of(terms, kids[0], path, named)),
+        _ => through(terms, (head, &kids), &mut |terms, kid| deep(|| part_of_elements(terms, kid, d, path, named))),
     }
 }
 
@@ -175,9 +191,91 @@ pub fn lowered(terms: &mut Terms, id: Id, n: usize) -> Option<Id> {
 
 /// A let around a size, where the size depends on it.
 fn around(terms: &mut Terms, value: Id, size: Id) -> Id {
+    let size = of_value(terms, size, 0, value);
     match lowered(terms, size, 1) {
         Some(out) => out,
         None => terms.put(Head::Let, [value, size]),
+    }
+}
+
+/// A size in a let under so many more binders, where sizes of what the let binds are those of its value.
+fn of_value(terms: &mut Terms, id: Id, under: usize, value: Id) -> Id {
+    if !terms.free(id).has(under) {
+        return id;
+    }
+    let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
+    if terms.ty(id) == Ty::int()
+        && let Some(path) = path_to(terms, id, under)
+        && let Some(number) = number(terms, value, &path).filter(|number| terms.size(*number) <= LOOKED)
+    {
+        return terms.shift(number, under + 1);
+    }
+    if let (Head::Size(k), Some(path)) = (head, kids.first().and_then(|of| path_to(terms, *of, under))) {
+        let dims = if path.is_empty() { Some(shape(terms, value)) } else { part_of(terms, value, &path, true) };
+        let axes = terms.ty(kids[0]).axes();
+        if let Some(known) = dims.filter(|dims| dims.len() == axes).map(|dims| dims[k]) {
+            return terms.shift(known, under + 1);
+        }
+    }
+    if matches!(head, Head::Size(_)) && terms.size(kids[0]) <= LOOKED {
+        let of = terms.map_free(kids[0], under, &mut |t, i, ty, within| match i {
+            0 => t.shift(value, under + within),
+            i => t.var(i - 1 + (under + within) as u32, ty),
+        });
+        let unknown = terms.put(head, [of]);
+        if let Some(known) = size_of(terms, head, of).filter(|known| *known != unknown) {
+            return terms.map_free(known, under, &mut |t, i, ty, within| t.var(i + 1 + (under + within) as u32, ty));
+        }
+    }
+    let n = kids.len();
+    let new: Vec<Id> = kids
+        .iter()
+        .enumerate()
+        .map(|(k, kid)| deep(|| of_value(terms, *kid, under + head.binds(k, n), value)))
+        .collect();
+    // Arms may have one size once that is said of both.
+    if head == Head::If && new[1] == new[2] {
+        return new[1];
+    }
+    terms.put(head, new)
+}
+
+/// The integer that a part of a value is.
+fn number(terms: &mut Terms, id: Id, path: &[u32]) -> Option<Id> {
+    let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
+    match (head, path) {
+        (Head::Let, _) => {
+            let inner = deep(|| number(terms, kids[1], path))?;
+            Some(around(terms, kids[0], inner))
+        }
+        (Head::Assert, _) => deep(|| number(terms, kids[1], path)),
+        (Head::Tuple, [first, rest @ ..]) => deep(|| number(terms, *kids.get(*first as usize)?, rest)),
+        (Head::Get(i, _), [_, ..]) => deep(|| number(terms, kids[0], &[&[i], path].concat())),
+        (_, []) => Some(id),
+        _ => None,
+    }
+}
+
+/// What the size is that a node stands for, of a tensor.
+fn size_of(terms: &mut Terms, head: Head, of: Id) -> Option<Id> {
+    let Head::Size(k) = head else { return None };
+    let dims = match terms.head(of) {
+        Head::Get(..) => part_of(terms, of, &[], true).unwrap_or_else(|| shape(terms, of)),
+        _ => shape(terms, of),
+    };
+    dims.get(k).copied()
+}
+
+/// Which part of a variable a term is: the numbers of parts of tuples, from the outside in.
+fn path_to(terms: &Terms, id: Id, variable: usize) -> Option<Vec<u32>> {
+    match (terms.head(id), terms.kids(id)) {
+        (Head::Var(i, _), _) => (i as usize == variable).then(Vec::new),
+        (Head::Get(i, _), [of]) => {
+            let mut path = deep(|| path_to(terms, *of, variable))?;
+            path.push(i);
+            Some(path)
+        }
+        _ => None,
     }
 }
 

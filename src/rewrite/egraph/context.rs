@@ -3,6 +3,8 @@
 use super::Graph;
 use super::language::{ENode, Label};
 use super::range::Range;
+use super::trace::{Tid, Trace};
+use crate::derive::axioms::Axiom;
 use crate::ir::{Head, Id as TermId, Terms};
 
 /// What is known of parameters, one entry each: terms over the parameters themselves, of integers alone.
@@ -40,6 +42,7 @@ impl Context {
 
     /// Tells an e-graph what is known of its parameters.
     pub fn tell(&self, g: &mut Graph, params: &[egg::Id]) {
+        let own: Vec<Tid> = params.iter().map(|p| g[*p].data.origin).collect();
         for (k, known) in self.known.iter().enumerate() {
             let (sizes, number) = &self.guessed[k];
             estimate(g, params[k], *number);
@@ -49,10 +52,12 @@ impl Context {
             }
             let mut fact = g[params[k]].data.clone();
             for (axis, dim) in known.dims.iter().enumerate() {
-                let Some(dim) = dim.map(|d| self.class(g, params, d)) else { continue };
+                let Some(term) = *dim else { continue };
+                let dim = self.class(g, params, term);
                 fact.dims[axis] = Some(dim);
                 if axis < known.rank {
                     let size = g.add(ENode::new(Head::Size(axis), [params[k]]));
+                    self.given(g, &own, (Some(axis), k, term));
                     g.union(size, dim);
                 }
             }
@@ -62,11 +67,36 @@ impl Context {
                 fact.range = fact.range.meet(Range::new(0.0, (most - 1.0).max(0.0)));
             }
             g.set_analysis_data(params[k], fact);
-            if let Some(value) = known.value.map(|v| self.class(g, params, v)) {
+            if let Some(term) = known.value {
+                let value = self.class(g, params, term);
+                self.given(g, &own, (None, k, term));
                 g.union(params[k], value);
             }
         }
         g.rebuild();
+    }
+
+    /// Notes that a size of a parameter, or the parameter itself, is an integer, to the letter.
+    fn given(&self, g: &mut Graph, own: &[Tid], (axis, k, term): (Option<usize>, usize, TermId)) {
+        let Some(trace) = &mut g.analysis.trace else { return };
+        let right = self.concrete(trace, own, term);
+        let left = match axis {
+            Some(axis) => trace.put(Label::Head(Head::Size(axis)), [own[k]]),
+            None => own[k],
+        };
+        if left != right {
+            trace.by(left, right, Axiom::Given.name());
+        }
+    }
+
+    fn concrete(&self, trace: &mut Trace, own: &[Tid], id: TermId) -> Tid {
+        match self.terms.head(id) {
+            Head::Var(i, _) => own[own.len() - 1 - i as usize],
+            head => {
+                let kids: Vec<Tid> = self.terms.kids(id).iter().map(|k| self.concrete(trace, own, *k)).collect();
+                trace.put(Label::Head(head), kids)
+            }
+        }
     }
 
     fn class(&self, g: &mut Graph, params: &[egg::Id], id: TermId) -> egg::Id {

@@ -188,9 +188,10 @@ pub fn region<'c>(
     let (reports, proved, looks) = (vec![], false, usize::MAX);
     let mut walk = Walk { def, settings, effort: settings.effort, looks, search, reports, proved };
     walk.run(start.clone(), &PART_OF_MANY);
-    let Walk { search, reports, proved, .. } = walk;
+    let Walk { mut search, reports, proved, .. } = walk;
+    let journals = search.journal.take().into_iter().collect();
     let best = search.best?;
-    Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports, journals: vec![], proved })
+    Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports, journals, proved })
 }
 
 /// Where a way ended.

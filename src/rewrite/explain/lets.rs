@@ -11,7 +11,7 @@ use crate::ir::{Head, Id, Terms, deep};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// So often the lets that are refused are moved; the first times into arms and loops, then to their uses.
-const MAX_ROUNDS: usize = 8;
+pub(super) const MAX_ROUNDS: usize = 8;
 const SUNK_ROUNDS: usize = 4;
 
 /// The present term of a checker with lets that the checker takes: those of a body that has it for its meaning, but
@@ -24,11 +24,11 @@ pub fn allowed(
     cost: &mut dyn FnMut(&Terms, Id) -> f64,
 ) -> ((Terms, Id), Option<String>) {
     let (mut terms, mut body) = shared.clone();
-    let (mut refused, mut later) = (None, None);
+    let (mut refused, mut taken) = (None, None);
     for round in 0..MAX_ROUNDS {
         let early = match checker.early(&terms, body) {
             Ok(early) if early.is_empty() => {
-                later = Some((terms, body));
+                taken = Some((terms, body));
                 break;
             }
             Ok(early) => early,
@@ -42,17 +42,22 @@ pub fn allowed(
         if which.is_empty() || (task.stop)(PROOF_SHARE) {
             break;
         }
-        body = Later { terms: &mut terms, which, sunk: round < SUNK_ROUNDS, memo: FxHashMap::default() }.term(body);
+        body = later(&mut terms, body, which, round);
     }
     if refused.is_none() {
         return (shared.clone(), None);
     }
     // What the search thought certain may be less so for the checker.
     let proved = running::proved(checker, task.def, task.model);
-    match later {
+    match taken {
         Some((terms, body)) if cost(&terms, body) < cost(&proved.0, proved.1) => ((terms, body), refused),
         _ => (proved, refused),
     }
+}
+
+/// A body with some of its lets later: the first times in arms and loops, then at their uses.
+pub(super) fn later(terms: &mut Terms, body: Id, which: FxHashSet<Id>, round: usize) -> Id {
+    Later { terms, which, sunk: round < SUNK_ROUNDS, memo: FxHashMap::default() }.term(body)
 }
 
 struct Later<'a> {

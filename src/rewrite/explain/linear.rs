@@ -284,11 +284,6 @@ impl<'a, 'b> Linear<'a, 'b> {
         if !forward && self.checker.terms.reachable(y).len() > MAX_TEXT {
             return Err(Failed::Equation(k, "the term brought back is too large".into()));
         }
-        while !forward && self.checker.learn_next() {
-            if (self.stop)() {
-                return Err(Failed::Hopeless(LATE.into()));
-            }
-        }
         // The hole as a leaf of the type that belongs there.
         let leaf = self.checker.terms.put(parameter(usize::MAX, self.checker.terms.ty(y)), []);
         let mark = self.trace.put(Label::Param(u32::MAX, self.checker.terms.ty(y)), []);
@@ -302,7 +297,7 @@ impl<'a, 'b> Linear<'a, 'b> {
         let text = (!forward).then(|| self.text(y, &path));
         let step = Step { by: name.to_string(), at: vec![path], place: Place::Here, to: text, cost: 0.0 };
         let old = self.strip(a)?;
-        self.taken(step, at, (old, y), q).map_err(|why| Failed::Equation(k, why))?;
+        self.whatever_it_needs(step, at, (old, y), q).map_err(|why| Failed::Equation(k, why))?;
         self.used.push(used);
         self.at = after;
         Ok(())
@@ -324,6 +319,24 @@ impl Linear<'_, '_> {
             let total = terms.reachable(body).into_iter().map(|id| (id, true)).collect();
             elaborate(terms, body, &params, &total, Model::Knossos)
         })
+    }
+
+    /// Takes a step without a look at what earlier programs are certain to evaluate, and else with one.
+    fn whatever_it_needs(&mut self, step: Step, at: Vec<Vec<usize>>, part: (Id, Id), to: Id) -> Result<(), String> {
+        if step.to.is_some() {
+            self.checker.looks_back = false;
+            let taken = self.taken(step.clone(), at.clone(), part, to);
+            self.checker.looks_back = true;
+            if taken.is_ok() {
+                return taken;
+            }
+            while self.checker.learn_next() {
+                if (self.stop)() {
+                    return Err(LATE.into());
+                }
+            }
+        }
+        self.taken(step, at, part, to)
     }
 
     /// Takes a step that leads from `old` to `new` at one place also at all other places at which it is to be taken:

@@ -1,9 +1,11 @@
 //! The journal of a search becomes a derivation: equations, a proof, and steps that the checker of
-//! derivations has taken.
+//! derivations has taken. What regions become is proved as lemmas, and bodies by those.
 //!
 //! Invariant: what leaves here was replayed from the input by that checker, texts included.
 
+pub mod chain;
 pub mod closure;
+pub mod lemma;
 mod lets;
 pub mod linear;
 pub mod moves;

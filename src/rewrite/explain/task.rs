@@ -3,6 +3,7 @@
 use crate::cost::Model;
 use crate::derive::Step;
 use crate::derive::check::{Checker, Rules};
+use crate::derive::lemma::Statement;
 use crate::ir::{Def, Fun, Id, Program};
 use crate::rules::Level;
 use rustc_hash::FxHashSet;
@@ -31,6 +32,8 @@ pub struct Task<'a> {
     pub stop: &'a dyn Fn(f64) -> bool,
     /// The steps before it, and checkers.
     pub from: From<'a>,
+    /// What is taken for granted, where it is a lemma.
+    pub assumed: Option<&'a Statement>,
 }
 
 /// Where a derivation goes on: after steps that were taken before.
@@ -53,7 +56,11 @@ impl<'a> From<'a> {
 impl<'a> Task<'a> {
     /// A checker that has taken no step yet.
     pub(super) fn checker(&self) -> Result<Checker<'a>, String> {
-        let new = || Checker::new(self.program, self.def, self.kept, self.rules, self.level);
+        let new = || {
+            let mut checker = Checker::new(self.program, self.def, self.kept, self.rules, self.level)?;
+            self.assumed.map_or(Ok(()), |statement| checker.assume(statement))?;
+            Ok(checker)
+        };
         self.from.first.get_or_init(new).clone()
     }
 

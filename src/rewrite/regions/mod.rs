@@ -8,19 +8,26 @@
 
 mod block;
 mod cut;
+mod marked;
 mod scope;
 
 use super::egraph::optimize::{Found, Settings, imported, region, survives};
 use super::egraph::saturate::{Limits, Report};
 use super::egraph::trial::Trials;
+use super::explain::Unproved;
+use super::explain::chain::Chain;
+use super::explain::lemma::{self, Proved, World};
 use super::inline::{Flat, flatten};
 use crate::cost::{Costing, Sweep};
+use crate::derive::check::Rules;
 use crate::ir::{Body, Def, Fun, Head, Id, Program, Terms, Ty, deep};
 use cut::{New, Said, cut};
+use marked::{Marked, marked};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use scope::{Region, Scope};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Nodes of a region at most, and of the first of neighbouring lets, in each round, in thousandths of the nodes that an
 /// e-graph may have: other rounds cut at other places.
@@ -35,6 +42,8 @@ const FLAT: usize = 20_000;
 const ELABORATED: usize = 5_000;
 /// The share of the time after which no more rounds begin.
 const LAST_BEGIN: f64 = 0.6;
+/// The share of the time after which what is not proved is given up.
+const LAST_PROOF: f64 = 0.8;
 
 /// A body that is searched by its regions.
 pub struct Whole<'a> {
@@ -46,6 +55,18 @@ pub struct Whole<'a> {
     pub def: &'a Def,
     /// So many nodes may be made on the way to a term without lets.
     pub most: usize,
+    /// Whether what regions become is to be proved.
+    pub prove: bool,
+}
+
+/// What came of a body.
+pub struct Searched<'a> {
+    /// The best body.
+    pub found: Found,
+    /// The steps to it, where they were asked for.
+    pub chain: Option<Chain<'a>>,
+    /// What is cheaper and has no proof.
+    pub unproved: Option<Unproved>,
 }
 
 /// A region that is searched, and those that are equal to it.
@@ -67,8 +88,23 @@ enum Plan {
 /// What costs terms, at the sizes that were told and at others.
 type Costs<'a, 'c> = (&'a mut Costing<'c>, &'a mut Sweep<'c>);
 
-/// A cheaper term for a region, where one was found, and what the search did.
-type Searched = (Option<(Terms, Id)>, Vec<Report>);
+/// What came of a region.
+#[derive(Default)]
+struct Tried {
+    /// A cheaper term.
+    better: Option<Better>,
+    /// What the search did.
+    reports: Vec<Report>,
+}
+
+/// A cheaper term for a region.
+struct Better {
+    term: (Terms, Id),
+    /// What proves one, where that was asked for: the best that has a proof.
+    proof: Option<Arc<Proved>>,
+    /// Why there is no proof of the term.
+    why: Option<String>,
+}
 
 /// What tells regions apart.
 type Key = (Vec<Ty>, Id, Vec<u64>, String);
@@ -80,28 +116,27 @@ pub fn optimize<'c>(
     from: (&Terms, Id),
     costs: (&mut Costing<'c>, &mut Sweep<'c>),
     settings: &Settings<'_>,
-) -> Option<Found> {
-    let before = costs.0.def(whole.def).ok()?;
-    let mut search = Search { whole, settings, before, costs, best: None };
-    search.blocks(from);
-    search.elaborated(from);
-    let mut done = Done::default();
-    for (most, first) in ROUNDS {
-        if (settings.stop)(LAST_BEGIN) {
-            break;
-        }
-        let best = search.best.as_ref()?;
-        let (terms, body) = (best.terms.clone(), best.id);
-        let nodes = settings.limits.nodes.max(NODES) as u64;
-        let size = (most * nodes / 1000, first * nodes / 1000);
-        let made = Round { whole, settings, size, terms: &terms, body }.run(&mut done);
-        search.blocks((&made.0, made.1));
-    }
-    let best = search.best.as_ref()?;
-    let (terms, id) = (best.terms.clone(), best.id);
-    search.elaborated((&terms, id));
-    let Best { terms, id, cost } = search.best?;
-    Some(Found { terms, id, cost, reports: done.reports, journals: vec![], proved: false })
+) -> Option<Searched<'c>> {
+    let Whole { program, kept, def, prove, .. } = *whole;
+    let before = costs.0.def(def).ok()?;
+    let rules: Rules<'_> = settings.rules.iter().map(|r| (r.rule.name.as_str(), r.rule)).collect();
+    let chain = if prove { Some(Chain::new(program, def, kept).ok()?) } else { None };
+    let (mut done, (costing, sweep)) = (Done::default(), costs);
+    let costs = (&mut *costing, &mut *sweep);
+    let mut search = Search { whole, settings, rules: &rules, before, costs, best: None, chain, refused: None };
+    search.run(from, &mut done)?;
+    let Search { best, chain, refused, .. } = search;
+    let Best { terms, id, cost } = best?;
+    // What was refused may have led to something cheaper, which is told.
+    let unproved = refused.and_then(|why| {
+        let costs = (costing, sweep);
+        let (best, chain, refused) = (None, None, None);
+        let mut search = Search { whole, settings, rules: &rules, before, costs, best, chain, refused };
+        search.run(from, &mut done)?;
+        search.best.filter(|best| best.cost < cost - 1e-9).map(|best| Unproved { cost: best.cost, why })
+    });
+    let found = Found { terms, id, cost, reports: done.reports, journals: vec![], proved: false };
+    Some(Searched { found, chain, unproved })
 }
 
 /// The best body so far.
@@ -116,25 +151,128 @@ struct Best {
 struct Search<'a, 's, 'c> {
     whole: &'a Whole<'c>,
     settings: &'a Settings<'s>,
+    rules: &'a Rules<'a>,
     /// What the definition costs as it is.
     before: f64,
     costs: (&'a mut Costing<'c>, &'a mut Sweep<'c>),
     best: Option<Best>,
+    /// How the best body is derived, where that is asked for.
+    chain: Option<Chain<'c>>,
+    /// Why something that was found is not taken: it has no proof.
+    refused: Option<String>,
 }
 
 impl Search<'_, '_, '_> {
+    /// Searches from a body on.
+    fn run(&mut self, from: (&Terms, Id), done: &mut Done) -> Option<()> {
+        self.blocks(from);
+        self.elaborated(from);
+        for (most, first) in ROUNDS {
+            if (self.settings.stop)(LAST_BEGIN) {
+                break;
+            }
+            let best = self.best.as_ref()?;
+            let (terms, body) = (best.terms.clone(), best.id);
+            let nodes = self.settings.limits.nodes.max(NODES) as u64;
+            let size = (most * nodes / 1000, first * nodes / 1000);
+            let Search { whole, settings, rules, .. } = *self;
+            let prove = self.chain.is_some();
+            let round = Round { whole, rules, prove, settings, size, terms: &terms, body };
+            let plans = round.run(done);
+            if self.chain.is_some() {
+                self.by_lemmas(&round.marked(&plans, &done.searched));
+                let each = done.searched.values().flatten();
+                self.refused = self.refused.take().or(each.filter_map(|better| better.why.as_ref()).min().cloned());
+            } else {
+                let (terms, id) = round.replaced(&plans, &done.searched);
+                self.blocks((&terms, id));
+            }
+        }
+        let best = self.best.as_ref()?;
+        let (terms, id) = (best.terms.clone(), best.id);
+        self.elaborated((&terms, id));
+        Some(())
+    }
+
     fn tys(&self) -> Vec<Ty> {
         self.whole.def.params.iter().map(|p| p.ty).collect()
     }
 
-    /// Tries a body with lets, in blocks.
-    fn blocks(&mut self, body: (&Terms, Id)) {
+    /// A body with lets in blocks, and what it counts as.
+    fn in_blocks(&mut self, body: (&Terms, Id)) -> Option<Best> {
         let Whole { program, kept, most, .. } = *self.whole;
-        let Some((terms, id)) = block::blocks(program, kept, body, &self.tys(), most) else { return };
+        let (terms, id) = block::blocks(program, kept, body, &self.tys(), most)?;
         let cost = self.costs.0.term(id, self.whole.def, &terms);
         let cost = self.costs.1.price(id, &terms, cost, self.before);
-        if self.best.as_ref().is_none_or(|best| cost < best.cost - 1e-9) {
-            self.best = Some(Best { terms, id, cost });
+        Some(Best { terms, id, cost })
+    }
+
+    /// Tries a body with lets, in blocks.
+    fn blocks(&mut self, body: (&Terms, Id)) {
+        if let Some(new) = self.in_blocks(body) {
+            self.take(new);
+        }
+    }
+
+    fn gains(&self, cost: f64) -> bool {
+        self.best.as_ref().is_none_or(|best| cost <= best.cost - 1e-9)
+    }
+
+    fn take(&mut self, new: Best) {
+        if !self.gains(new.cost) {
+            return;
+        }
+        match self.chain.is_some() {
+            true => self.derived(new),
+            false => self.best = Some(new),
+        }
+    }
+
+    /// Takes a body that only has other lets than the one at the end of the chain, or one where some come later.
+    fn derived(&mut self, new: Best) {
+        let Some(chain) = &mut self.chain else { return };
+        let (mark, stop) = (chain.mark(), || (self.settings.stop)(LAST_PROOF));
+        match chain.lets((&new.terms, new.id), &stop) {
+            Ok(None) => self.best = Some(new),
+            Ok(Some(why)) => {
+                let (terms, id) = (chain.body().0.clone(), chain.body().1);
+                let cost = self.costs.0.term(id, self.whole.def, &terms);
+                let cost = self.costs.1.price(id, &terms, cost, self.before);
+                self.refused.get_or_insert(why);
+                if self.gains(cost) {
+                    self.best = Some(Best { terms, id, cost });
+                } else if let Some(chain) = &mut self.chain {
+                    chain.back(mark);
+                }
+            }
+            Err(why) => {
+                self.refused.get_or_insert(why);
+            }
+        }
+    }
+
+    /// Takes what is proved of the regions of a body.
+    fn by_lemmas(&mut self, marked: &Marked) {
+        let Some(chain) = self.chain.as_mut().filter(|_| !marked.places.is_empty()) else { return };
+        let (mark, stop) = (chain.mark(), || (self.settings.stop)(LAST_PROOF));
+        let refused = match chain.lets((&marked.terms, marked.id), &stop) {
+            Ok(None) => {
+                let each = marked.places.iter().map(|place| {
+                    let at = chain.mark();
+                    chain.lemma(place.path.clone(), &place.levels, &place.proof).inspect_err(|_| chain.back(at))
+                });
+                each.filter_map(Result::err).fold(None, |first: Option<String>, why| first.or(Some(why)))
+            }
+            Ok(Some(why)) | Err(why) => Some(why),
+        };
+        let (terms, id) = (chain.body().0.clone(), chain.body().1);
+        self.refused = self.refused.take().or(refused);
+        let before = self.best.as_ref().map(|best| best.cost);
+        self.blocks((&terms, id));
+        if self.best.as_ref().map(|best| best.cost) == before
+            && let Some(chain) = &mut self.chain
+        {
+            chain.back(mark);
         }
     }
 
@@ -148,9 +286,7 @@ impl Search<'_, '_, '_> {
         let mut trials = Trials::new(whole.def, *before, (costs.0, costs.1), settings.model, settings.stop);
         trials.first(&mut g, root);
         let Some(new) = trials.best else { return };
-        if self.best.as_ref().is_none_or(|best| new.cost < best.cost - 1e-9) {
-            self.best = Some(Best { terms: new.terms, id: new.id, cost: new.cost });
-        }
+        self.take(Best { terms: new.terms, id: new.id, cost: new.cost });
     }
 }
 
@@ -159,7 +295,9 @@ impl Search<'_, '_, '_> {
 struct Done {
     /// Whether regions cost no more once their lets are placed anew.
     survives: FxHashMap<Key, bool>,
-    searched: FxHashMap<Key, Option<(Terms, Id)>>,
+    searched: FxHashMap<Key, Option<Better>>,
+    /// How many regions were searched.
+    count: usize,
     /// The terms that keys speak of.
     arena: Terms,
     reports: Vec<Report>,
@@ -168,6 +306,9 @@ struct Done {
 /// One way to cut a body.
 struct Round<'a, 's> {
     whole: &'a Whole<'a>,
+    rules: &'a Rules<'a>,
+    /// Whether what regions become is to be proved.
+    prove: bool,
     settings: &'a Settings<'s>,
     size: (u64, u64),
     terms: &'a Terms,
@@ -175,15 +316,17 @@ struct Round<'a, 's> {
 }
 
 impl Round<'_, '_> {
-    /// The body with what its regions became.
-    fn run(&self, done: &mut Done) -> (Terms, Id) {
+    /// Searches the regions that were not searched yet; what is to become of each.
+    fn run(&self, done: &mut Done) -> Vec<Plan> {
         let (plans, tasks) = self.tasks(done);
-        let found: Vec<Searched> = tasks.par_iter().map(|(_, t)| self.search(t)).collect();
-        for ((key, _), (better, told)) in tasks.into_iter().zip(found) {
+        let first = done.count;
+        let found: Vec<Tried> = tasks.par_iter().enumerate().map(|(k, (_, t))| self.search(t, first + k)).collect();
+        done.count += tasks.len();
+        for ((key, _), Tried { better, reports }) in tasks.into_iter().zip(found) {
             done.searched.insert(key, better);
-            done.reports.extend(told);
+            done.reports.extend(reports);
         }
-        self.replaced(&plans, &done.searched)
+        plans
     }
 
     fn cut(&self, act: &mut cut::Act<'_>) -> (Terms, Id) {
@@ -217,13 +360,7 @@ impl Round<'_, '_> {
     }
 
     fn task(&self, scope: &Scope, terms: &Terms, id: Id) -> Option<Task> {
-        let (depth, region) = (scope.depth(), region_of(scope, terms, id));
-        let mut own = Terms::default();
-        let id = own.import(terms, id);
-        let levels = &region.levels;
-        let place = |i: usize| levels.iter().position(|l| *l == depth - 1 - i).unwrap_or(0);
-        let count = levels.len();
-        let id = own.map_free(id, 0, &mut |t, i, ty, under| t.var((count - 1 - place(i as usize) + under) as u32, ty));
+        let (own, id, region) = alone(scope, terms, id);
         let tys: Vec<Ty> = region.params.iter().map(|p| p.ty).collect();
         let flat = flatten(self.whole.program, self.whole.kept, (&own, id), &tys, FLAT)?;
         flat.nodes()?;
@@ -243,7 +380,7 @@ impl Round<'_, '_> {
         let flatten = |terms: &Terms, id: Id| flatten(program, kept, (terms, id), &tys, FLAT);
         let limits = self.settings.limits;
         let limits = Limits { nodes: (limits.nodes.max(NODES) as f64 * SHARE) as usize, ..limits };
-        let settings = Settings { limits, context, flatten: &flatten, journal: false, last: None, ..*self.settings };
+        let settings = Settings { limits, context, flatten: &flatten, last: None, ..*self.settings };
         act(&own, before, (&mut costing, &mut sweep), &settings)
     }
 
@@ -251,17 +388,41 @@ impl Round<'_, '_> {
         self.on(task, |def, before, costs, settings| survives(def, before, &task.flat, costs, settings))
     }
 
-    /// A cheaper term for a region.
-    fn search(&self, task: &Task) -> Searched {
-        self.on(task, |def, before, costs, settings| match region(def, before, &task.flat, costs, settings) {
-            Some(found) if found.cost < before - 1e-9 => (Some((found.terms, found.id)), found.reports),
-            Some(found) => (None, found.reports),
-            None => (None, vec![]),
+    /// A cheaper term for a region, which is the `n`th.
+    fn search(&self, task: &Task, n: usize) -> Tried {
+        self.on(task, |def, before, costs, settings| {
+            let Some(mut found) = region(def, before, &task.flat, costs, settings) else { return Tried::default() };
+            let mut out = Tried { better: None, reports: std::mem::take(&mut found.reports) };
+            if found.cost < before - 1e-9 {
+                let (proof, why) = self.proved(task, n, &mut found);
+                out.better = Some(Better { term: (found.terms, found.id), proof, why });
+            }
+            out
         })
     }
 
+    /// What proves what a search found, where that is asked for, and why nothing proves all of it.
+    fn proved(&self, task: &Task, n: usize, found: &mut Found) -> (Option<Arc<Proved>>, Option<String>) {
+        let Whole { program, def, .. } = *self.whole;
+        if !self.prove {
+            return (None, None);
+        }
+        let world = self.world();
+        let Settings { model, sizes, .. } = *self.settings;
+        let Region { params, context, guesses, .. } = &task.region;
+        let tys: Vec<Ty> = params.iter().map(|p| p.ty).collect();
+        let region = lemma::Region { params: &tys, context, body: (&task.terms, task.id) };
+        let own = Def { fun: def.fun, params: params.clone(), body: Body::External, span: def.span };
+        let mut costing = Costing::within(program, model, sizes, guesses);
+        let mut cost = |terms: &Terms, id: Id| costing.term(id, &own, terms);
+        let Some(mut journal) = found.journals.pop() else { return (None, Some("no steps are kept".into())) };
+        let (proof, unproved) = lemma::proved(&world, &format!("region {}", n + 1), &region, &mut journal, &mut cost);
+        let why = unproved.into_iter().next().map(|u| format!("what a region became is not proved: {}", u.why));
+        (proof.map(Arc::new), why)
+    }
+
     /// The body with what was found.
-    fn replaced(&self, plans: &[Plan], found: &FxHashMap<Key, Option<(Terms, Id)>>) -> (Terms, Id) {
+    fn replaced(&self, plans: &[Plan], found: &FxHashMap<Key, Option<Better>>) -> (Terms, Id) {
         let mut plans = plans.iter();
         self.cut(&mut |scope, terms, id| {
             let key = match plans.next() {
@@ -269,11 +430,70 @@ impl Round<'_, '_> {
                 Some(Plan::Search(key)) => key,
                 None => return Said::Stays,
             };
-            let Some(Some((new, new_id))) = found.get(key) else { return Said::Stays };
+            let Some(Some(better)) = found.get(key) else { return Said::Stays };
             let levels = region_of(scope, terms, id).levels;
-            Said::Becomes(Box::new(New { terms: new.clone(), id: *new_id, levels }))
+            let (terms, id) = better.term.clone();
+            Said::Becomes(Box::new(New { terms, id, levels }))
         })
     }
+
+    /// The body with marks for the regions that are proved to be something cheaper.
+    fn marked(&self, plans: &[Plan], found: &FxHashMap<Key, Option<Better>>) -> Marked {
+        let (mut plans, mut proofs) = (plans.iter(), vec![]);
+        let mut others = Others::default();
+        let (terms, id) = self.cut(&mut |scope, terms, id| {
+            let key = match plans.next() {
+                Some(Plan::Split) => return Said::Split,
+                Some(Plan::Search(key)) => key,
+                None => return Said::Stays,
+            };
+            let Some(Some(Better { proof: Some(proof), .. })) = found.get(key) else { return Said::Stays };
+            let Some(proof) = self.like(&mut others, proof, (scope, terms, id)) else { return Said::Stays };
+            let levels = region_of(scope, terms, id).levels;
+            let (terms, id) = marked::mark(proofs.len(), &proof.lemma);
+            proofs.push(proof);
+            Said::Becomes(Box::new(New { terms, id, levels }))
+        });
+        marked(terms, id, self.whole.def.params.len(), &proofs)
+    }
+
+    /// The lemma of an equal region as one of this region, whose lets may stand elsewhere.
+    fn like(
+        &self,
+        others: &mut Others,
+        proof: &Arc<Proved>,
+        (scope, terms, id): (&Scope, &Terms, Id),
+    ) -> Option<Arc<Proved>> {
+        let (own, own_id, region) = alone(scope, terms, id);
+        let (here, there) =
+            (others.terms.import(&own, own_id), others.terms.import(&proof.lemma.terms, proof.lemma.left));
+        if here == there {
+            return Some(Arc::clone(proof));
+        }
+        let next = others.proofs.len() + 2;
+        let key = (proof.statement.name.clone(), here);
+        let other = others.proofs.entry(key).or_insert_with(|| {
+            let tys: Vec<Ty> = region.params.iter().map(|p| p.ty).collect();
+            let region = lemma::Region { params: &tys, context: &region.context, body: (&own, own_id) };
+            lemma::like(&self.world(), format!("{}.{next}", proof.statement.name), &region, proof).map(Arc::new)
+        });
+        other.clone()
+    }
+
+    fn world(&self) -> World<'_> {
+        let Whole { program, kept, .. } = *self.whole;
+        let Settings { level, model, sizes, stop, .. } = *self.settings;
+        World { program, kept, rules: self.rules, level, model, sizes, stop }
+    }
+}
+
+/// Lemmas of regions that are equal but for where their lets stand.
+#[derive(Default)]
+struct Others {
+    /// The terms that keys speak of.
+    terms: Terms,
+    /// By the lemma of the first of them, and the region.
+    proofs: FxHashMap<(String, Id), Option<Arc<Proved>>>,
 }
 
 /// What tells a region apart: equal ones have equal terms, and as much is known of their parameters.
@@ -294,6 +514,18 @@ fn key(arena: &mut Terms, task: &Task) -> Key {
     }
     strict.sort_unstable();
     (tys, id, guesses.key(), known.join(";") + &strict.join(";"))
+}
+
+/// A part of a body over the variables that it needs, and these.
+fn alone(scope: &Scope, terms: &Terms, id: Id) -> (Terms, Id, Region) {
+    let (depth, region) = (scope.depth(), region_of(scope, terms, id));
+    let mut own = Terms::default();
+    let id = own.import(terms, id);
+    let levels = &region.levels;
+    let place = |i: usize| levels.iter().position(|l| *l == depth - 1 - i).unwrap_or(0);
+    let count = levels.len();
+    let id = own.map_free(id, 0, &mut |t, i, ty, under| t.var((count - 1 - place(i as usize) + under) as u32, ty));
+    (own, id, region)
 }
 
 /// The variables that a part of a body needs, as parameters.

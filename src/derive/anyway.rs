@@ -1,0 +1,52 @@
+//! What a proof rests on besides the term itself: what is taken for granted of parameters, and what is evaluated
+//! anyway.
+//!
+//! It must not know what a search believes.
+
+use super::flat::{Scope, lowered, replaced_leaves};
+use super::hypotheses::{Hypotheses, Levels};
+use super::prove::Prover;
+use crate::ir::{Head, Id, Lit, Terms, Ty};
+
+impl<'a> Prover<'a> {
+    /// The same for parameters that are no inputs.
+    pub fn granting(mut self, granted: Option<&'a Hypotheses>) -> Prover<'a> {
+        self.granted = granted;
+        self
+    }
+
+    /// The same where something is evaluated anyway.
+    pub(super) fn beside(mut self, facts: &'a Levels) -> Prover<'a> {
+        self.facts = facts;
+        self
+    }
+
+    /// Whether a part is evaluated anyway around the place.
+    pub(super) fn is_fact(&mut self, id: Id, scope: &Scope) -> bool {
+        self.facts.iter().any(|(depth, facts)| {
+            let outside = scope.len().checked_sub(*depth).and_then(|by| lowered(self.terms, id, by));
+            outside.is_some_and(|outside| facts.contains(&outside))
+        })
+    }
+
+    /// Whether a part has a value here under these conditions, or under fewer.
+    pub(super) fn is_local(&self, id: Id, scope: &Scope) -> bool {
+        let under = |n: usize| self.local.contains(&(id, scope.clone(), self.guards[..n].to_vec()));
+        !self.local.is_empty() && (self.outer..=self.guards.len()).any(under)
+    }
+
+    /// Whether a part is the first round of a loop that is certain to be evaluated in every round, and runs.
+    pub(super) fn is_first(&mut self, id: Id, scope: &Scope) -> bool {
+        let zero = |t: &Terms, id: Id| t.as_lit(id) == Some(Lit::int(0));
+        let reads = matches!(self.terms.head(id), Head::Index(1)) && zero(self.terms, self.terms.kids(id)[0]);
+        if !reads || !self.terms.free(id).is_closed() {
+            return false;
+        }
+        let round =
+            replaced_leaves(self.terms, id, &mut |t, id, under| zero(t, id).then(|| t.var(under as u32, Ty::int())));
+        let loops = self.known.iter().filter(|(term, ranges)| *term == round && ranges.len() == 1);
+        let mut extents: Vec<Id> = loops.map(|(_, ranges)| ranges[0]).collect();
+        extents.sort();
+        extents.into_iter().any(|n| self.at_least_one(n, scope))
+    }
+}
