@@ -10,6 +10,9 @@ use super::same::Same;
 use crate::ir::op::Class;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// What is computed less often is left to compilers, and to vectors, whose lanes are as many iterations.
+const OFTEN: i64 = 16;
+
 impl Graph {
     /// Hoists invariants out of loops of known lengths; whether there is one.
     pub(super) fn hoist(&mut self) -> bool {
@@ -71,7 +74,7 @@ impl Graph {
         let bodies = &self.bodies;
         let own = bodies.dims(b);
         let times = loops.iter().filter(|d| !own.contains(d)).map(|d| bodies.as_int(self.dim(*d).extent));
-        let often = times.product::<Option<i64>>().is_some_and(|n| n > 1);
+        let often = times.product::<Option<i64>>().is_some_and(|n| n >= OFTEN);
         if !often || !own.iter().all(|d| bodies.as_int(self.dim(*d).extent).is_some()) {
             return false;
         }
