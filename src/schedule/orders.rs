@@ -133,9 +133,16 @@ fn streams(g: &Graph, stage: &Stage, k: DimId) -> bool {
         if outer.iter().any(moves) || moves(last) && coefficient(g, *last, k) != Some(1) {
             return false;
         }
-        once |= all.iter().all(|d| at.iter().any(|i| g.bodies.dims(*i).contains(d)));
+        let named = all.iter().all(|d| at.iter().any(|i| g.bodies.dims(*i).contains(d)));
+        once |= named && !at.iter().any(|i| slides(g, *i, &all));
     }
     once
+}
+
+/// Whether an index moves alike with two dimensions, so that the same elements are read again: a window, say.
+fn slides(g: &Graph, index: Body, dims: &[DimId]) -> bool {
+    let steps: Vec<u64> = dims.iter().filter_map(|d| coefficient(g, index, *d)).map(i64::unsigned_abs).collect();
+    steps.iter().enumerate().any(|(k, c)| steps[..k].contains(c))
 }
 
 /// Whether a stage is the lanes of a reassociated reduction: its last dimension takes every so many terms.
