@@ -23,7 +23,6 @@ mod extract;
 mod gather;
 mod graph;
 mod guards;
-mod hoist;
 mod if_convert;
 mod inline;
 mod join;

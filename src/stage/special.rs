@@ -34,8 +34,8 @@ impl Graph {
     }
 
     /// The graph for these whole numbers alone, as [`Graph::specialized`]; what they make plain arithmetic of indices is
-    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions; what
-    /// takes long is hoisted out of loops in which it is the same; and what is computed in both directions is so in one.
+    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions; and
+    /// what is computed in both directions is so in one.
     #[must_use]
     pub fn only_for(&self, incoming: &[f64]) -> Graph {
         let mut out = self.specialized(incoming);
@@ -47,9 +47,8 @@ impl Graph {
             }
         }
         let gathered = out.gather_scatters();
-        let hoisted = out.hoist();
         let unified = out.unify();
-        if plain.is_empty() && !gathered && !hoisted && !unified {
+        if plain.is_empty() && !gathered && !unified {
             return out;
         }
         out.decide();
