@@ -161,7 +161,7 @@ fn good(o: Output) -> (serde_json::Value, String) {
 }
 
 /// Moments at which a search is killed, in seconds, anew for each attempt.
-const KILLED: [f64; 10] = [0.15, 0.9, 0.4, 1.7, 1.1, 0.6, 2.3, 0.25, 1.4, 0.8];
+const KILLED: [f64; 10] = [0.15, 0.3, 0.35, 0.2, 0.6, 0.25, 0.45, 0.1, 0.7, 0.5];
 
 /// Protects: a search that is killed at any moment loses nothing that was measured, and ends with what one finds that is never
 /// interrupted and has the same records.
