@@ -58,7 +58,7 @@ fn held(text: &str, ty: Scalar, args: &[Value]) -> Schedule {
     made(64)
 }
 
-/// How deep in the loops of others a stage is computed; nothing where it is computed whole.
+/// Whether a stage is computed in the loops of another.
 fn inside(s: &Schedule, stage: &str) -> bool {
     let shown = s.to_string();
     shown.lines().any(|l| l.starts_with(' ') && l.trim_start().starts_with(&format!("{stage}[")))

@@ -25,7 +25,7 @@ pub(super) fn candidate(s: &Schedule, stage: StageId, machine: &Machine) -> Opti
     let long = |d: &DimId| s.graph.bodies.as_int(s.graph.dim(*d).extent).is_none_or(|n| n >= wide);
     let here = s.free_dims(stage);
     let free = outer.iter().filter(|d| here.contains(d) && long(d) && is_free(&s.graph, known, **d));
-    let found = free.filter_map(|d| Some((packs(&s.graph, known, *d)?, *d)));
+    let found = free.filter_map(|d| Some((packs(&s.graph, known, *d, &[])?, *d)));
     found.min_by_key(|(packs, _)| packs.len())
 }
 
@@ -42,22 +42,43 @@ pub(super) fn along(s: &mut Schedule, stage: StageId, machine: &Machine) -> bool
 }
 
 fn apply(s: &mut Schedule, stage: StageId, d: DimId, lanes: i64, packs: &[Packed], machine: &Machine) -> Option<()> {
-    let plan = s.plan(stage).clone();
-    let own = plan.dims.iter().find(|(_, e)| *e == d).map(|(n, _)| n.clone())?;
-    let (block, inner) = split(s, stage, &own, VECTORS * lanes)?;
-    let (row, lane) = split(s, stage, &inner, lanes)?;
-    let others = plan.dims.iter().map(|(n, _)| n.clone()).filter(|n| *n != own);
-    let order: Vec<String> = std::iter::once(block.clone()).chain(others).chain([row.clone(), lane.clone()]).collect();
-    let of = name(s, stage);
-    let steps = [
-        Step::Reorder { stage: of.clone(), order },
-        Step::Run { stage: of.clone(), of: lane, kind: Kind::Vector },
-        Step::Run { stage: of, of: row, kind: Kind::Unrolled },
-    ];
-    steps.into_iter().all(|step| take(s, step)).then_some(())?;
+    let block = in_lanes(s, stage, d, [VECTORS, 1], lanes)?;
     let named: Vec<(String, Vec<usize>)> =
         packs.iter().map(|(from, axes)| (s.graph.source_name(*from).to_string(), axes.clone())).collect();
     pack(s, stage, &block, &named, machine).ok()
+}
+
+/// Runs a stage in a few vectors of a dimension, for each of a few rows of its last other one, inside of all its other loops;
+/// the loop over blocks of such vectors.
+pub(super) fn in_lanes(
+    s: &mut Schedule,
+    stage: StageId,
+    d: DimId,
+    [vectors, rows]: [i64; 2],
+    lanes: i64,
+) -> Option<String> {
+    let plan = s.plan(stage).clone();
+    let own = plan.dims.iter().find(|(_, e)| *e == d).map(|(n, _)| n.clone())?;
+    let (block, part) = split(s, stage, &own, vectors * lanes)?;
+    let (vector, lane) = split(s, stage, &part, lanes)?;
+    let mut outer: Vec<String> = plan.dims.iter().map(|(n, _)| n.clone()).filter(|n| *n != own).collect();
+    let mut inside = vec![vector, lane.clone()];
+    let last = plan.dims[..plan.dims.len() - plan.over].iter().rev().find(|(n, _)| *n != own);
+    if let Some((last, _)) = last.filter(|_| rows > 1)
+        && let Some(at) = outer.iter().position(|n| n == last)
+        && let Some((over, row)) = split(s, stage, last, rows)
+    {
+        outer[at] = over;
+        inside.insert(0, row);
+    }
+    let order = std::iter::once(block.clone()).chain(outer).chain(inside.iter().cloned()).collect();
+    let of = name(s, stage);
+    take(s, Step::Reorder { stage: of.clone(), order }).then_some(())?;
+    let runs = inside.into_iter().rev().all(|l| {
+        let kind = if l == lane { Kind::Vector } else { Kind::Unrolled };
+        take(s, Step::Run { stage: of.clone(), of: l, kind })
+    });
+    runs.then_some(block)
 }
 
 /// Whether no other loop is as long as a dimension says, nor the other way round.
@@ -67,28 +88,39 @@ fn is_free(graph: &Graph, stage: &Stage, d: DimId) -> bool {
     extent(d).is_empty() && all.copied().all(|e| !extent(e).contains(&d))
 }
 
-/// What has to be packed so that a dimension steps by one element in all that is read; nothing where that cannot be, or
-/// where what is packed is read only once.
-fn packs(graph: &Graph, stage: &Stage, d: DimId) -> Option<Vec<Packed>> {
+/// What has to be packed so that a dimension steps by one element in all that is read, but of these stages; nothing where that
+/// cannot be, or where what is packed is read only once.
+pub(super) fn packs(graph: &Graph, stage: &Stage, d: DimId, but: &[StageId]) -> Option<Vec<Packed>> {
     let mut out: Vec<Packed> = vec![];
     let mut as_it_is: Vec<Source> = vec![];
     for b in graph.bodies.reachable(stage.bodies()) {
         let Node::Load(from, _, at) = graph.bodies.node(b) else { continue };
-        let mut named = (0..at.len()).filter(|k| graph.bodies.dims(at[*k]).contains(&d));
-        match (named.next(), named.next()) {
-            (None, _) => as_it_is.push(*from),
-            (Some(k), None) if unit(graph, at[k], d) && k + 1 == at.len() => as_it_is.push(*from),
-            (Some(k), None) if unit(graph, at[k], d) && is_reused(stage, at) => {
-                let order = (0..at.len()).filter(|j| *j != k).chain([k]).collect();
-                out.push((*from, order));
-            }
-            _ => return None,
+        if from.stage().is_some_and(|p| but.contains(&p)) {
+            continue;
+        }
+        match lie(graph, stage, at, d)? {
+            Some(axes) => out.push((*from, axes)),
+            None => as_it_is.push(*from),
         }
     }
     out.sort();
     out.dedup();
     let once = |(from, _): &Packed| out.iter().filter(|(f, _)| f == from).count() == 1 && !as_it_is.contains(from);
     out.iter().all(once).then_some(out)
+}
+
+/// The order of axes in which elements of a load that are one apart in a dimension lie next to each other; none where they do,
+/// or where all are the same. Nothing where that cannot be, or where what would be packed is read only once.
+pub(super) fn lie(graph: &Graph, stage: &Stage, at: &[Body], d: DimId) -> Option<Option<Vec<usize>>> {
+    let mut named = (0..at.len()).filter(|k| graph.bodies.dims(at[*k]).contains(&d));
+    match (named.next(), named.next()) {
+        (None, _) => Some(None),
+        (Some(k), None) if unit(graph, at[k], d) && k + 1 == at.len() => Some(None),
+        (Some(k), None) if unit(graph, at[k], d) && is_reused(stage, at) => {
+            Some(Some((0..at.len()).filter(|j| *j != k).chain([k]).collect()))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a load reads the same again: there are more loops than axes.

@@ -1,18 +1,16 @@
 //! Stages of many elements at each of many points, distances of a point to all centres, say, of which only the least leaves:
-//! a batch of points, a few vectors, is computed at a time, so that such tables stay in the nearest cache, and lanes are points.
+//! a batch of points, a few vectors, is computed at a time, so that such tables stay in a near cache, and lanes are points.
 //!
 //! One stage has the loop over batches; what is read in it alone is computed there, and what others read beside it. Operands
 //! that are read again are packed for the batch. It must not know what kernels there are, nor how loops become text.
 
-use super::access::unit;
-use super::attempt::{name, split, take};
+use super::along::{Packed, in_lanes, lie};
 use super::orders;
-use super::plan::{Kind, Schedule, Site};
-use super::points::{asks, extent, leaves};
-use super::step::Step;
+use super::plan::{Schedule, Site};
+use super::points::{extent, leaves, together};
 use super::tiling::{lanes, pack};
 use crate::machine::Machine;
-use crate::stage::{Body, Definition, DimId, Node, Source, StageId};
+use crate::stage::{Body, Definition, DimId, Node, StageId};
 
 /// Vectors of points in a batch, so that an addition need not wait for the one before.
 const VECTORS: i64 = 4;
@@ -82,7 +80,7 @@ fn batches(s: &mut Schedule, mut all: Vec<StageId>, machine: &Machine) -> Option
         fits(s, &all, wide, machine).then_some(())?;
         let (host, beside) = exits.split_last()?;
         let before = s.before();
-        match together(s, *host, beside, &all, wide, machine) {
+        match apply(s, (*host, beside), &all, wide, machine) {
             Ok(()) => return Some(all),
             Err(wrong) => {
                 s.back(before);
@@ -124,33 +122,18 @@ fn fits(s: &Schedule, all: &[StageId], wide: u32, machine: &Machine) -> bool {
 ///
 /// # Errors
 /// A stage that has to stay where it is.
-fn together(
+fn apply(
     s: &mut Schedule,
-    host: StageId,
-    beside: &[StageId],
+    exits: (StageId, &[StageId]),
     all: &[StageId],
     wide: u32,
     machine: &Machine,
 ) -> Result<(), StageId> {
-    for p in all {
-        // Lanes in different arms stay one vector.
-        if asks(s, *p) {
-            take(s, Step::IfConvert { stage: name(s, *p) });
-        }
-        take(s, Step::ComputeRoot { stage: name(s, *p) });
-    }
-    let at = in_lanes(s, host, wide).ok_or(host)?;
-    // Readers first: what is read in the loop alone is only then read there.
-    for p in all.iter().rev().filter(|p| **p != host) {
-        let (stage, host) = (name(s, *p), name(s, host));
-        let step = match beside.contains(p) {
-            true => Step::FuseStages { stage, host, at: at.clone() },
-            false => Step::ComputeAt { stage, reader: host, at: at.clone() },
-        };
-        if !take(s, step) || in_lanes(s, *p, wide).is_none() {
-            return Err(*p);
-        }
-    }
+    let run = |s: &mut Schedule, p: StageId| {
+        let points = s.graph.stage(p).dims[0];
+        in_lanes(s, p, points, [VECTORS, 1], i64::from(wide))
+    };
+    together(s, exits, all, &run)?;
     for p in all {
         let Some(batch) = s.plan(*p).loops.first().map(|l| l.name.clone()) else { continue };
         for packed in strided(s, *p, all) {
@@ -163,42 +146,17 @@ fn together(
     Ok(())
 }
 
-/// Runs a stage in batches with points as lanes, all else around these; the loop over batches.
-fn in_lanes(s: &mut Schedule, stage: StageId, wide: u32) -> Option<String> {
-    let plan = s.plan(stage).clone();
-    let (points, others) = plan.dims.split_first()?;
-    let (batch, inner) = split(s, stage, &points.0, VECTORS * i64::from(wide))?;
-    let (row, lane) = split(s, stage, &inner, i64::from(wide))?;
-    let others = others.iter().map(|(n, _)| n.clone());
-    let order = std::iter::once(batch.clone()).chain(others).chain([row.clone(), lane.clone()]).collect();
-    let of = name(s, stage);
-    let steps = [
-        Step::Reorder { stage: of.clone(), order },
-        Step::Run { stage: of.clone(), of: lane, kind: Kind::Vector },
-        Step::Run { stage: of, of: row, kind: Kind::Unrolled },
-    ];
-    steps.into_iter().all(|step| take(s, step)).then_some(batch)
-}
-
 /// What a stage reads again, of others than these, in which points are far from each other; and the order of axes in which
 /// they are next to each other.
 fn strided(s: &Schedule, stage: StageId, all: &[StageId]) -> Vec<(String, Vec<usize>)> {
     let (g, known) = (&s.graph, s.graph.stage(stage));
-    let first = known.dims[0];
-    let mut out: Vec<(Source, Vec<usize>)> = vec![];
+    let mut out: Vec<Packed> = vec![];
     for b in g.bodies.reachable(known.bodies()) {
-        let Node::Load(from, _, at) = g.bodies.node(b) else { continue };
-        let moves: Vec<usize> = (0..at.len()).filter(|k| g.bodies.dims(at[*k]).contains(&first)).collect();
-        let again = known.dims.len() + known.over().len() > at.len();
-        match moves.as_slice() {
-            [k] if k + 1 < at.len()
-                && unit(g, at[*k], first)
-                && again
-                && from.stage().is_none_or(|p| !all.contains(&p)) =>
-            {
-                out.push((*from, (0..at.len()).filter(|j| j != k).chain([*k]).collect()));
-            }
-            _ => {}
+        if let Node::Load(from, _, at) = g.bodies.node(b)
+            && from.stage().is_none_or(|p| !all.contains(&p))
+            && let Some(Some(axes)) = lie(g, known, at, known.dims[0])
+        {
+            out.push((*from, axes));
         }
     }
     out.sort();

@@ -4,25 +4,21 @@
 //!
 //! It must not know what kernels there are, nor how loops become text.
 
-use super::access::unit;
-use super::attempt::{name, split, take};
-use super::plan::{Kind, Schedule, Site};
+use super::along::{Packed, in_lanes, packs};
+use super::attempt::{name, take};
+use super::plan::{Schedule, Site};
 use super::product::is_product;
 use super::step::Step;
 use super::tiling::{lanes, pack};
 use crate::machine::Machine;
-use crate::stage::{Body, Definition, DimId, Node, Source, Stage, StageId};
+use crate::stage::{Body, Definition, DimId, Node, StageId};
 
 /// Vectors of accumulators, so that an addition need not wait for the one before.
 const VECTORS: i64 = 4;
-
 /// Steps of vectors that an element takes to be packed.
 const PACKED: f64 = 2.0;
 /// Rows of accumulators where there are few vectors of them.
 const ROWS: i64 = 6;
-
-/// What is read of a source, with its axes in the order in which a copy has them.
-type Packed = (Source, Vec<usize>);
 
 /// Runs nests of reductions in lanes; gives those whose loops are decided by that, and the ones before.
 pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -> Vec<StageId> {
@@ -32,7 +28,7 @@ pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -
         let Some(inner) = found else { continue };
         let Some(lane) = lane(s, host, &inner, machine) else { continue };
         let before = s.before();
-        match in_lanes(s, host, &inner, lane, machine) {
+        match apply(s, host, &inner, lane, machine) {
             Some(()) => out.extend(inner.into_iter().chain([host])),
             None => s.back(before),
         }
@@ -88,7 +84,7 @@ fn lane(s: &Schedule, host: StageId, inner: &[StageId], machine: &Machine) -> Op
     let most = all.iter().map(work).collect::<Option<Vec<_>>>()?.into_iter().max()? as f64;
     let ranked = s.graph.stage(host).dims.iter().filter_map(|d| {
         let n = s.graph.bodies.as_int(s.graph.dim(*d).extent).filter(|n| *n >= wide)?;
-        let packed = all.iter().map(|p| packs(s, *p, *d, inner)).collect::<Option<Vec<_>>>()?.concat();
+        let packed = all.iter().map(|p| needs(s, *p, *d, inner)).collect::<Option<Vec<_>>>()?.concat();
         let moved = packed.iter().map(|(from, _)| points(&s.graph.extents(*from))).sum::<Option<i64>>()?;
         let vectors = (n + wide - 1) / wide;
         let waits = if inner.is_empty() { 1 } else { VECTORS / vectors.min(VECTORS) };
@@ -99,61 +95,30 @@ fn lane(s: &Schedule, host: StageId, inner: &[StageId], machine: &Machine) -> Op
 }
 
 /// What a stage of a nest has to have packed to run in lanes of a dimension; nothing where it cannot.
-fn packs(s: &Schedule, stage: StageId, d: DimId, inner: &[StageId]) -> Option<Vec<Packed>> {
+fn needs(s: &Schedule, stage: StageId, d: DimId, inner: &[StageId]) -> Option<Vec<Packed>> {
     let (g, known) = (&s.graph, s.graph.stage(stage));
-    let mut out: Vec<Packed> = vec![];
-    let mut near: Vec<Source> = vec![];
-    for b in g.bodies.reachable(known.bodies()) {
-        let (from, at) = match g.bodies.node(b) {
-            // Lanes in different arms are no vectors.
-            Node::If([c, ..]) if g.bodies.dims(*c).contains(&d) => return None,
-            Node::Load(from, _, at) => (from, at),
-            _ => continue,
-        };
-        if from.stage().is_some_and(|p| inner.contains(&p)) {
-            continue;
-        }
-        match along(s, known, at, d)? {
-            Some(axes) => out.push((*from, axes)),
-            None => near.push(*from),
-        }
+    // Lanes in different arms are no vectors.
+    let parts = |b: Body| matches!(g.bodies.node(b), Node::If([c, ..]) if g.bodies.dims(*c).contains(&d));
+    if g.bodies.reachable(known.bodies()).into_iter().any(parts) {
+        return None;
     }
-    out.sort();
-    out.dedup();
-    let once = |(from, _): &Packed| {
-        let single = from.stage().is_none_or(|p| g.stage(p).tys.len() == 1);
-        single && !near.contains(from) && out.iter().filter(|(f, _)| f == from).count() == 1
-    };
-    out.iter().all(once).then_some(out)
-}
-
-/// The order of axes in which lanes of what is read lie next to each other, nothing in place of it where they do, or where all
-/// lanes read the same; nothing at all where that cannot be, or where it is read only once.
-fn along(s: &Schedule, known: &Stage, at: &[Body], d: DimId) -> Option<Option<Vec<usize>>> {
-    let moves: Vec<usize> = (0..at.len()).filter(|k| s.graph.bodies.dims(at[*k]).contains(&d)).collect();
-    let again = known.dims.len() + known.over().len() > at.len();
-    match moves.as_slice() {
-        [] => Some(None),
-        [k] if !unit(&s.graph, at[*k], d) => None,
-        [k] if k + 1 == at.len() => Some(None),
-        [k] if again => Some(Some((0..at.len()).filter(|j| j != k).chain([*k]).collect())),
-        _ => None,
-    }
+    let single = |(from, _): &Packed| from.stage().is_none_or(|p| g.stage(p).tys.len() == 1);
+    packs(g, known, d, inner).filter(|all| all.iter().all(single))
 }
 
 /// Takes the steps.
-fn in_lanes(s: &mut Schedule, host: StageId, inner: &[StageId], d: DimId, machine: &Machine) -> Option<()> {
+fn apply(s: &mut Schedule, host: StageId, inner: &[StageId], d: DimId, machine: &Machine) -> Option<()> {
     let all = || inner.iter().copied().chain([host]).filter(|p| *p == host || s.graph.stage(*p).dims.contains(&d));
     let wide = all().map(|p| i64::from(lanes(s, p, machine))).min()?;
     let count = s.graph.bodies.as_int(s.graph.dim(d).extent)?;
     let vectors = (count / wide).clamp(1, VECTORS);
     let members: Vec<StageId> = all().collect();
     let needed: Vec<(StageId, Vec<Packed>)> =
-        members.iter().map(|p| Some((*p, packs(s, *p, d, inner)?))).collect::<Option<_>>()?;
+        members.iter().map(|p| Some((*p, needs(s, *p, d, inner)?))).collect::<Option<_>>()?;
     // The host first: what is computed in its loops is then computed for a block of lanes.
     for p in members.iter().rev() {
         let rows = if inner.is_empty() && vectors < VECTORS { ROWS } else { 1 };
-        lanes_of(s, *p, d, (vectors, rows), wide)?;
+        in_lanes(s, *p, d, [vectors, rows], wide)?;
     }
     for (p, of) in needed {
         for (from, axes) in of {
@@ -166,32 +131,4 @@ fn in_lanes(s: &mut Schedule, host: StageId, inner: &[StageId], d: DimId, machin
         }
     }
     Some(())
-}
-
-/// Runs one stage in vectors of a dimension, a few for each of a few rows of its last other one, inside of all its other loops.
-fn lanes_of(s: &mut Schedule, stage: StageId, d: DimId, (vectors, rows): (i64, i64), wide: i64) -> Option<()> {
-    let plan = s.plan(stage).clone();
-    let own = plan.dims.iter().find(|(_, e)| *e == d).map(|(n, _)| n.clone())?;
-    let (block, part) = split(s, stage, &own, vectors * wide)?;
-    let (row, lane) = split(s, stage, &part, wide)?;
-    let mut others: Vec<String> = plan.loops.iter().map(|l| l.name.clone()).filter(|n| *n != own).collect();
-    let mut inside = vec![row, lane.clone()];
-    let last = plan.dims[..plan.dims.len() - plan.over].iter().rev().find(|(n, _)| *n != own);
-    if let Some((last, _)) = last.filter(|_| rows > 1)
-        && let Some(at) = others.iter().position(|n| n == last)
-        && let Some((outer, several)) = split(s, stage, last, rows)
-    {
-        others[at] = outer;
-        inside.insert(0, several);
-    }
-    let order = std::iter::once(block).chain(others).chain(inside.iter().cloned()).collect();
-    let of = name(s, stage);
-    take(s, Step::Reorder { stage: of.clone(), order }).then_some(())?;
-    inside
-        .into_iter()
-        .all(|l| {
-            let kind = if l == lane { Kind::Vector } else { Kind::Unrolled };
-            take(s, Step::Run { stage: of.clone(), of: l, kind })
-        })
-        .then_some(())
 }

@@ -78,8 +78,10 @@ fn group(s: &mut Schedule, mut all: Vec<StageId>, machine: &Machine) -> Option<V
             continue;
         }
         let (host, others) = exits.split_last()?;
+        let holds = all.iter().filter(|p| !s.graph.stage(**p).tys.is_empty());
+        let wide = holds.map(|p| lanes(s, *p, machine)).min().unwrap_or(2);
         let before = s.before();
-        match together(s, *host, others, &all, machine) {
+        match together(s, (*host, others), &all, &|s, p| in_lanes(s, p, wide)) {
             Ok(()) => return Some(all),
             Err(wrong) => {
                 s.back(before);
@@ -102,16 +104,16 @@ pub(super) fn leaves(s: &Schedule, stage: StageId, all: &[StageId]) -> bool {
     s.is_output(stage) || !s.graph.stage(stage).checks.is_empty() || !s.consumers(stage).iter().all(reads)
 }
 
-/// Takes the steps.
+/// Computes stages in one loop of a host: each runs its own loops, and names the one over points; those beside the host need
+/// not be read by it.
 ///
 /// # Errors
 /// A stage that has to stay where it is.
-fn together(
+pub(super) fn together(
     s: &mut Schedule,
-    host: StageId,
-    beside: &[StageId],
+    (host, beside): (StageId, &[StageId]),
     all: &[StageId],
-    machine: &Machine,
+    run: &dyn Fn(&mut Schedule, StageId) -> Option<String>,
 ) -> Result<(), StageId> {
     for p in all {
         // Lanes in different arms stay one vector.
@@ -120,9 +122,7 @@ fn together(
         }
         take(s, Step::ComputeRoot { stage: name(s, *p) });
     }
-    let holds = all.iter().filter(|p| !s.graph.stage(**p).tys.is_empty());
-    let wide = holds.map(|p| lanes(s, *p, machine)).min().unwrap_or(2);
-    let at = in_lanes(s, host, wide).ok_or(host)?;
+    let at = run(s, host).ok_or(host)?;
     // Readers first: what is read in the loop alone is only then read there.
     for p in all.iter().rev().filter(|p| **p != host) {
         let (stage, host) = (name(s, *p), name(s, host));
@@ -130,7 +130,7 @@ fn together(
             true => Step::FuseStages { stage, host, at: at.clone() },
             false => Step::ComputeAt { stage, reader: host, at: at.clone() },
         };
-        if !take(s, step) || in_lanes(s, *p, wide).is_none() {
+        if !take(s, step) || run(s, *p).is_none() {
             return Err(*p);
         }
     }
@@ -138,7 +138,7 @@ fn together(
 }
 
 /// Whether a stage is in an arm of a condition, or has one.
-pub(super) fn asks(s: &Schedule, stage: StageId) -> bool {
+fn asks(s: &Schedule, stage: StageId) -> bool {
     let known = s.graph.stage(stage);
     let bodies = s.graph.bodies.reachable(known.bodies());
     known.when.is_some() || bodies.into_iter().any(|b| matches!(s.graph.bodies.node(b), Node::If(_)))

@@ -16,6 +16,9 @@ const NODES: usize = 32;
 impl Graph {
     /// Lets readers of a stage read another one that has the same elements in another direction; whether there is one.
     pub(super) fn unify(&mut self) -> bool {
+        if !self.reads_backwards() {
+            return false;
+        }
         let mut plain = self.clone();
         for s in plain.order() {
             if plain.is_plain(s) {
@@ -49,6 +52,13 @@ impl Graph {
             }
         }
         any
+    }
+
+    /// Whether anything is read from the end: what is put together of what is not is not either.
+    fn reads_backwards(&self) -> bool {
+        let back = |i: &Body| self.bodies.linear(*i).is_some_and(|form| form.terms().any(|(_, c)| c == -1));
+        let loads = |b: Body| matches!(self.bodies.node(b), Node::Load(_, _, at) if at.iter().any(back));
+        self.bodies.reachable(self.stages.iter().flat_map(Stage::bodies)).into_iter().any(loads)
     }
 
     /// Whether a stage has elements everywhere, by itself, and in no steps.
