@@ -64,7 +64,11 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
         lets: FxHashMap::default(),
     };
     x.definition(def)?;
-    Ok(x.g.without_dead())
+    let mut graph = x.g.without_dead();
+    if graph.unify() {
+        graph = graph.without_dead();
+    }
+    Ok(graph)
 }
 
 /// Why a fold over numbers is no reduction.

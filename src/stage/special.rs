@@ -34,8 +34,7 @@ impl Graph {
     }
 
     /// The graph for these whole numbers alone, as [`Graph::specialized`]; what they make plain arithmetic of indices is
-    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions; and
-    /// what is computed in both directions is so in one.
+    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions.
     #[must_use]
     pub fn only_for(&self, incoming: &[f64]) -> Graph {
         let mut out = self.specialized(incoming);
@@ -47,8 +46,7 @@ impl Graph {
             }
         }
         let gathered = out.gather_scatters();
-        let unified = out.unify();
-        if plain.is_empty() && !gathered && !unified {
+        if plain.is_empty() && !gathered {
             return out;
         }
         out.decide();

@@ -42,7 +42,7 @@ pub(super) fn inline(s: &mut Schedule, stage: &str) -> Result<(), Refusal> {
 }
 
 /// Refuses what is computed where it is read, and has no place any more.
-fn no_inline(s: &Schedule, id: StageId) -> Result<(), Refusal> {
+pub(super) fn no_inline(s: &Schedule, id: StageId) -> Result<(), Refusal> {
     match s.plan(id).site {
         Site::Inline => refuse(format!("`{}` is computed where it is read", s.graph.stage(id).name)),
         _ => Ok(()),
