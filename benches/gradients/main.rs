@@ -5,7 +5,8 @@
 //! Everything takes turns, so that a slow moment of the machine hits all; the table has the least time
 //! and in brackets the middle one. With `--daedal` the optimized objectives and their gradients (value
 //! and gradient together, as the hand-written ones) are timed too, and with `--scheduled` the gradient runs
-//! under the default schedule for its sizes, with the same bits and with the same values over the reals; `--write FILE` puts the table into its section of a page. Needs g++, or what CXX names.
+//! under the default schedule for its sizes, with the same bits and with the same values over the reals;
+//! `--write FILE` puts the table into its section of a page. Needs g++, or what CXX names.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

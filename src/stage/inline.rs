@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 
 impl Graph {
     /// Puts the bodies of a pure stage in place of all loads of it, which nothing reads any more, and which is zeros from then
-    /// on; gives the stages that read it, each with the number of places where it did. No checks come along: they stay with the stage.
+    /// on; gives the stages that read it, each with the number of places where it did. No checks come along: they stay with
+    /// the stage.
     pub fn inline(&mut self, p: StageId) -> Vec<(StageId, usize)> {
         let known = self.stage(p).clone();
         let Definition::Pure(each) = &known.def else { return vec![] };
