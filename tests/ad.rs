@@ -601,3 +601,17 @@ fn derivatives_have_names() {
         assert!(printed.contains("root"), "{printed}");
     }
 }
+
+/// Protects: derivatives do not ask what is known to hold, and have no arm that is never taken.
+#[test]
+fn what_is_known_to_hold_is_not_asked() {
+    let text = "(def f Float (x : Float) (let (y (assert true (mul x x))) (add (assert true y) (if true y 1.0))))";
+    let program = common::read("known.ks", text).unwrap();
+    for mode in [ad::Mode::Reverse, ad::Mode::Forward] {
+        let wanted =
+            ad::Wanted { fun: program.named("f")[0].fun, mode, wrt: vec![true], value: false, checkpoint: false };
+        let (made, fun) = ad::derive(&program, &wanted).unwrap();
+        let printed = print::def(&made.terms, &made.defs[&fun]);
+        assert!(!printed.contains("assert") && !printed.contains("(if"), "{printed}");
+    }
+}

@@ -189,5 +189,6 @@ fn random_programs_agree_in_every_mode() {
     let few: Vec<&str> = wrong.iter().take(10).map(|w| w.as_str()).collect();
     assert!(wrong.is_empty(), "{} disagreements\n{}", wrong.len(), few.join("\n\n"));
     let all = batches * BATCH;
-    assert!(values * 2 > all && values * 20 < all * 19, "{values} of {all} programs have a value");
+    // One text alone may have none that fails.
+    assert!(only.is_some() || (values * 2 > all && values * 20 < all * 19), "{values} of {all} programs have a value");
 }

@@ -437,3 +437,33 @@ fn a_size_of_what_is_never_made_is_what_was_asked_for() {
     assert!(run(&before, -1).unwrap_err().message.contains("negative size -1"));
     assert!(same(&run(&after, -1).unwrap(), &Value::Scalar(Lit::int(-1))));
 }
+
+/// Sums whose rows have one size, which is said in two ways, or would be said nowhere if it were bound outside.
+const ONE_SIZE: &str = "
+(def arms (Vec Float) ((x : Float) (y : Float) (n : Integer) (m : Integer))
+  (let (k (div 3 2))
+    (sum (build n (lam (i : Integer) (if (gte i m) (constVec k (mul x y)) (constVec k (mul y x))))))))
+(def clamped Float ((x : Float) (y : Float) (n : Integer) (m : Integer))
+  (fold (lam ((s : Float) (e : Float)) (add s e)) 1.0
+    (let (k (min 3 (max 0 (let (unused true) 2))))
+      (sumbuild n (lam (i : Integer) (if (eq i m) (constVec k x) (constVec k y)))))))
+";
+
+/// Protects: what a search says of the sizes of rows in one place is not lost in another, so that sums over nothing keep
+/// them.
+#[test]
+fn searches_keep_the_sizes_of_sums_over_nothing() {
+    let before = common::read("one_size.ks", ONE_SIZE).unwrap_or_else(|d| panic!("{}", d.render()));
+    for engine in common::random::ENGINES {
+        let options = Options { engine, max_nodes: 600, budget: 100, ..Options::standard() };
+        let after = optimize(&before, &options).unwrap().program;
+        for def in before.defs.values() {
+            for n in [0, 2] {
+                let float = |x: f64| Value::Scalar(Lit::float(x));
+                let args = [float(1.5), float(2.5), Value::Scalar(Lit::int(n)), Value::Scalar(Lit::int(1))];
+                let told = common::random::compare(&before, &after, def.name(), &args, Level::Real);
+                assert!(told.is_ok(), "{} {n} by {}: {told:?}\n{}", def.name(), engine.name(), print::program(&after));
+            }
+        }
+    }
+}

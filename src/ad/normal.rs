@@ -60,6 +60,9 @@ impl Normal<'_> {
                 shape_as_made(self.terms, kids[0])[k]
             }
             Head::Get(i, _) if self.terms.head(kids[0]) == Head::Tuple => self.terms.kids(kids[0])[i as usize],
+            // What holds is not asked, neither here nor of cotangents.
+            Head::Assert if self.known(kids[0]) == Some(true) => kids[1],
+            Head::If if self.known(kids[0]).is_some() => kids[1 + usize::from(self.known(kids[0]) == Some(false))],
             Head::Let if self.atom(kids[0]) => {
                 // Sizes of the variable have become sizes of its value.
                 let body = self.terms.substitute(kids[1], &[kids[0]]);
@@ -74,6 +77,11 @@ impl Normal<'_> {
             },
             _ => self.terms.put(head, kids),
         }
+    }
+
+    /// The literal that a condition is.
+    fn known(&self, condition: Id) -> Option<bool> {
+        self.terms.as_lit(condition).and_then(Lit::as_bool)
     }
 
     /// A body over parameters with atoms for them.

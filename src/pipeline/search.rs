@@ -19,6 +19,7 @@ use crate::rewrite::explain::{self, Task, Unproved};
 use crate::rewrite::inline::{Flat, MAX_FLAT, flatten};
 use crate::rewrite::regions::{self, Whole};
 use crate::search::Algorithm;
+use crate::types::shape::has_shapeless;
 use rustc_hash::FxHashSet;
 
 /// Terms with more nodes than this share of the node limit are not searched as wholes.
@@ -51,6 +52,8 @@ const MAX_REFUSED: usize = 6;
 const PARTS: &str = "too large: it has too many parts where each counts in every loop that it stands in";
 /// Why a cheaper result is not taken.
 pub const WORSE: &str = "what was found costs more at other sizes";
+/// Why another is not.
+const SHAPELESS: &str = "in what was found a sum over nothing has no shape";
 
 /// What saturation finds.
 struct Saturated<'a> {
@@ -147,6 +150,18 @@ impl Search<'_> {
     /// and how often.
     pub fn best(&self) -> Tried {
         let Some(body) = self.def.term() else { return Tried::default() };
+        let tried = self.searched(body);
+        let loses = |better: &Better| {
+            let has = |terms: &Terms, id: Id| has_shapeless(&mut terms.clone(), id);
+            has(&better.found.terms, better.found.id) && !has(&self.program.terms, body)
+        };
+        match tried.better.as_ref().is_some_and(loses) {
+            true => Tried { better: None, skipped: Some(SHAPELESS.into()), ..tried },
+            false => tried,
+        }
+    }
+
+    fn searched(&self, body: Id) -> Tried {
         if self.program.printing().contains(&self.def.fun) {
             return Tried::skipped("it prints");
         }

@@ -300,6 +300,33 @@ pub fn empty_sum(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
     (!dims.is_empty() && is_plain(terms.ty(id))).then_some(dims)
 }
 
+/// Whether a node is a sum of tensors that may be over nothing, and has no shape there: it fails, or what is written of
+/// its elements does not say their sizes, so that they are those of elements that are not there.
+pub fn is_shapeless(terms: &mut Terms, id: Id) -> bool {
+    let kids = terms.kids(id).to_vec();
+    let may_be_empty = match terms.head(id) {
+        Head::Reduce(Monoid::Add, d) => {
+            !kids[..d].iter().all(|n| terms.as_lit(*n).and_then(|n| n.as_int()).is_some_and(|n| n > 0))
+        }
+        Head::Sum => true,
+        _ => false,
+    };
+    if !may_be_empty || !terms.ty(id).has_tensor() {
+        return false;
+    }
+    let Some(sizes) = empty_sum(terms, id) else { return true };
+    sizes.into_iter().any(|s| match terms.head(s) {
+        Head::Size(_) => matches!(terms.head(terms.kids(s)[0]), Head::Build(_)),
+        _ => false,
+    })
+}
+
+/// Whether a term has a sum that [`is_shapeless`]. A rewrite must not bring in the first one: what it says of the sizes
+/// in one place (a let around the sum, an arm of a condition in it) need not be seen in the other.
+pub fn has_shapeless(terms: &mut Terms, id: Id) -> bool {
+    terms.reachable(id).into_iter().any(|id| is_shapeless(terms, id))
+}
+
 /// Whether the axes of a tensor type are all that its zeros depend on: tuples in it hold no tensors.
 fn is_plain(ty: Ty) -> bool {
     match ty.as_tensor() {

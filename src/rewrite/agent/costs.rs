@@ -9,6 +9,7 @@ use super::value::Valuing;
 use crate::cost::{Costing, Model, Shape, assumed_trips, combine, elements, named};
 use crate::ir::{Def, Fun, Head, Id, Terms, Ty, deep};
 use crate::search::Cost;
+use crate::types::shape::is_shapeless;
 use rustc_hash::FxHashMap;
 
 /// Costs that were found already.
@@ -20,6 +21,8 @@ pub struct Known {
     parts: FxHashMap<Id, f64>,
     /// The named sizes that subterms use, and those that they use more than once or in a loop, as bits.
     sizes: FxHashMap<Id, (u64, u64)>,
+    /// Subterms with sums that have no shape where they are over nothing.
+    shapeless: FxHashMap<Id, bool>,
     /// The functions that subterms call, in order; parameters are none.
     calls: FxHashMap<Id, Box<[Fun]>>,
 }
@@ -79,7 +82,10 @@ impl TermCost<'_, '_> {
         if let Some(known) = self.known.whole.get(&id) {
             return *known;
         }
+        // What makes a sum over nothing lose its shape is no state to be chosen.
+        let lost = self.shapeless(&mut rewrites.terms, id) && !self.shapeless(&mut rewrites.terms, space.root);
         let cost = match self.placed {
+            _ if lost => f64::INFINITY,
             true => {
                 let (terms, body) = placed(&mut rewrites, self.params, self.def, id, self.model);
                 self.costing.term(body, self.def, &terms)
@@ -99,6 +105,16 @@ impl TermCost<'_, '_> {
         };
         self.known.whole.insert(id, cost);
         cost
+    }
+
+    fn shapeless(&mut self, terms: &mut Terms, id: Id) -> bool {
+        if let Some(known) = self.known.shapeless.get(&id) {
+            return *known;
+        }
+        let kids = terms.kids(id).to_vec();
+        let found = kids.iter().any(|k| deep(|| self.shapeless(terms, *k))) || is_shapeless(terms, id);
+        self.known.shapeless.insert(id, found);
+        found
     }
 
     /// Finds the costs of a term's parts, where the model knows them.

@@ -13,6 +13,7 @@ use super::retrace::retraced;
 use crate::cost::{Costing, Model, Sweep};
 use crate::ir::{Def, Id, Terms, Ty};
 use crate::rewrite::tabulate::{self, Known, Target};
+use crate::types::shape::has_shapeless;
 use std::rc::Rc;
 
 /// The share of the time after which nothing new is tried: what is being tried has to end too.
@@ -48,6 +49,8 @@ pub struct Trials<'a, 'c> {
     stop: &'a (dyn Fn(f64) -> bool + Sync),
     /// So many parts the definition as it is may have.
     pub most: usize,
+    /// Whether sums may have no shape where they are over nothing, as the definition's own.
+    shapeless: bool,
     /// How many nodes of terms may still be tried: a trial of a large term takes longer, and there are more.
     pub left: usize,
     /// The cheapest so far.
@@ -65,8 +68,8 @@ impl<'a, 'c> Trials<'a, 'c> {
         model: Model,
         stop: &'a (dyn Fn(f64) -> bool + Sync),
     ) -> Trials<'a, 'c> {
-        let most = MAX_PARTS;
-        Trials { def, costing, sweep, before, model, stop, most, left: usize::MAX, best: None, journal: None }
+        let (most, left, shapeless) = (MAX_PARTS, usize::MAX, false);
+        Trials { def, costing, sweep, before, model, stop, most, shapeless, left, best: None, journal: None }
     }
 
     /// What may be chosen, for as long as there is time.
@@ -257,6 +260,14 @@ impl<'a, 'c> Trials<'a, 'c> {
         cost
     }
 
+    /// Whether a term makes a sum over nothing lose its shape. The first term is that of the definition as it is.
+    fn loses_shape(&mut self, terms: &mut Terms, id: Id) -> bool {
+        if self.best.is_none() {
+            self.shapeless = has_shapeless(terms, id);
+        }
+        !self.shapeless && has_shapeless(terms, id)
+    }
+
     fn params(&self) -> Vec<Ty> {
         self.def.params.iter().map(|p| p.ty).collect()
     }
@@ -287,6 +298,9 @@ impl<'a, 'c> Trials<'a, 'c> {
             }
         }
         if self.best.is_none() || cost < least - 1e-9 {
+            if self.loses_shape(&mut terms, id) {
+                return None;
+            }
             if let Some(journal) = &mut self.journal {
                 let (flat, shared) = ((flat.terms.clone(), flat.id), (terms.clone(), id));
                 journal.note(Candidate { flat, shared, cost });
