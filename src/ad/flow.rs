@@ -3,6 +3,7 @@
 //!
 //! What has no floats carries none: a size, or a number made of an integer.
 
+use super::invariant::is_invariant;
 use crate::ir::{Fun, Head, Id, Terms, Ty, TyKind, deep};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,6 +17,8 @@ pub struct Known {
     flows: FxHashMap<(Id, u64, u32), bool>,
     /// Numbers for which of some variables carry derivatives, by that of all but the last, and the last.
     prefixes: FxHashMap<(u32, bool), u32>,
+    /// Whether the body of a let depends on what it binds, over the reals.
+    matters: FxHashMap<Id, bool>,
 }
 
 impl Known {
@@ -23,6 +26,11 @@ impl Known {
     pub fn longer(&mut self, before: u32, carries: bool) -> u32 {
         let next = self.prefixes.len() as u32 + 1;
         *self.prefixes.entry((before, carries)).or_insert(next)
+    }
+
+    /// Whether the body of a let depends on what it binds, over the reals.
+    pub fn matters(&mut self, terms: &Terms, id: Id) -> bool {
+        *self.matters.entry(id).or_insert_with(|| !is_invariant(terms, id))
     }
 }
 
@@ -128,7 +136,7 @@ impl<'a> Flow<'a> {
             // A state that starts without a derivative may get one on the way.
             Head::Let | Head::Fold | Head::Scan => {
                 let outer = kids[..last].iter().any(|k| deep(|| self.flows(*k, bound)));
-                vec![outer; binds]
+                vec![outer && (head != Head::Let || self.known.matters(terms, id)); binds]
             }
             _ => vec![false; binds],
         })

@@ -47,10 +47,11 @@ impl Walk<'_, '_> {
         Ok(Some(self.e.bind(id)))
     }
 
-    /// Work under a let, by its value.
-    fn with_let<R>(&mut self, value: Id, inside: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+    /// Work under a let.
+    fn with_let<R>(&mut self, id: Id, inside: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        let value = self.e.terms.kids(id)[0];
         // Tangents come first: those of deep nests bring the values along.
-        let change = self.tangent(value)?;
+        let change = if self.active_let(id) { self.tangent(value)? } else { None };
         let mut entry = self.entry(value, Active::No);
         if let Some(v) = change {
             entry.active = Active::Tangent(v);
@@ -70,7 +71,7 @@ impl Walk<'_, '_> {
                 Active::Tangent(v) => Some(v),
                 Active::No | Active::Adjoint(_) => None,
             }),
-            Head::Let => self.with_let(kids[0], |me| me.tangent(kids[1])),
+            Head::Let => self.with_let(id, |me| me.tangent(kids[1])),
             Head::If if !self.e.ty(id).has_tensor() && self.nested.is_deep(self.e.terms, id) => {
                 self.joint_if(id, &kids)
             }
@@ -270,13 +271,13 @@ impl Walk<'_, '_> {
 
     /// Value and tangent of a term. What the lets of a deep nest bind serves both.
     pub fn both(&mut self, id: Id) -> Result<(Val, Val)> {
-        let (Head::Let, [value, body]) = (self.e.terms.head(id), self.e.terms.kids(id)) else {
+        let (Head::Let, [_, body]) = (self.e.terms.head(id), self.e.terms.kids(id)) else {
             let change = self.tangent_or_zero(id)?;
             let change = self.e.val(change);
             return Ok((self.value(id), change));
         };
-        let (value, body) = (*value, *body);
-        self.with_let(value, |me| deep(|| me.both(body)))
+        let body = *body;
+        self.with_let(id, |me| deep(|| me.both(body)))
     }
 
     fn scatter_tangent(&mut self, d: usize, kids: &[Id]) -> Result<Option<Val>> {

@@ -204,7 +204,7 @@ impl Reverse<'_, '_> {
         let (value, rest) = part(self.w.e.terms, body);
         self.recall(step, at, value);
         match rest {
-            Some(rest) => self.let_back(value, pieces, |me, pieces| deep(|| me.body_back(rest, at + 1, step, pieces))),
+            Some(rest) => self.let_back(body, pieces, |me, pieces| deep(|| me.body_back(rest, at + 1, step, pieces))),
             None => self.back(value, pieces),
         }
     }

@@ -13,6 +13,7 @@
 mod adjoint;
 pub mod arguments;
 pub mod check;
+mod change;
 mod checkpoint;
 mod emit;
 mod env;
@@ -20,6 +21,7 @@ mod flow;
 mod forward;
 mod gather;
 pub mod hessian;
+mod invariant;
 mod keep;
 mod kept;
 mod like;

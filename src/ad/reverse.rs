@@ -64,7 +64,7 @@ impl Reverse<'_, '_> {
             }
             Head::Let => {
                 let known = self.kept_value(id);
-                self.let_back(kids[0], pieces, |me, pieces| {
+                self.let_back(id, pieces, |me, pieces| {
                     me.w.remember(kids[1], known);
                     me.back(kids[1], pieces)
                 })
@@ -140,32 +140,33 @@ impl Reverse<'_, '_> {
 
     /// As [`Reverse::back`], and gives the value: what the outermost lets bind serves both.
     pub fn with_value(&mut self, id: Id, pieces: Vec<Piece>) -> Result<Val> {
-        let (Head::Let, [value, rest]) = (self.w.e.terms.head(id), self.w.e.terms.kids(id)) else {
+        let (Head::Let, [_, rest]) = (self.w.e.terms.head(id), self.w.e.terms.kids(id)) else {
             self.prepare(id);
             let made = self.w.value(id);
             self.back(id, pieces)?;
             return Ok(made);
         };
-        let (value, rest) = (*value, *rest);
+        let rest = *rest;
         let mut made = None;
-        self.let_back(value, pieces, |me, pieces| {
+        self.let_back(id, pieces, |me, pieces| {
             made = Some(deep(|| me.with_value(rest, pieces))?);
             Ok(())
         })?;
         made.ok_or_else(|| Diagnostic::bug("a let without a body"))
     }
 
-    /// A let, by its value and what goes back through its body.
+    /// A let, by what goes back through its body.
     pub(super) fn let_back(
         &mut self,
-        value: Id,
+        id: Id,
         pieces: Vec<Piece>,
         body: impl FnOnce(&mut Self, Vec<Piece>) -> Result<()>,
     ) -> Result<()> {
+        let value = self.w.e.terms.kids(id)[0];
         self.prepare(value);
         let mut entry = self.w.entry(value, Active::No);
         let mut number = None;
-        if self.w.active(value) {
+        if self.w.active_let(id) {
             let like = Like { val: entry.val, sizes: entry.sizes.clone() };
             let k = self.adjoint(self.w.e.ty(value), like);
             entry.active = Active::Adjoint(k);

@@ -102,6 +102,12 @@ impl<'a, 't> Walk<'a, 't> {
         self.active_under(id, 0)
     }
 
+    /// Whether a derivative flows from the body of a let to the value that it binds.
+    pub fn active_let(&self, id: Id) -> bool {
+        let value = self.e.terms.kids(id)[0];
+        self.active(value) && self.flowing.borrow_mut().matters(self.e.terms, id)
+    }
+
     /// Whether a derivative flows through a term under `binds` more variables without derivative.
     pub fn active_under(&self, id: Id, binds: usize) -> bool {
         let env = &self.env;
