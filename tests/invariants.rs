@@ -84,7 +84,7 @@ fn derivatives(program: &Program, name: &str) -> String {
 #[test]
 fn what_is_taken_away_and_brought_back_has_no_derivative() {
     let program = common::read("invariant.ks", &format!("{HELPERS}{INVARIANT}")).unwrap_or_else(|d| panic!("{d}"));
-    for name in ["bound", "by_fold", "entropy", "weighted", "masked", "geometric"] {
+    for name in ["twice", "bound", "by_fold", "entropy", "weighted", "masked", "geometric"] {
         let text = derivatives(&program, name);
         assert!(!text.contains("argmax"), "{name}\n{text}");
     }

@@ -31,7 +31,7 @@ pub fn is_invariant(terms: &Terms, id: Id) -> bool {
 
 /// The ranks of the tensors, from the outside in, whose elements are each the greatest or least of some numbers: none
 /// where it is one such number. Others may be invariants as well, but are seldom: to look for them would take longer.
-fn extremes(terms: &Terms, id: Id) -> Option<Vec<usize>> {
+pub fn extremes(terms: &Terms, id: Id) -> Option<Vec<usize>> {
     let kids = terms.kids(id);
     match terms.head(id) {
         Head::Build(d) => {

@@ -10,6 +10,7 @@ use super::nested::Nested;
 use super::normal::normal;
 use super::requests::{Key, Mode, Request, Requests, packed};
 use super::scalar::Partials;
+use super::shared::shared;
 use super::split::{lifted, split};
 use super::sweep::sweep;
 use super::walk::Walk;
@@ -367,7 +368,8 @@ impl<'a> Maker<'a> {
             return Err(Diagnostic::bug(format!("`{}` has no body to differentiate", def.name())));
         };
         let mode = usize::from(key.mode == Mode::Reverse);
-        let mut body = normal(&mut self.terms, &self.inline[mode], body);
+        let body = normal(&mut self.terms, &self.inline[mode], body);
+        let mut body = shared(&mut self.terms, body);
         let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let deep = Nested::is_deep_within(&self.terms, body);
         // Tables of what both ways need are what checkpoints do without.

@@ -39,6 +39,7 @@ mod safe;
 mod scalar;
 mod scatter;
 mod sequence;
+mod shared;
 mod slope;
 mod smooth;
 mod solve;
