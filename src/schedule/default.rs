@@ -40,6 +40,41 @@ fn size(machine: &Machine, few: bool, deep: bool) -> (i64, i64) {
     }
 }
 
+/// Registers for accumulators, of 32 where vectors have 512 bits, of 16 otherwise.
+fn accumulators(machine: &Machine) -> i64 {
+    if machine.vector_bytes >= 64 { 24 } else { 12 }
+}
+
+/// What a load costs of what a multiplication and addition does, where a tile reads its operands: two of either are begun in
+/// a cycle, and half of the loads wait for none.
+const LOAD: f64 = 0.5;
+/// Rows of a tile at most.
+const ROWS: i64 = 12;
+/// The usual tile is kept, unless another one costs less than this share of it.
+const CLEARLY: f64 = 0.95;
+
+/// As [`size`], for a tile of so many rows and columns in all. Tiles are moved inwards at the end, and compute what they have
+/// in common twice; a tile that is wider than its row would compute the rest of it element by element.
+fn fitted((vectors, rows): (i64, i64), (whole, high): (i64, i64), lanes: i64, machine: &Machine) -> (i64, i64) {
+    let cost = |v: i64, r: i64| {
+        let tiles = |all: i64, each: i64| (all + each - 1) / each;
+        let computed = tiles(whole, v * lanes) * v * lanes * tiles(high, r) * r;
+        computed as f64 * (1.0 + LOAD * (v + r) as f64 / (v * r) as f64)
+    };
+    let fits = |v: i64| v * lanes <= whole;
+    let usual = fits(vectors) && rows <= high;
+    let mut best = usual.then(|| (cost(vectors, rows) * CLEARLY, vectors, rows));
+    for v in (1..=vectors).rev().filter(|v| fits(*v)) {
+        for r in (1..=(accumulators(machine) / v).min(high).min(ROWS)).rev() {
+            let tried = cost(v, r);
+            if best.is_none_or(|(least, ..)| tried < least) {
+                best = Some((tried, v, r));
+            }
+        }
+    }
+    best.map_or((vectors, rows), |(_, v, r)| (v, r))
+}
+
 /// The default schedule of a graph; loops are parallel where the machine has threads.
 pub fn default(graph: Graph, machine: &Machine) -> Schedule {
     let mut s = Schedule::new(graph);
@@ -219,7 +254,13 @@ fn vector(s: &mut Schedule, stage: StageId, of: &str, lanes: i64) -> Option<(Str
 fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) -> bool {
     let dims = s.free_dims(stage);
     let (deep, last) = (dims.len() > 1, dims.last().copied());
-    let (vectors, rows) = size(machine, few, deep);
+    let (mut vectors, mut rows) = size(machine, few, deep);
+    let extent = |d: &DimId| s.graph.bodies.as_int(s.graph.dim(*d).extent);
+    if let [.., row, last] = dims.as_slice()
+        && let (false, Some(high), Some(whole)) = (few, extent(row), extent(last))
+    {
+        (vectors, rows) = fitted((vectors, rows), (whole, high), i64::from(lanes(s, stage, machine)), machine);
+    }
     let packs = last.is_some_and(|d| !packable(s, stage, d).is_empty());
     for pack in [true, false] {
         let tiling = Tiling { rows, vectors, pack, ..Tiling::default() };

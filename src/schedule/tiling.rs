@@ -185,10 +185,14 @@ pub(super) fn pack(
         }
         let mut order: Vec<String> = s.plan(id).loops.iter().map(|l| l.name.clone()).collect();
         match order.pop() {
-            // The source is read in its own order.
+            // Of the source a few rows are read side by side, so that what is written are whole vectors.
             Some(last) if moved => {
-                order.insert(0, last);
+                let lanes = i64::from(lanes(s, id, machine));
+                let (outer, lane) = Loops::new(s, id).split(last, lanes)?;
+                order.insert(0, outer);
+                order.push(lane.clone());
                 Loops::new(s, id).order(order)?;
+                Loops::new(s, id).run([&lane].into_iter(), Kind::Vector)?;
             }
             Some(last) => {
                 let lanes = i64::from(lanes(s, id, machine));
