@@ -68,6 +68,7 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
     if graph.unify() {
         graph = graph.without_dead();
     }
+    graph.unswitch();
     Ok(graph)
 }
 

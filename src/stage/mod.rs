@@ -36,6 +36,7 @@ mod special;
 mod term;
 mod trend;
 mod unify;
+mod unswitch;
 mod value;
 
 pub use body::{Bodies, Body, DimId, Node, Source, StageId, SymbolId};

@@ -1,0 +1,111 @@
+//! Sums of what is 0 in some of their lanes: the condition leaves the sum, and stands where the sum is read.
+//!
+//! A triangle of sums is written as a square in which each addend asks on which side of the diagonal it is. Where that does not
+//! depend on what is summed over, and all addends have values, the sum is as well made without asking: one condition is left
+//! for each element, and what is added is a product again. No bit changes: zeros that are added to 0 are 0.
+
+use super::body::{Body, DimId, Node, Source, StageId};
+use super::graph::{Definition, Graph};
+use crate::ir::{Lit, Op, Scalar};
+use rustc_hash::FxHashMap;
+
+/// What a sum asks of its addends.
+struct Asked {
+    /// In terms of the sum's indices.
+    condition: Body,
+    /// Whether the addend is 0 where the condition holds.
+    negated: bool,
+    zero: Body,
+    /// The stage in which it is asked, the sum or elements that it alone reads; what is asked there, and what the addend is.
+    place: StageId,
+    chosen: Body,
+    addend: Body,
+}
+
+impl Graph {
+    /// Takes the conditions of sums out of them.
+    pub(super) fn unswitch(&mut self) {
+        for s in self.order() {
+            if let Some(asked) = self.asked(s) {
+                self.asks_outside(s, &asked);
+            }
+        }
+    }
+
+    /// The condition of a sum, where it tells lanes apart: elements of the last dimension.
+    fn asked(&mut self, s: StageId) -> Option<Asked> {
+        let Definition::Reduce { over, init, next, .. } = &self.stage(s).def else { return None };
+        let (over, [init], [next]) = (over.clone(), init.as_slice(), next.as_slice()) else { return None };
+        let (init, Node::Op(Op::Add, ty, args)) = (*init, self.bodies.node(*next)) else { return None };
+        let (ty, [acc, addend]) = (*ty, args.as_slice()) else { return None };
+        let zero = Lit::zero(ty);
+        let starts = matches!(self.bodies.node(*acc), Node::Acc(0, _)) && self.bodies.as_lit(init) == Some(zero);
+        let (place, chosen, of) = self.elements(s, *addend)?;
+        let Node::If([condition, x, y]) = *self.bodies.node(chosen) else { return None };
+        let [first, second] = [x, y].map(|b| self.bodies.as_lit(b) == Some(zero));
+        if !starts || first == second || self.is_output(s) || self.consumers(s).is_empty() {
+            return None;
+        }
+        let condition = self.bodies.substitute(condition, &of);
+        let (dims, last) = (self.bodies.dims(condition), *self.stage(s).dims.last()?);
+        // What is 0 nearly everywhere is not to be computed everywhere.
+        let outside = dims.contains(&last) && !dims.iter().any(|d| over.contains(d)) && self.is_order(condition);
+        if !outside || !self.convertible(place).contains(&chosen) {
+            return None;
+        }
+        let (addend, zero) = if first { (y, x) } else { (x, y) };
+        let own = |b: &Body| matches!(self.bodies.node(*b), Node::Acc(..));
+        let plain = !self.bodies.reachable([addend]).iter().any(own);
+        plain.then_some(Asked { condition, negated: first, zero, place, chosen, addend })
+    }
+
+    /// Where an addend of a sum is written, with what the indices there are: in the sum, or as an element that nothing else
+    /// reads.
+    fn elements(&self, s: StageId, addend: Body) -> Option<(StageId, Body, FxHashMap<DimId, Body>)> {
+        let Node::Load(Source::Stage(p, 0), _, at) = self.bodies.node(addend) else {
+            return Some((s, addend, FxHashMap::default()));
+        };
+        let stage = self.stage(*p);
+        let Definition::Pure(each) = &stage.def else { return None };
+        let own = stage.when.is_none() && stage.checks.is_empty() && !self.is_output(*p) && self.consumers(*p) == [s];
+        let once = self.bodies.reachable(self.stage(s).bodies());
+        let once =
+            once.into_iter().filter(|b| matches!(self.bodies.node(*b), Node::Load(Source::Stage(q, _), ..) if q == p));
+        let [body] = each.as_slice() else { return None };
+        (own && once.count() == 1).then(|| (*p, *body, stage.dims.iter().copied().zip(at.iter().copied()).collect()))
+    }
+
+    /// Whether a condition compares indices by their order, so that neither arm is rare.
+    fn is_order(&self, condition: Body) -> bool {
+        let Node::Op(Op::Lt | Op::Gt | Op::Lte | Op::Gte, _, args) = self.bodies.node(condition) else { return false };
+        let all = self.bodies.reachable([condition]);
+        let plain = |b: &Body| match self.bodies.node(*b) {
+            Node::Load(..) | Node::If(_) | Node::Cast(..) => false,
+            Node::Op(op, ..) => !op.divides(),
+            _ => true,
+        };
+        args.iter().all(|a| self.bodies.ty(*a) == Scalar::I64) && all.iter().all(plain)
+    }
+
+    fn asks_outside(&mut self, s: StageId, asked: &Asked) {
+        let mut of = FxHashMap::from_iter([(asked.chosen, asked.addend)]);
+        let mut place = self.stage(asked.place).clone();
+        for b in place.bodies_mut() {
+            *b = self.bodies.map(*b, &mut of, &mut |_, _| None);
+        }
+        self.stages[asked.place.0 as usize] = place;
+        let dims = self.stage(s).dims.clone();
+        for reader in self.consumers(s) {
+            self.redirect(reader, &mut |g, from, ty, at| match from {
+                Source::Stage(p, _) if p == s => {
+                    let of: FxHashMap<DimId, Body> = dims.iter().copied().zip(at.iter().copied()).collect();
+                    let condition = g.bodies.substitute(asked.condition, &of);
+                    let sum = g.bodies.load(from, ty, at.to_vec());
+                    let (x, y) = if asked.negated { (asked.zero, sum) } else { (sum, asked.zero) };
+                    Some(g.bodies.cond(condition, x, y))
+                }
+                _ => None,
+            });
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Conditions that tell lanes of a sum apart leave it, with the interpreter's bits; others stay in it.
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
+
+mod common;
+
+use common::scheduled::{compare, empty, read, tensor};
+use daedal::ir::Scalar;
+use daedal::schedule::Schedule;
+use daedal::stage::{Graph, Node, Stage};
+
+/// A matrix of sums over points, in each of which something is asked; it is read once.
+fn program(element: &str) -> String {
+    "(def f (Tensor 2 Float) ((x : (Tensor 2 Float) (n d)) (y : (Tensor 2 Float) (n d)))
+       (let (s (build (tuple d d) (lam ((l : Integer) (m : Integer)) (sumbuild n (lam (i : Integer) ELEMENT)))))
+         (build (tuple d d) (lam ((l : Integer) (m : Integer))
+           (mul (index (tuple m l) s) (add 2.0 (index (tuple l m) s)))))))"
+        .replace("ELEMENT", element)
+}
+
+/// Whether a sum of the graph asks something, after the graph was held against the interpreter.
+fn asks(element: &str, [n, d]: [usize; 2]) -> bool {
+    let program = read(&program(element));
+    let args = [tensor(Scalar::F64, &[n, d], 1), tensor(Scalar::F64, &[n, d], 2)];
+    let sizes = daedal::tune::example::incoming(program.named("f")[0], &args);
+    let graph = empty(&program, "f").graph;
+    compare(&program, "f", &Schedule::new(Graph::clone(&graph)), &[args.to_vec()], sizes.contains(&0.0));
+    asked(&graph)
+}
+
+fn asked(g: &Graph) -> bool {
+    let sums = g.stages.iter().filter(|s| !s.over().is_empty());
+    let all = g.bodies.reachable(sums.flat_map(|s| s.bodies()));
+    all.into_iter().any(|b| matches!(g.bodies.node(b), Node::If(_)))
+}
+
+/// Protects: triangles of sums ask once for each sum, on either side of the diagonal.
+#[test]
+fn conditions_of_lanes_leave_sums() {
+    for element in [
+        "(if (lt m l) (mul (index (tuple i l) x) (index (tuple i m) y)) 0.0)",
+        "(if (lt m l) 0.0 (mul (index (tuple i l) x) (index (tuple i m) y)))",
+        "(if (gte (add m 1) l) (exp (sub (index (tuple i l) x) (index (tuple i m) y))) 0.0)",
+    ] {
+        for sizes in [[5, 3], [1, 1], [9, 17], [0, 3], [4, 0]] {
+            assert!(!asks(element, sizes), "{element} {sizes:?}");
+        }
+    }
+}
+
+/// Protects: the same of a sum of matrices, whose elements stand in a stage of their own.
+#[test]
+fn conditions_of_elements_leave_the_sum_that_reads_them() {
+    let program = read(
+        "(def f (Tensor 2 Float) ((x : (Tensor 2 Float) (n d)) (y : (Tensor 2 Float) (n d)))
+           (let (s (sumbuild n (lam (i : Integer)
+                     (build (tuple d d) (lam ((l : Integer) (m : Integer))
+                       (if (lt m l) (mul (index (tuple i l) x) (index (tuple i m) y)) 0.0))))))
+             (build (tuple d d) (lam ((l : Integer) (m : Integer))
+               (mul (index (tuple m l) s) (add 2.0 (index (tuple l m) s)))))))",
+    );
+    let graph = empty(&program, "f").graph;
+    let conditions = |s: &Stage| {
+        let all = graph.bodies.reachable(s.bodies());
+        all.into_iter().filter(|b| matches!(graph.bodies.node(*b), Node::If(_))).count()
+    };
+    let each: Vec<usize> = graph.stages.iter().map(conditions).collect();
+    assert_eq!(each.iter().sum::<usize>(), 2, "{each:?}");
+    assert!(!asked(&graph));
+    for [n, d] in [[5, 3], [1, 1], [9, 17], [0, 3], [4, 0]] {
+        let args = [tensor(Scalar::F64, &[n, d], 1), tensor(Scalar::F64, &[n, d], 2)];
+        compare(&program, "f", &Schedule::new(Graph::clone(&graph)), &[args.to_vec()], n == 0 || d == 0);
+    }
+}
+
+/// Protects: what depends on what is summed over, is rare, may have no value, or is not 0, is asked where it was.
+#[test]
+fn other_conditions_stay() {
+    for element in [
+        "(if (lt m i) (mul (index (tuple i l) x) (index (tuple i m) y)) 0.0)",
+        "(if (eq m l) (mul (index (tuple i l) x) (index (tuple i m) y)) 0.0)",
+        "(if (lt m l) (index (tuple i (sub (sub l m) 1)) x) 0.0)",
+        "(if (lt m l) (index (tuple i m) y) -0.0)",
+        "(if (lt m l) (index (tuple i m) y) 1.0)",
+    ] {
+        for sizes in [[5, 3], [1, 1], [0, 3]] {
+            assert!(asks(element, sizes), "{element} {sizes:?}");
+        }
+    }
+}
