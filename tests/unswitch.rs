@@ -4,7 +4,7 @@
 mod common;
 
 use common::scheduled::{compare, empty, read, tensor};
-use daedal::ir::Scalar;
+use daedal::ir::{Op, Scalar};
 use daedal::schedule::Schedule;
 use daedal::stage::{Graph, Node, Stage};
 
@@ -66,6 +66,13 @@ fn conditions_of_elements_leave_the_sum_that_reads_them() {
     let each: Vec<usize> = graph.stages.iter().map(conditions).collect();
     assert_eq!(each.iter().sum::<usize>(), 2, "{each:?}");
     assert!(!asked(&graph));
+    // What is left is a product in the sum, and no table of all of them.
+    let sums = graph.stages.iter().filter(|s| !s.over().is_empty());
+    let product = |s: &&Stage| {
+        let all = graph.bodies.reachable(s.bodies());
+        all.into_iter().any(|b| matches!(graph.bodies.node(b), Node::Op(Op::Mul, ..)))
+    };
+    assert_eq!((sums.filter(product).count(), graph.stages.len()), (1, 2));
     for [n, d] in [[5, 3], [1, 1], [9, 17], [0, 3], [4, 0]] {
         let args = [tensor(Scalar::F64, &[n, d], 1), tensor(Scalar::F64, &[n, d], 2)];
         compare(&program, "f", &Schedule::new(Graph::clone(&graph)), &[args.to_vec()], n == 0 || d == 0);

@@ -64,11 +64,12 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
         lets: FxHashMap::default(),
     };
     x.definition(def)?;
+    x.g.unswitch();
+    x.g.products_in_sums(&x.unnamed);
     let mut graph = x.g.without_dead();
     if graph.unify() {
         graph = graph.without_dead();
     }
-    graph.unswitch();
     Ok(graph)
 }
 

@@ -27,6 +27,7 @@ mod if_convert;
 mod inline;
 mod join;
 mod print;
+mod products;
 mod program;
 mod quotient;
 mod reassociate;
