@@ -43,7 +43,7 @@ macro_rules! functions {
     };
 }
 
-fn functions() -> [Function; 15] {
+fn functions() -> [Function; 16] {
     functions! {
         exp(x) 1.0 [(-750.0, 720.0), (-1.0, 1.0), (-110.0, 95.0)];
         log(x) 1.0 [(0.0, 4.0), (0.9, 1.1), (0.0, 1e30)];
@@ -57,6 +57,7 @@ fn functions() -> [Function; 15] {
         acos(x) 1.3 [(-1.0, 1.0), (0.45, 0.6), (0.99, 1.0)];
         atan(x) 2.5 [(-1.0, 1.0), (0.4, 0.5), (-10.0, 10.0)];
         atan2(x, y) 2.5 [(-1.0, 1.0), (0.0, 1.0)];
+        hypot(x, y) 1.0 [(-1.0, 1.0), (0.0, 1e300), (0.0, 1e30), (-4.0, 4.0)];
         pow(x, y) 1.0 [(0.0, 4.0), (-10.0, 10.0), (0.9, 200.0)];
         erf(x) 1.6 [(-1.0, 1.0), (0.7, 0.8), (-6.0, 6.0)];
         lgamma(x) 2.5 [(0.0, 3.0), (0.9, 1.1), (1.9, 2.6), (0.0, 100.0), (0.0, 1e5)];
@@ -142,7 +143,7 @@ fn errors_of_a_million_numbers_stay_under_the_stated_bounds() {
 #[ignore = "takes minutes"]
 fn errors_of_all_narrow_numbers_stay_under_the_stated_bounds() {
     let reals = Reals::new(128);
-    for f in functions().iter().filter(|f| !matches!(f.name, "pow" | "atan2")) {
+    for f in functions().iter().filter(|f| !matches!(f.name, "pow" | "atan2" | "hypot")) {
         for bits in (0..u32::MAX).step_by(211) {
             let x = f32::from_bits(bits);
             if fits(f.name, x.into(), 1.0) {
@@ -225,6 +226,8 @@ const ENDS: &[(&str, f64, f64, f64)] = {
         ("atan2", I, I, FRAC_PI_4), ("atan2", -I, I, -FRAC_PI_4), ("atan2", I, -I, 3.0 * FRAC_PI_4),
         ("atan2", 1.0, I, 0.0), ("atan2", -1.0, I, -0.0), ("atan2", 1.0, -I, PI), ("atan2", -1.0, -I, -PI),
         ("atan2", N, I, N), ("atan2", I, N, N), ("atan2", N, 0.0, N), ("atan2", 0.0, N, N),
+        ("hypot", 0.0, 0.0, 0.0), ("hypot", -0.0, -0.0, 0.0), ("hypot", I, N, I), ("hypot", N, -I, I), ("hypot", N, 1.0, N),
+        ("hypot", 1.0, N, N), ("hypot", 3.0, -4.0, 5.0), ("hypot", -I, 2.0, I), ("hypot", 0.0, -2.5, 2.5), ("hypot", 1.5e308, 1.5e308, I),
         ("pow", 0.0, 3.0, 0.0), ("pow", -0.0, 3.0, -0.0), ("pow", -0.0, 2.0, 0.0), ("pow", 0.0, -3.0, I), ("pow", -0.0, -3.0, -I),
         ("pow", -0.0, -2.0, I), ("pow", 0.0, 0.5, 0.0), ("pow", -0.0, 0.5, 0.0), ("pow", -0.0, -0.5, I), ("pow", 0.0, I, 0.0),
         ("pow", 0.0, -I, I), ("pow", N, 0.0, 1.0), ("pow", I, 0.0, 1.0), ("pow", -3.0, -0.0, 1.0), ("pow", 1.0, N, 1.0),
@@ -312,7 +315,7 @@ fn driver(names: &[&str]) -> String {
                 let _ = writeln!(out, "typedef {ty} {vector} __attribute__((vector_size({bytes})));");
             }
             for name in names {
-                let two = matches!(*name, "pow" | "atan2");
+                let two = matches!(*name, "pow" | "atan2" | "hypot");
                 let call = if two { "a, b" } else { "a" };
                 let _ = writeln!(
                     out,

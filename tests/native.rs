@@ -141,7 +141,7 @@ fn agree(text: &str, lines: &[&str]) {
 fn scalars_at_the_edges_have_the_same_bits() {
     let mut text = String::new();
     let mut lines = vec![];
-    for op in ["min", "max", "minimum", "maximum", "add", "sub", "mul", "div", "pow", "atan2"] {
+    for op in ["min", "max", "minimum", "maximum", "add", "sub", "mul", "div", "pow", "atan2", "hypot"] {
         text += &format!("(def f_{op} Float ((a : Float) (b : Float)) ({op} a b))\n");
         for a in ["0.0", "-0.0", "\"NaN\"", "\"inf\"", "\"-inf\"", "1.5"] {
             lines.extend(["0.0", "-0.0", "\"NaN\"", "\"-inf\"", "2.0"].map(|b| format!("f_{op} {a} {b}")));

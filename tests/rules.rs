@@ -13,7 +13,7 @@ use daedal::rules::check::generate::Maker;
 use daedal::rules::check::instance::{choices, instance};
 use daedal::rules::check::mutate::mutants;
 use daedal::rules::check::number::Arithmetic;
-use daedal::rules::check::real::{Prepared, Reals};
+use daedal::rules::check::real::{Evaluator, Prepared};
 use daedal::rules::check::value::{Agreement, Real, compare, real};
 use daedal::rules::check::{Counterexample, Effort, Verdict, check};
 use daedal::rules::{Level, Library, Rule};
@@ -177,7 +177,7 @@ fn both_evaluators_agree() {
             let found = interpreter.run(&made.defs[0], &values).ok().map(|v| real(&v));
             let prepared = Prepared::new(&made.program.terms, &[made.sides.0]);
             let mut env: Vec<Real> = values.iter().map(real).collect();
-            match (found, Reals::new(&prepared, &arithmetic).eval(made.sides.0, &mut env)) {
+            match (found, Evaluator::new(&prepared, &arithmetic).eval(made.sides.0, &mut env)) {
                 (Some(a), Ok(b)) if near(&a, &b, interpreter.magnitude()) => judged += 1,
                 (None, Err(daedal::rules::check::real::Stop::Fails(_))) => judged += 1,
                 (_, Err(daedal::rules::check::real::Stop::Undecided)) => {}

@@ -1,13 +1,11 @@
 //! Partial derivatives of scalar operations, from the texts of the operation table.
 //!
-//! A text speaks of `a`, `b`, `c` (or `c`, `a`, `b` for `select`) and of the result `r`, all `Float`; for
-//! `Float32` the same term is made at that type. It must not know of any other construct.
+//! A text speaks of arguments and of the result `r`, all `Float`; for `Float32` the same term is made at that type. It must not know of any other construct.
 
 use super::emit::Emit;
-use crate::diag::{Diagnostic, Result, Source};
-use crate::ir::op::Sig;
+use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Op, Scalar, Terms, Ty};
-use crate::types;
+use crate::types::texts;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
@@ -17,26 +15,11 @@ pub struct Partials {
     known: FxHashMap<(Op, usize), (Terms, Id)>,
 }
 
-/// A text of the table as a term over its names.
-fn read(text: &str, names: &[(&str, Ty)]) -> Result<(Terms, Id)> {
-    let params: Vec<String> = names.iter().map(|(n, t)| format!("({n} : {t})")).collect();
-    let text = format!("(def d Float ({}) {text})", params.join(" "));
-    let program = types::program(&Source::new("the table of operations", text))?;
-    let body = program.defs.values().next().and_then(|d| d.term());
-    let body = body.ok_or_else(|| Diagnostic::bug("a derivative of the table has no body"))?;
-    Ok((program.terms, body))
-}
-
-/// The names and types that the texts of an operation know.
+/// The names and types that the texts of an operation know: its arguments and its result.
 fn names(op: Op) -> Vec<(&'static str, Ty)> {
-    let f = Ty::float();
-    match op.row().sig {
-        Sig::Choice => vec![("c", Ty::bool()), ("a", f), ("b", f), ("r", f)],
-        Sig::FloatInt => vec![("a", f), ("b", Ty::int()), ("r", f)],
-        Sig::ThreeFloats => vec![("a", f), ("b", f), ("c", f), ("r", f)],
-        Sig::Number | Sig::FloatFn => vec![("a", f), ("r", f)],
-        _ => vec![("a", f), ("b", f), ("r", f)],
-    }
+    let mut all = texts::arguments(op);
+    all.push(("r", Ty::float()));
+    all
 }
 
 impl Partials {
@@ -52,7 +35,7 @@ impl Partials {
         let Some(text) = op.row().derivative.and_then(|d| d.get(place)) else { return Ok(None) };
         let (terms, body) = match self.known.entry((op, k)) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(read(text, &names)?),
+            Entry::Vacant(place) => place.insert(texts::read(text, &names, Ty::float())?),
         };
         let mut made: FxHashMap<Id, Id> = FxHashMap::default();
         for id in terms.reachable(*body) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 /// A sum of multiples of atoms and a constant. No coefficient is 0, so that equal forms are equal values.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Linear<A: Ord> {
     terms: BTreeMap<A, i64>,
     constant: i64,

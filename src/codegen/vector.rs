@@ -5,6 +5,7 @@
 
 use super::cpp::{Writer, negated};
 use super::types::{cpp_ty, lanes_ty};
+use crate::ir::op::Lanes;
 use crate::ir::{Op, Scalar};
 use crate::nest::{Buf, Expr, Var};
 
@@ -65,29 +66,30 @@ impl Writer<'_> {
     pub(super) fn vector_op(&self, op: Op, ty: Scalar, args: &[Expr], text: &[String]) -> String {
         let lanes = args.first().map_or(1, |a| self.lanes_of(a));
         let two = |sign: &str| format!("({} {sign} {})", text[0], text[1]);
-        let compare = |sign: &str| format!("ks::mask<{lanes}>({} {sign} {})", text[0], text[1]);
+        match (op.row().lanes, op) {
+            (Lanes::Infix(sign), _) => two(sign),
+            (Lanes::Compare(sign), _) => format!("ks::mask<{lanes}>({} {sign} {})", text[0], text[1]),
+            (Lanes::Call | Lanes::No, _) => format!("ks::{}({})", op.row().name, text.join(", ")),
+            (Lanes::Own, op) => self.own_op(op, ty, lanes, args, text),
+        }
+    }
+
+    /// An operation that has text of its own.
+    fn own_op(&self, op: Op, ty: Scalar, lanes: u32, args: &[Expr], text: &[String]) -> String {
+        let two = |sign: &str| format!("({} {sign} {})", text[0], text[1]);
         match op {
-            Op::Add => two("+"),
-            Op::Sub => two("-"),
-            Op::Mul => two("*"),
             // The divisor as a literal: it is lowered to multiplications before calls are inlined.
             Op::Div | Op::Mod if ty.is_int() => {
                 let by = if let Expr::Broadcast(n, _) = &args[1] { self.expr(n) } else { text[1].clone() };
                 format!("({} {} ({}){by})", text[0], if op == Op::Div { "/" } else { "%" }, cpp_ty(ty))
             }
             Op::Div => two("/"),
-            Op::Lt => compare("<"),
-            Op::Gt => compare(">"),
-            Op::Lte => compare("<="),
-            Op::Gte => compare(">="),
-            Op::Eq => compare("=="),
-            Op::Ne => compare("!="),
-            Op::And | Op::BitAnd => two("&"),
-            Op::Or | Op::BitOr => two("|"),
-            Op::BitXor => two("^"),
-            // Amounts of shifts count modulo the width; only 64-bit integers shift in vectors.
-            Op::Shl => format!("({} << ({} & 63))", text[0], text[1]),
-            Op::Shr => format!("({} >> ({} & 63))", text[0], text[1]),
+            // Amounts of shifts count modulo the width.
+            Op::Shl | Op::Shr => {
+                let (sign, last) = (if op == Op::Shl { "<<" } else { ">>" }, ty.bits() - 1);
+                format!("({} {sign} ({} & {last}))", text[0], text[1])
+            }
+            Op::Abs => format!("ks::absolute<{lanes}>({})", text[0]),
             Op::Neg => format!("ks::negated<{lanes}>({})", text[0]),
             Op::Not | Op::BitNot => format!("(~{})", text[0]),
             Op::Min => format!("({0} < {1} ? {0} : {1})", text[0], text[1]),

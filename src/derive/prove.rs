@@ -6,6 +6,7 @@
 use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, site};
 use super::guard::{Fact, Guards, facts, guard};
 use super::hypotheses::{Hypotheses, Levels};
+use crate::ir::op::{Bounds as Stated, Domain};
 use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
 use crate::types::shape::{part, shape, sizes_of_parts};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -456,15 +457,14 @@ impl<'a> Prover<'a> {
         match head {
             // The state of a fold starts from what may be infinite, and so may the elements be.
             Head::Var(_, ty) => ty.as_scalar().is_some_and(|s| !s.is_float()),
-            Head::Op(op) => match op {
-                Op::Div if valued => true,
-                _ if op.divides() => r(1).nonzero,
-                Op::Log => r(0).lo > 0.0 || (r(0).lo >= 0.0 && r(0).nonzero),
-                Op::Sqrt => r(0).lo >= 0.0,
-                Op::Asin | Op::Acos => r(0).lo >= -1.0 && r(0).hi <= 1.0,
-                Op::Pow | Op::Powf => r(0).lo > 0.0 || r(1).lo >= 0.0 && op == Op::Pow,
-                Op::Tan | Op::Lgamma | Op::Atan2 => false,
-                _ => true,
+            Head::Op(op) => match op.row().domain {
+                Domain::All => true,
+                Domain::Divisor => op == Op::Div && valued || r(1).nonzero,
+                Domain::Positive => r(0).lo > 0.0 || (r(0).lo >= 0.0 && r(0).nonzero),
+                Domain::Natural => r(0).lo >= 0.0,
+                Domain::Unit => r(0).lo >= -1.0 && r(0).hi <= 1.0,
+                Domain::Power => r(0).lo > 0.0 || r(1).lo >= 0.0 && op == Op::Pow,
+                Domain::Unknown => false,
             },
             // The greatest of nothing is infinite.
             Head::Reduce(m, d) => {
@@ -577,17 +577,17 @@ fn operation(op: Op, r: &[Bounds], square: bool, float: bool) -> Bounds {
             let out = between(r[0].lo.max(-r[0].hi).max(0.0), r[0].lo.abs().max(r[0].hi.abs()));
             Bounds { nonzero: out.nonzero || r[0].nonzero, ..out }
         }
-        Op::Exp => Bounds { nonzero: true, ..positive },
-        Op::Cosh => between(1.0, f64::INFINITY),
-        Op::Sqrt => Bounds { nonzero: r[0].nonzero, ..positive },
-        Op::Sin | Op::Cos | Op::Tanh | Op::Erf => between(-1.0, 1.0),
         Op::ToFloat => r[0],
-        Op::BoolToFloat | Op::RanHash => between(0.0, 1.0),
         Op::Select => hull(r[1], r[2]),
         Op::Mod | Op::FloorMod if r[0].lo >= 0.0 && r[1].lo > 0.0 => between(0.0, r[0].hi.min(r[1].hi - 1.0)),
         Op::FloorMod if r[1].lo > 0.0 => between(0.0, r[1].hi - 1.0),
         Op::BitAnd if r[0].lo >= 0.0 && r[1].lo >= 0.0 => between(0.0, r[0].hi.min(r[1].hi)),
         Op::Shr if r[0].lo >= 0.0 => between(0.0, r[0].hi),
-        _ => ANY,
+        _ => match op.row().bounds {
+            Stated::Any | Stated::Own => ANY,
+            Stated::Within(lo, hi) => between(lo, hi),
+            Stated::Positive => Bounds { nonzero: true, ..positive },
+            Stated::Root => Bounds { nonzero: r[0].nonzero, ..positive },
+        },
     }
 }

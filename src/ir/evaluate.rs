@@ -3,7 +3,7 @@
 use super::elementary;
 use super::head::Monoid;
 use super::lit::Lit;
-use super::op::{Failure, Op};
+use super::op::{Failure, Op, Value};
 use super::ty::Scalar;
 
 impl Op {
@@ -65,29 +65,16 @@ fn same(a: Lit, b: Lit) -> bool {
 }
 
 macro_rules! float_ops {
-    ($one:ident, $two:ident, $t:ty, $lit:path, $of:ident) => {
+    ($one:ident, $two:ident, $t:ty, $lit:path, $f:ident ($($width:tt)*)) => {
         fn $one(op: Op, a: $t) -> Result<Lit, Failure> {
             Ok($lit(match op {
                 Op::Neg => -a,
                 Op::Abs => a.abs(),
-                Op::Exp => elementary::$of::exp(a),
-                Op::Log => elementary::$of::log(a),
-                Op::Sin => elementary::$of::sin(a),
-                Op::Cos => elementary::$of::cos(a),
-                Op::Tan => elementary::$of::tan(a),
-                Op::Tanh => elementary::$of::tanh(a),
-                Op::Sinh => elementary::$of::sinh(a),
-                Op::Cosh => elementary::$of::cosh(a),
-                Op::Asin => elementary::$of::asin(a),
-                Op::Acos => elementary::$of::acos(a),
-                Op::Atan => elementary::$of::atan(a),
-                Op::Sqrt => a.sqrt(),
-                Op::Erf => elementary::$of::erf(a),
-                Op::Lgamma => elementary::$of::lgamma(a),
-                Op::Floor => a.floor(),
-                Op::Ceil => a.ceil(),
                 Op::Truncate => return Ok(Lit::int(a as i64)),
-                _ => return Err(Failure::Types),
+                _ => match op.row().value {
+                    Value::One($($width)*) => $f(a),
+                    Value::Own | Value::Two(..) => return Err(Failure::Types),
+                },
             }))
         }
 
@@ -134,20 +121,21 @@ macro_rules! float_ops {
                     let zeros = a == b && a.is_sign_negative() && !b.is_sign_negative();
                     return Ok(Lit::Bool(a < b || zeros));
                 }
-                Op::Powf => elementary::$of::pow(a, b),
-                Op::Atan2 => elementary::$of::atan2(a, b),
                 Op::Lt => return Ok(Lit::Bool(a < b)),
                 Op::Gt => return Ok(Lit::Bool(a > b)),
                 Op::Lte => return Ok(Lit::Bool(a <= b)),
                 Op::Gte => return Ok(Lit::Bool(a >= b)),
-                _ => return Err(Failure::Types),
+                _ => match op.row().value {
+                    Value::Two($($width)*) => $f(a, b),
+                    Value::Own | Value::One(..) => return Err(Failure::Types),
+                },
             }))
         }
     };
 }
 
-float_ops!(float1, float2, f64, Lit::float, wide);
-float_ops!(single1, single2, f32, Lit::float32, narrow);
+float_ops!(float1, float2, f64, Lit::float, f(f, _));
+float_ops!(single1, single2, f32, Lit::float32, f(_, f));
 
 fn int2(op: Op, s: Scalar, a: i64, b: i64) -> Result<Lit, Failure> {
     let int = |v: i64| Ok(Lit::Int(s, s.wrap(v)));

@@ -4,6 +4,7 @@
 //! functions of floats are the language's own, in `elementary/`). Derivatives are source text over `a`, `b`, `c` and the
 //! result `r`.
 
+use super::elementary;
 use super::ty::{Range, Scalar, Ty, TyKind};
 
 /// A scalar operation; its facts are in its [`Row`].
@@ -65,6 +66,7 @@ pub enum Op {
     Minimum,
     Maximum,
     Precedes,
+    Hypot,
 }
 
 /// Which argument types an operation takes, and what it gives.
@@ -111,6 +113,88 @@ pub enum Class {
     Transcendental,
 }
 
+/// Who says what an operation gives.
+#[derive(Clone, Copy, Debug)]
+pub enum Value {
+    /// `evaluate.rs`, by the operation.
+    Own,
+    /// A function of one float, in both widths.
+    One(fn(f64) -> f64, fn(f32) -> f32),
+    /// A function of two floats, in both widths.
+    Two(fn(f64, f64) -> f64, fn(f32, f32) -> f32),
+}
+
+/// What an operation on floats is over the real numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reals {
+    /// What its name says: `rules/check/number.rs` computes it.
+    Basic,
+    /// What other operations say, as source text over `a`, `b`, `c`.
+    Text(&'static str),
+    /// Nothing computes it: rules that need its values stay undecided.
+    Unknown,
+}
+
+/// Where the values of an operation lie over the real numbers, and for integers that do not overflow.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Bounds {
+    /// Anywhere, as far as is known.
+    Any,
+    /// Where the bounds of its arguments say: who asks has arithmetic of bounds.
+    Own,
+    /// Between two numbers, both included.
+    Within(f64, f64),
+    /// Above 0.
+    Positive,
+    /// At least 0, and 0 only where the argument is.
+    Root,
+}
+
+/// Where an operation has a value over the real numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Domain {
+    /// Everywhere.
+    All,
+    /// Where the second argument is not 0.
+    Divisor,
+    /// Above 0.
+    Positive,
+    /// From 0 on.
+    Natural,
+    /// From -1 to 1.
+    Unit,
+    /// Above 0, or with an integer exponent that is not negative.
+    Power,
+    /// Nowhere for certain: bounds do not tell.
+    Unknown,
+}
+
+impl Domain {
+    /// An interval of first arguments in which it has values, for tests.
+    pub fn sample(self) -> (f64, f64) {
+        match self {
+            Domain::All | Domain::Divisor => (-6.0, 6.0),
+            Domain::Positive | Domain::Natural | Domain::Power | Domain::Unknown => (1e-3, 6.0),
+            Domain::Unit => (-1.0, 1.0),
+        }
+    }
+}
+
+/// How an operation works on vectors, lane by lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lanes {
+    /// By a sign of C++ between its arguments, or before it.
+    Infix(&'static str),
+    /// As a comparison by a sign of C++.
+    Compare(&'static str),
+    /// By a function of its name in the runtime.
+    Call,
+    /// By text of its own in `codegen/vector.rs`, wherever `divergence.rs` says.
+    Own,
+    /// Number by number only.
+    No,
+}
+
 /// Why an operation gives no value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
@@ -135,13 +219,45 @@ pub struct Row {
     /// Partial derivatives with respect to each float argument, as source text; `None` where the
     /// operation has none and differentiation must refuse.
     pub derivative: Option<&'static [&'static str]>,
+    /// How it works on vectors.
+    pub lanes: Lanes,
+    /// Who says what it gives.
+    pub value: Value,
+    /// What it is over the real numbers.
+    pub reals: Reals,
+    /// Where its values lie.
+    pub bounds: Bounds,
+    /// Where it has a value over the real numbers.
+    pub domain: Domain,
 }
 
 macro_rules! rows {
-    ($($op:ident $name:literal $sig:expr, $class:ident, $cpp:literal, $d:expr;)*) => {
+    ($($op:ident $name:literal $sig:expr, $class:ident, $cpp:literal, $lanes:expr, $d:expr $(, $field:ident: $v:expr)*;)*) => {
         /// All operations, in the order of [`Op`].
-        pub static ROWS: &[Row] =
-            &[$(Row { op: Op::$op, name: $name, sig: $sig, class: Class::$class, cpp: $cpp, derivative: $d }),*];
+        pub static ROWS: &[Row] = &[$(Row {
+            $($field: $v,)*
+            ..plain(Op::$op, $name, $sig, Class::$class, ($cpp, $lanes), $d)
+        }),*];
+    };
+}
+
+/// A row of which the rest is what holds of most operations.
+const fn plain(
+    op: Op,
+    name: &'static str,
+    sig: Sig,
+    class: Class,
+    (cpp, lanes): (&'static str, Lanes),
+    derivative: Option<&'static [&'static str]>,
+) -> Row {
+    let (value, reals, bounds, domain) = (Value::Own, Reals::Basic, Bounds::Any, Domain::All);
+    Row { op, name, sig, class, cpp, derivative, lanes, value, reals, bounds, domain }
+}
+
+/// A function of the elementary ones, in both widths.
+macro_rules! function {
+    ($kind:ident, $name:ident) => {
+        Value::$kind(elementary::wide::$name, elementary::narrow::$name)
     };
 }
 
@@ -196,67 +312,110 @@ const DIGAMMA: &str = digamma!(
     "(div 1.0 (mul (add 8.0 (select (lt a 0.5) (sub 1.0 a) a)) (add 8.0 (select (lt a 0.5) (sub 1.0 a) a))))"
 );
 
+use Lanes::{Call, Compare, Infix, No, Own};
 use Scalar::{Bool as B, F64 as F, I64 as I};
 use Sig::*;
 
 #[rustfmt::skip]
 rows! {
-    Add "add" Numbers, Cheap, "({T})({0} + {1})", Some(&["1.0", "1.0"]);
-    Sub "sub" Numbers, Cheap, "({T})({0} - {1})", Some(&["1.0", "-1.0"]);
-    Mul "mul" Numbers, Multiply, "({T})({0} * {1})", Some(&["b", "a"]);
-    Div "div" Numbers, Divide, "ks::div<{T}>({0}, {1})", Some(&["(div 1.0 b)", "(neg (div r b))"]);
-    Mod "mod" Ints, Divide, "ks::mod<{T}>({0}, {1})", None;
-    FloorDiv "floordiv" Ints, Divide, "ks::floordiv<{T}>({0}, {1})", None;
-    FloorMod "floormod" Ints, Divide, "ks::floormod<{T}>({0}, {1})", None;
-    Neg "neg" Number, Cheap, "ks::neg<{T}>({0})", Some(&["-1.0"]);
-    Abs "abs" Number, Cheap, "ks::abs<{T}>({0})", Some(&["(if (gt a 0.0) 1.0 -1.0)"]);
-    Min "min" Numbers, Cheap, "({0} < {1} ? {0} : {1})", Some(&["(if (lt a b) 1.0 0.0)", "(if (lt a b) 0.0 1.0)"]);
-    Max "max" Numbers, Cheap, "({0} > {1} ? {0} : {1})", Some(&["(if (gt a b) 1.0 0.0)", "(if (gt a b) 0.0 1.0)"]);
-    Lt "lt" Order, Cheap, "({0} < {1})", None;
-    Gt "gt" Order, Cheap, "({0} > {1})", None;
-    Lte "lte" Order, Cheap, "({0} <= {1})", None;
-    Gte "gte" Order, Cheap, "({0} >= {1})", None;
-    Eq "eq" Equality, Cheap, "({0} == {1})", None;
-    Ne "ne" Equality, Cheap, "({0} != {1})", None;
-    And "and" Bools(2), Cheap, "({0} & {1})", None;
-    Or "or" Bools(2), Cheap, "({0} | {1})", None;
-    Not "not" Bools(1), Cheap, "(!{0})", None;
-    BitAnd "bitand" Ints, Cheap, "({T})({0} & {1})", None;
-    BitOr "bitor" Ints, Cheap, "({T})({0} | {1})", None;
-    BitXor "bitxor" Ints, Cheap, "({T})({0} ^ {1})", None;
-    BitNot "bitnot" Int, Cheap, "({T})(~{0})", None;
-    Shl "shl" Ints, Cheap, "ks::shl<{T}>({0}, {1})", None;
-    Shr "shr" Ints, Cheap, "ks::shr<{T}>({0}, {1})", None;
-    Select "select" Choice, Cheap, "({0} ? {1} : {2})", Some(&["(if c 1.0 0.0)", "(if c 0.0 1.0)"]);
-    Exp "exp" FloatFn, Transcendental, "ks::exp({0})", Some(&["r"]);
-    Log "log" FloatFn, Transcendental, "ks::log({0})", Some(&["(div 1.0 a)"]);
-    Sin "sin" FloatFn, Transcendental, "ks::sin({0})", Some(&["(cos a)"]);
-    Cos "cos" FloatFn, Transcendental, "ks::cos({0})", Some(&["(neg (sin a))"]);
-    Tan "tan" FloatFn, Transcendental, "ks::tan({0})", Some(&["(add 1.0 (mul r r))"]);
-    Tanh "tanh" FloatFn, Transcendental, "ks::tanh({0})", Some(&["(sub 1.0 (mul r r))"]);
-    Sinh "sinh" FloatFn, Transcendental, "ks::sinh({0})", Some(&["(cosh a)"]);
-    Cosh "cosh" FloatFn, Transcendental, "ks::cosh({0})", Some(&["(sinh a)"]);
-    Asin "asin" FloatFn, Transcendental, "ks::asin({0})", Some(&["(div 1.0 (sqrt (sub 1.0 (mul a a))))"]);
-    Acos "acos" FloatFn, Transcendental, "ks::acos({0})", Some(&["(div -1.0 (sqrt (sub 1.0 (mul a a))))"]);
-    Atan "atan" FloatFn, Transcendental, "ks::atan({0})", Some(&["(div 1.0 (add 1.0 (mul a a)))"]);
-    Sqrt "sqrt" FloatFn, Divide, "ks::sqrt({0})", Some(&["(div 0.5 r)"]);
-    Erf "erf" FloatFn, Transcendental, "ks::erf({0})", Some(&["(mul 1.1283791670955126 (exp (neg (mul a a))))"]);
-    Lgamma "lgamma" FloatFn, Transcendental, "ks::lgamma({0})", Some(&[DIGAMMA]);
-    Floor "floor" FloatFn, Cheap, "ks::floor({0})", None;
-    Ceil "ceil" FloatFn, Cheap, "ks::ceil({0})", None;
-    Pow "pow" FloatInt, Transcendental, "ks::power({0}, {1})", Some(&["(mul (to_float b) (pow a (sub b 1)))"]);
-    Powf "pow" Floats, Transcendental, "ks::pow({0}, {1})", Some(&["(mul b (pow a (sub b 1.0)))", "(mul r (log a))"]);
-    Atan2 "atan2" Floats, Transcendental, "ks::atan2({0}, {1})",
-        Some(&["(div b (add (mul a a) (mul b b)))", "(neg (div a (add (mul a a) (mul b b))))"]);
-    ToFloat "to_float" Fixed(&[I], F), Cheap, "(double){0}", None;
-    BoolToFloat "bool_to_float" Fixed(&[B], F), Cheap, "(double){0}", None;
-    Truncate "truncate" Fixed(&[F], I), Cheap, "ks::cast<int64_t>({0})", None;
-    RanHash "$ranhashdoub" Fixed(&[I], F), Multiply, "ks::ranhash({0})", None;
-    Pi "pi" Fixed(&[], F), Cheap, "3.141592653589793", None;
-    Fma "fma" ThreeFloats, Multiply, "ks::fma({0}, {1}, {2})", Some(&["b", "a", "1.0"]);
-    Minimum "minimum" Numbers, Cheap, "ks::minimum<{T}>({0}, {1})", Some(&["(if (lt a b) 1.0 0.0)", "(if (lt a b) 0.0 1.0)"]);
-    Maximum "maximum" Numbers, Cheap, "ks::maximum<{T}>({0}, {1})", Some(&["(if (gt a b) 1.0 0.0)", "(if (gt a b) 0.0 1.0)"]);
-    Precedes "precedes" Order, Cheap, "ks::precedes({0}, {1})", None;
+    Add "add" Numbers, Cheap, "({T})({0} + {1})", Infix("+"), Some(&["1.0", "1.0"]),
+        bounds: Bounds::Own;
+    Sub "sub" Numbers, Cheap, "({T})({0} - {1})", Infix("-"), Some(&["1.0", "-1.0"]),
+        bounds: Bounds::Own;
+    Mul "mul" Numbers, Multiply, "({T})({0} * {1})", Infix("*"), Some(&["b", "a"]),
+        bounds: Bounds::Own;
+    Div "div" Numbers, Divide, "ks::div<{T}>({0}, {1})", Own, Some(&["(div 1.0 b)", "(neg (div r b))"]),
+        bounds: Bounds::Own, domain: Domain::Divisor;
+    Mod "mod" Ints, Divide, "ks::mod<{T}>({0}, {1})", Own, None,
+        bounds: Bounds::Own, domain: Domain::Divisor;
+    FloorDiv "floordiv" Ints, Divide, "ks::floordiv<{T}>({0}, {1})", No, None,
+        bounds: Bounds::Own, domain: Domain::Divisor;
+    FloorMod "floormod" Ints, Divide, "ks::floormod<{T}>({0}, {1})", No, None,
+        bounds: Bounds::Own, domain: Domain::Divisor;
+    Neg "neg" Number, Cheap, "ks::neg<{T}>({0})", Own, Some(&["-1.0"]),
+        bounds: Bounds::Own;
+    Abs "abs" Number, Cheap, "ks::abs<{T}>({0})", Own, Some(&["(if (gt a 0.0) 1.0 -1.0)"]),
+        bounds: Bounds::Own;
+    Min "min" Numbers, Cheap, "({0} < {1} ? {0} : {1})", Own, Some(&["(if (lt a b) 1.0 0.0)", "(if (lt a b) 0.0 1.0)"]),
+        bounds: Bounds::Own;
+    Max "max" Numbers, Cheap, "({0} > {1} ? {0} : {1})", Own, Some(&["(if (gt a b) 1.0 0.0)", "(if (gt a b) 0.0 1.0)"]),
+        bounds: Bounds::Own;
+    Lt "lt" Order, Cheap, "({0} < {1})", Compare("<"), None;
+    Gt "gt" Order, Cheap, "({0} > {1})", Compare(">"), None;
+    Lte "lte" Order, Cheap, "({0} <= {1})", Compare("<="), None;
+    Gte "gte" Order, Cheap, "({0} >= {1})", Compare(">="), None;
+    Eq "eq" Equality, Cheap, "({0} == {1})", Compare("=="), None;
+    Ne "ne" Equality, Cheap, "({0} != {1})", Compare("!="), None;
+    And "and" Bools(2), Cheap, "({0} & {1})", Infix("&"), None;
+    Or "or" Bools(2), Cheap, "({0} | {1})", Infix("|"), None;
+    Not "not" Bools(1), Cheap, "(!{0})", Own, None;
+    BitAnd "bitand" Ints, Cheap, "({T})({0} & {1})", Infix("&"), None,
+        bounds: Bounds::Own;
+    BitOr "bitor" Ints, Cheap, "({T})({0} | {1})", Infix("|"), None;
+    BitXor "bitxor" Ints, Cheap, "({T})({0} ^ {1})", Infix("^"), None;
+    BitNot "bitnot" Int, Cheap, "({T})(~{0})", Own, None;
+    Shl "shl" Ints, Cheap, "ks::shl<{T}>({0}, {1})", Own, None;
+    Shr "shr" Ints, Cheap, "ks::shr<{T}>({0}, {1})", Own, None,
+        bounds: Bounds::Own;
+    Select "select" Choice, Cheap, "({0} ? {1} : {2})", Own, Some(&["(if c 1.0 0.0)", "(if c 0.0 1.0)"]),
+        bounds: Bounds::Own;
+    Exp "exp" FloatFn, Transcendental, "ks::exp({0})", Call, Some(&["r"]),
+        value: function!(One, exp), bounds: Bounds::Positive;
+    Log "log" FloatFn, Transcendental, "ks::log({0})", Call, Some(&["(div 1.0 a)"]),
+        value: function!(One, log), domain: Domain::Positive;
+    Sin "sin" FloatFn, Transcendental, "ks::sin({0})", Call, Some(&["(cos a)"]),
+        value: function!(One, sin), bounds: Bounds::Within(-1.0, 1.0);
+    Cos "cos" FloatFn, Transcendental, "ks::cos({0})", Call, Some(&["(neg (sin a))"]),
+        value: function!(One, cos), bounds: Bounds::Within(-1.0, 1.0);
+    Tan "tan" FloatFn, Transcendental, "ks::tan({0})", Call, Some(&["(add 1.0 (mul r r))"]),
+        value: function!(One, tan), domain: Domain::Unknown, reals: Reals::Text("(div (sin a) (cos a))");
+    Tanh "tanh" FloatFn, Transcendental, "ks::tanh({0})", Call, Some(&["(sub 1.0 (mul r r))"]),
+        value: function!(One, tanh), bounds: Bounds::Within(-1.0, 1.0);
+    Sinh "sinh" FloatFn, Transcendental, "ks::sinh({0})", Call, Some(&["(cosh a)"]),
+        value: function!(One, sinh);
+    Cosh "cosh" FloatFn, Transcendental, "ks::cosh({0})", Call, Some(&["(sinh a)"]),
+        value: function!(One, cosh), bounds: Bounds::Within(1.0, f64::INFINITY), reals: Reals::Text("(mul 0.5 (add (exp a) (exp (neg a))))");
+    Asin "asin" FloatFn, Transcendental, "ks::asin({0})", Call, Some(&["(div 1.0 (sqrt (sub 1.0 (mul a a))))"]),
+        value: function!(One, asin), domain: Domain::Unit;
+    Acos "acos" FloatFn, Transcendental, "ks::acos({0})", Call, Some(&["(div -1.0 (sqrt (sub 1.0 (mul a a))))"]),
+        value: function!(One, acos), domain: Domain::Unit;
+    Atan "atan" FloatFn, Transcendental, "ks::atan({0})", Call, Some(&["(div 1.0 (add 1.0 (mul a a)))"]),
+        value: function!(One, atan);
+    Sqrt "sqrt" FloatFn, Divide, "ks::sqrt({0})", Call, Some(&["(div 0.5 r)"]),
+        value: Value::One(f64::sqrt, f32::sqrt), bounds: Bounds::Root, domain: Domain::Natural;
+    Erf "erf" FloatFn, Transcendental, "ks::erf({0})", Call, Some(&["(mul 1.1283791670955126 (exp (neg (mul a a))))"]),
+        value: function!(One, erf), bounds: Bounds::Within(-1.0, 1.0);
+    Lgamma "lgamma" FloatFn, Transcendental, "ks::lgamma({0})", Call, Some(&[DIGAMMA]),
+        value: function!(One, lgamma), domain: Domain::Unknown, reals: Reals::Unknown;
+    Floor "floor" FloatFn, Cheap, "ks::floor({0})", Call, None,
+        value: Value::One(f64::floor, f32::floor);
+    Ceil "ceil" FloatFn, Cheap, "ks::ceil({0})", Call, None,
+        value: Value::One(f64::ceil, f32::ceil), reals: Reals::Text("(neg (floor (neg a)))");
+    Pow "pow" FloatInt, Transcendental, "ks::power({0}, {1})", Own, Some(&["(mul (to_float b) (pow a (sub b 1)))"]),
+        domain: Domain::Power;
+    Powf "pow" Floats, Transcendental, "ks::pow({0}, {1})", Call, Some(&["(mul b (pow a (sub b 1.0)))", "(mul r (log a))"]),
+        value: function!(Two, pow), domain: Domain::Power;
+    Atan2 "atan2" Floats, Transcendental, "ks::atan2({0}, {1})", Call, Some(&["(div b (add (mul a a) (mul b b)))", "(neg (div a (add (mul a a) (mul b b))))"]),
+        value: function!(Two, atan2), domain: Domain::Unknown;
+    ToFloat "to_float" Fixed(&[I], F), Cheap, "(double){0}", Own, None,
+        bounds: Bounds::Own;
+    BoolToFloat "bool_to_float" Fixed(&[B], F), Cheap, "(double){0}", Own, None,
+        bounds: Bounds::Within(0.0, 1.0);
+    Truncate "truncate" Fixed(&[F], I), Cheap, "ks::cast<int64_t>({0})", No, None;
+    RanHash "$ranhashdoub" Fixed(&[I], F), Multiply, "ks::ranhash({0})", No, None,
+        bounds: Bounds::Within(0.0, 1.0);
+    Pi "pi" Fixed(&[], F), Cheap, "3.141592653589793", No, None;
+    Fma "fma" ThreeFloats, Multiply, "ks::fma({0}, {1}, {2})", Call, Some(&["b", "a", "1.0"]),
+        reals: Reals::Text("(add (mul a b) c)");
+    Minimum "minimum" Numbers, Cheap, "ks::minimum<{T}>({0}, {1})", Call, Some(&["(if (lt a b) 1.0 0.0)", "(if (lt a b) 0.0 1.0)"]),
+        bounds: Bounds::Own, reals: Reals::Text("(min a b)");
+    Maximum "maximum" Numbers, Cheap, "ks::maximum<{T}>({0}, {1})", Call, Some(&["(if (gt a b) 1.0 0.0)", "(if (gt a b) 0.0 1.0)"]),
+        bounds: Bounds::Own, reals: Reals::Text("(max a b)");
+    Precedes "precedes" Order, Cheap, "ks::precedes({0}, {1})", Own, None,
+        reals: Reals::Text("(lt a b)");
+    Hypot "hypot" Floats, Transcendental, "ks::hypot({0}, {1})", Call, Some(&["(div a r)", "(div b r)"]),
+        value: function!(Two, hypot), reals: Reals::Text("(sqrt (add (mul a a) (mul b b)))"),
+        bounds: Bounds::Within(0.0, f64::INFINITY);
 }
 
 impl Op {

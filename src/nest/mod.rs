@@ -12,18 +12,26 @@
 //! - A variable or an expression may be a vector: so many numbers, one in each lane. An operation works lane by
 //!   lane, with the bits that each number would have by itself.
 //!
-//! [`verify()`] checks types and scopes, [`interpret`] runs a nest and finds accesses out of bounds, reads of what was
-//! not written, uses of memory that was given back, and iterations that are not independent.
+//! [`verify()`] checks types and scopes, and refuses accesses out of bounds and iterations that are not independent
+//! where an example shows them; [`proofs`] says which of them are proved right. [`interpret`] runs a nest and finds
+//! accesses out of bounds, reads of what was not written, uses of memory that was given back, and iterations that are
+//! not independent.
 //!
 //! This layer must not know of C++ or of how values arrive.
 
+mod access;
+mod example;
 mod expr;
+mod form;
 mod func;
 mod interp;
 mod memory;
 mod print;
+mod prove;
+mod races;
 mod site;
 mod stmt;
+mod value;
 mod verify;
 pub mod walk;
 
@@ -32,4 +40,4 @@ pub use func::{Func, Info, Nest};
 pub use interp::{count, interpret};
 pub use site::{Failing, PrintId, Site, SiteId};
 pub use stmt::{Arg, Loop, LoopKind, Slot, Stmt};
-pub use verify::verify;
+pub use verify::{Proofs, proofs, verify};

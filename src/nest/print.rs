@@ -37,7 +37,7 @@ impl Func {
         format!("{}:{}", self.bufs.get(b.0 as usize).map_or("?", |i| &i.name), b.0)
     }
 
-    fn expr(&self, e: &Expr) -> String {
+    pub(super) fn expr(&self, e: &Expr) -> String {
         match e {
             Expr::Lit(l) => l.to_string(),
             Expr::Var(v) => self.var_name(*v),

@@ -1,11 +1,14 @@
-//! Checks a nest without running it: everything is declared before its use, types and numbers of lanes fit,
-//! and iterations that claim to be independent set no variable of the code around them.
+//! Checks a nest without running it: everything is declared before its use, types and numbers of lanes fit, iterations
+//! that claim to be independent set no variable of the code around them, and no example of sizes and iterations shows an
+//! access out of bounds, before its element is written, after its memory was given back, or of a place that another
+//! iteration uses. What no example shows and no proof excludes is not refused: [`proofs`] counts it.
 //!
 //! It shares no code with lowering or with any pass.
 
+use super::access;
 use super::{Arg, Expr, Func, Loop, LoopKind, Nest, Slot, Stmt, Var};
 use crate::diag::{Diagnostic, Result};
-use crate::ir::Scalar;
+use crate::ir::{Scalar, Ty};
 
 /// Verifies all functions of a nest.
 ///
@@ -27,8 +30,36 @@ pub fn verify(nest: &Nest) -> Result<()> {
         }
         scope.block(&func.body)?;
         func.results.iter().try_for_each(|r| scope.arg(r).map(drop))?;
+        if let Some(what) = access::follow(func, params(nest, func), false).wrong {
+            return scope.wrong(&what);
+        }
     }
     Ok(())
+}
+
+/// What is proved of the accesses of a nest, beyond that none is proved wrong.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Proofs {
+    /// Accesses, and loops whose iterations are to be independent.
+    pub looked: [usize; 2],
+    /// What is not proved, in words.
+    pub open: Vec<String>,
+}
+
+/// Proves accesses to be in bounds and iterations to be independent, as far as that follows from the nest.
+pub fn proofs(nest: &Nest) -> Proofs {
+    let mut out = Proofs::default();
+    for func in nest.funcs.iter().chain([&nest.entry]) {
+        let found = access::follow(func, params(nest, func), true);
+        out.looked = [out.looked[0] + found.looked[0], out.looked[1] + found.looked[1]];
+        out.open.extend(found.open);
+    }
+    out
+}
+
+/// The types of the parameters of a function, where they are known.
+fn params<'a>(nest: &'a Nest, func: &Func) -> Option<&'a [Ty]> {
+    std::ptr::eq(func, &nest.entry).then_some(nest.params.as_slice())
 }
 
 /// A scalar type, and how many of it.

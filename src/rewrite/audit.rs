@@ -19,7 +19,7 @@ use crate::rules::check::instance::{Filling, Slot, Tm, choices, ground, instance
 use crate::rules::check::judge::same_bits;
 use crate::rules::check::number::Arithmetic;
 use crate::rules::check::provable::provable;
-use crate::rules::check::real::{Prepared, Reals, Stop};
+use crate::rules::check::real::{Evaluator, Prepared, Stop};
 use crate::rules::check::value::{Agreement, Real, compare, real};
 use crate::rules::{Level, Rule};
 use crate::types;
@@ -293,7 +293,7 @@ struct Compared {
 fn differ(program: &Program, roots: &[Id], values: &[Value], level: Level) -> Compared {
     let (prepared, arithmetic) = (Prepared::new(&program.terms, roots), Arithmetic::new(160));
     let env: Vec<Real> = values.iter().map(real).collect();
-    let eval = |id: &Id| Reals::new(&prepared, &arithmetic).eval(*id, &mut env.clone());
+    let eval = |id: &Id| Evaluator::new(&prepared, &arithmetic).eval(*id, &mut env.clone());
     if level == Level::Real {
         let each: Vec<Option<Real>> = roots.iter().map(|id| eval(id).ok().filter(|v| *v != Real::Nothing)).collect();
         return compared(&each, |a, b| compare(a, b) == Agreement::Differ);

@@ -22,6 +22,7 @@ pub mod shape;
 pub mod sizes;
 mod slices;
 mod sparse;
+pub mod texts;
 #[expect(clippy::module_inception, reason = "the reader of types")]
 mod types;
 pub mod verify;

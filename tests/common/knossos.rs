@@ -368,7 +368,7 @@ fn operation(name: &str) -> f64 {
         | "select" | "floor" | "ceil" | "to_float" | "bool_to_float" | "truncate" | "$ranhashdoub" => 1.0,
         "mul" | "div" | "mod" | "floordiv" | "floormod" | "sqrt" | "fma" => 2.0,
         "exp" | "log" | "sin" | "cos" | "tan" | "tanh" | "sinh" | "cosh" | "asin" | "acos" | "atan" | "erf"
-        | "lgamma" | "pow" | "atan2" => 4.0,
+        | "lgamma" | "pow" | "atan2" | "hypot" => 4.0,
         _ => panic!("no operation `{name}`"),
     }
 }

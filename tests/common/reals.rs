@@ -50,6 +50,7 @@ impl Reals {
             "acos" => a.acos(p, EVEN, cc),
             "atan" => a.atan(p, EVEN, cc),
             "atan2" => self.angle(&a, &b),
+            "hypot" => a.mul(&a, p, EVEN).add(&b.mul(&b, p, EVEN), p, EVEN).sqrt(p, EVEN),
             "pow" => self.power(&a, &b),
             "erf" => self.erf(&a),
             "lgamma" => self.lgamma(&a),

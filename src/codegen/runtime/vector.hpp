@@ -83,6 +83,16 @@ template <int N, class V> KS_INLINE V negated(V a) {
     return -a;
 }
 
+// The size without the sign; the least integer wraps to itself.
+template <int N, class V> KS_INLINE V absolute(V a) {
+  typedef LaneOf<V> T;
+  if constexpr (std::is_floating_point_v<T>) {
+    typedef typename IntOf<sizeof(T)>::type Bits;
+    return (V)((Vec<Bits, N>)a & all<N>((Bits)~((Bits)1 << (8 * sizeof(Bits) - 1))));
+  } else if constexpr (std::is_signed_v<T>) return a < 0 ? -a : a;
+  else return a;
+}
+
 // The least and the greatest: of floats NaN where one is none, and -0 below +0, so that no order shows. Where neither is
 // less, both are equal, and their bits differ in the sign of 0 alone, or one is no number, which all bits of both are, too.
 template <class T> KS_INLINE T minimum(T a, T b) {

@@ -7,6 +7,7 @@
 //! far its functions are from the true values, in units in the last place. The folder knows nothing of terms.
 
 mod arith;
+mod distance;
 mod error;
 mod exponential;
 mod gamma;
@@ -89,6 +90,7 @@ functions! {
     erf(x) error::erf;
     lgamma(x) gamma::lgamma;
     log(x) logarithm::log;
+    hypot(x, y) distance::hypot;
 }
 
 /// A function as a C++ template over numbers and vectors, by the texts of both widths.

@@ -4,6 +4,7 @@ use super::Graph;
 use super::context;
 use super::language::{ENode, Label};
 use super::range::Range;
+use crate::ir::op::{Bounds, Domain};
 use crate::ir::{Head, Lit, Monoid, Op, Ty};
 use egg::Id;
 
@@ -99,14 +100,14 @@ pub fn node_defined(g: &Graph, node: &ENode) -> bool {
     match head {
         // The state of a fold starts from what may be infinite, and so may the elements be.
         Head::Var(_, ty) => ty.as_scalar().is_some_and(|s| !s.is_float()),
-        Head::Op(op) => match op {
-            _ if op.divides() => r(1).nonzero,
-            Op::Log => r(0).lo > 0.0 || (r(0).lo >= 0.0 && r(0).nonzero),
-            Op::Sqrt => r(0).lo >= 0.0,
-            Op::Asin | Op::Acos => r(0).lo >= -1.0 && r(0).hi <= 1.0,
-            Op::Pow | Op::Powf => r(0).lo > 0.0 || r(1).lo >= 0.0 && op == Op::Pow,
-            Op::Tan | Op::Lgamma | Op::Atan2 => false,
-            _ => true,
+        Head::Op(op) => match op.row().domain {
+            Domain::All => true,
+            Domain::Divisor => r(1).nonzero,
+            Domain::Positive => r(0).lo > 0.0 || (r(0).lo >= 0.0 && r(0).nonzero),
+            Domain::Natural => r(0).lo >= 0.0,
+            Domain::Unit => r(0).lo >= -1.0 && r(0).hi <= 1.0,
+            Domain::Power => r(0).lo > 0.0 || r(1).lo >= 0.0 && op == Op::Pow,
+            Domain::Unknown => false,
         },
         Head::Reduce(m, _) => m == Monoid::Add || m == Monoid::Mul || node.kids.len() < 2,
         Head::Call(_) => false,
@@ -212,18 +213,18 @@ fn operation(op: Op, r: &[Range], node: &ENode, float: bool) -> Range {
         Op::Abs => {
             Range { lo: r[0].lo.max(-r[0].hi).max(0.0), hi: r[0].lo.abs().max(r[0].hi.abs()), nonzero: r[0].nonzero }
         }
-        Op::Exp => Range { lo: 0.0, hi: f64::INFINITY, nonzero: true },
-        Op::Cosh => Range { lo: 1.0, hi: f64::INFINITY, nonzero: true },
-        Op::Sqrt => Range { lo: 0.0, hi: f64::INFINITY, nonzero: r[0].nonzero },
-        Op::Sin | Op::Cos | Op::Tanh | Op::Erf => Range::new(-1.0, 1.0),
         Op::ToFloat => r[0],
-        Op::BoolToFloat | Op::RanHash => Range::new(0.0, 1.0),
         Op::Select => r[1].hull(r[2]),
         Op::Mod | Op::FloorMod if r[0].lo >= 0.0 && r[1].lo > 0.0 => Range::new(0.0, r[0].hi.min(r[1].hi - 1.0)),
         Op::FloorMod if r[1].lo > 0.0 => Range::new(0.0, r[1].hi - 1.0),
         Op::FloorDiv if r[0].lo >= 0.0 && r[1].lo > 0.0 => Range::new(0.0, r[0].hi),
         Op::BitAnd if r[0].lo >= 0.0 && r[1].lo >= 0.0 => Range::new(0.0, r[0].hi.min(r[1].hi)),
         Op::Shr if r[0].lo >= 0.0 => Range::new(0.0, r[0].hi),
-        _ => Range::ALL,
+        _ => match op.row().bounds {
+            Bounds::Any | Bounds::Own => Range::ALL,
+            Bounds::Within(lo, hi) => Range::new(lo, hi),
+            Bounds::Positive => Range { lo: 0.0, hi: f64::INFINITY, nonzero: true },
+            Bounds::Root => Range { lo: 0.0, hi: f64::INFINITY, nonzero: r[0].nonzero },
+        },
     }
 }

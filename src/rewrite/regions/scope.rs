@@ -4,6 +4,7 @@
 //! at any place.
 
 use crate::cost;
+use crate::ir::op::Domain;
 use crate::ir::{Def, Head, Id, Lit, Op, Param, Terms, Ty};
 use crate::rewrite::egraph::context::{Context, Known};
 use crate::types::shape::shape;
@@ -218,9 +219,5 @@ fn state(ty: Ty) -> Entry {
 
 /// Whether an operation has a value over the reals wherever its operands have.
 fn always_defined(op: Op) -> bool {
-    use Op::*;
-    matches!(
-        op,
-        Add | Sub | Mul | Neg | Abs | Min | Max | Minimum | Maximum | Exp | Sin | Cos | Sinh | Cosh | Tanh | Atan | Erf
-    ) || matches!(op, Floor | Ceil | ToFloat | BoolToFloat | Select | Lt | Lte | Gt | Gte | Eq | Ne | And | Or | Not)
+    op.row().domain == Domain::All
 }

@@ -5,7 +5,7 @@
 
 use super::instance::{Instance, Place, Slot, position};
 use super::number::Arithmetic;
-use super::real::{Prepared, Reals, Stop};
+use super::real::{Evaluator, Prepared, Stop};
 use super::seek::Seeker;
 use super::value::{Agreement, Real, compare, has_value, real};
 use crate::diag::Kind;
@@ -141,7 +141,7 @@ impl<'a> Trial<'a> {
         let env: Vec<Real> = values.iter().map(real).collect();
         let mut guarded = false;
         for arithmetic in &self.judge.arithmetic {
-            let eval = |id: Id| Reals::new(&self.prepared, arithmetic).eval(id, &mut env.clone());
+            let eval = |id: Id| Evaluator::new(&self.prepared, arithmetic).eval(id, &mut env.clone());
             let left = match eval(self.instance.sides.0) {
                 Ok(v) => v,
                 Err(Stop::Fails(_)) => return Outcome::LeftFails,
@@ -216,7 +216,7 @@ impl<'a> Trial<'a> {
                 env.extend(scope.iter().map(|i| Real::Lit(Lit::int(*i))));
                 let mut inner = vec![scope];
                 for id in sizes {
-                    let n = match Reals::new(&self.prepared, &self.judge.arithmetic[0]).eval(*id, &mut env) {
+                    let n = match Evaluator::new(&self.prepared, &self.judge.arithmetic[0]).eval(*id, &mut env) {
                         Ok(Real::Lit(l)) => l.as_int().unwrap_or_default(),
                         _ => return Ok(None),
                     };
@@ -305,7 +305,7 @@ impl<'a> Trial<'a> {
         let mut env: Vec<Real> = values.iter().map(real).collect();
         let mut last = Stop::Undecided;
         for arithmetic in &self.judge.arithmetic {
-            match Reals::new(&self.prepared, arithmetic).eval(body, &mut env) {
+            match Evaluator::new(&self.prepared, arithmetic).eval(body, &mut env) {
                 Ok(v) => return Ok(Some(v)),
                 Err(Stop::Fails(_)) => return Ok(None),
                 Err(stop) => last = stop,

@@ -7,12 +7,14 @@
 use super::distance::Distances;
 use super::number::{Arithmetic, Number, Undecided};
 use super::value::{Real, literal, same_shape};
+use crate::ir::op::{ROWS, Reals, Row, Sig};
 use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar, Terms, Ty, TyKind, deep};
-use crate::types::shape;
+use crate::types::{shape, texts};
 use num_traits::ToPrimitive;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
+use std::sync::LazyLock;
 
 /// Why evaluation stops.
 #[derive(Clone, PartialEq, Debug)]
@@ -42,6 +44,23 @@ pub struct Prepared {
     empty: FxHashMap<Id, Vec<Id>>,
 }
 
+/// What operations are over the real numbers, where other operations say it.
+static TEXTS: LazyLock<Vec<Option<(Prepared, Id)>>> = LazyLock::new(|| {
+    let read = |row: &Row| {
+        let Reals::Text(text) = row.reals else { return None };
+        let ret = if row.sig == Sig::Order { Ty::bool() } else { Ty::float() };
+        let (terms, body) = texts::read(text, &texts::arguments(row.op), ret).ok()?;
+        Some((Prepared::new(&terms, &[body]), body))
+    };
+    ROWS.iter().map(read).collect()
+});
+
+/// What an operation is over the real numbers as a term over its arguments, the last of which is variable 0; nothing where
+/// it is computed as it is, or not at all.
+pub fn text(op: Op) -> Option<(&'static Terms, Id)> {
+    TEXTS[op as usize].as_ref().map(|(p, body)| (&p.terms, *body))
+}
+
 impl Prepared {
     /// Prepares the terms below some roots.
     pub fn new(terms: &Terms, roots: &[Id]) -> Prepared {
@@ -57,7 +76,7 @@ impl Prepared {
 }
 
 /// Evaluates prepared terms at one precision.
-pub struct Reals<'a> {
+pub struct Evaluator<'a> {
     prepared: &'a Prepared,
     arithmetic: &'a Arithmetic,
     steps: Cell<usize>,
@@ -68,15 +87,15 @@ pub struct Reals<'a> {
 /// Evaluations longer than this are given up.
 const MAX_STEPS: usize = 200_000;
 
-impl<'a> Reals<'a> {
+impl<'a> Evaluator<'a> {
     /// An evaluator.
-    pub fn new(prepared: &'a Prepared, arithmetic: &'a Arithmetic) -> Reals<'a> {
-        Reals { prepared, arithmetic, steps: Cell::new(0), seen: None }
+    pub fn new(prepared: &'a Prepared, arithmetic: &'a Arithmetic) -> Evaluator<'a> {
+        Evaluator { prepared, arithmetic, steps: Cell::new(0), seen: None }
     }
 
     /// The same, noting how far comparisons are from their other outcome.
-    pub fn watched(self, seen: &'a RefCell<Distances>) -> Reals<'a> {
-        Reals { seen: Some(seen), ..self }
+    pub fn watched(self, seen: &'a RefCell<Distances>) -> Evaluator<'a> {
+        Evaluator { seen: Some(seen), ..self }
     }
 
     /// The value of a term; the last of `env` is variable 0.
@@ -365,6 +384,9 @@ impl<'a> Reals<'a> {
         if let (Op::Pow, [Real::Number(a), Real::Lit(Lit::Int(_, n))]) = (op, args) {
             return Ok(self.arithmetic.integer_power(a, *n)?.map_or(Real::Nothing, Real::Number));
         }
+        if let Some((prepared, body)) = &TEXTS[op as usize] {
+            return Evaluator::new(prepared, self.arithmetic).eval(*body, &mut args.to_vec());
+        }
         let numbers: Option<Vec<Number>> =
             args.iter().map(|v| if let Real::Number(n) = v { Some(n.clone()) } else { None }).collect();
         let Some(numbers) = numbers else { return Err(Stop::Undecided) };
@@ -383,7 +405,7 @@ impl<'a> Reals<'a> {
 /// What a comparison asks of an order.
 fn comparison(op: Op) -> Option<fn(Ordering) -> bool> {
     Some(match op {
-        Op::Lt | Op::Precedes => Ordering::is_lt,
+        Op::Lt => Ordering::is_lt,
         Op::Gt => Ordering::is_gt,
         Op::Lte => Ordering::is_le,
         Op::Gte => Ordering::is_ge,

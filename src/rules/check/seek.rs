@@ -7,7 +7,7 @@
 use super::distance::Distances;
 use super::instance::{Ask, Instance, Role, Slot};
 use super::number::Arithmetic;
-use super::real::{Prepared, Reals};
+use super::real::{Evaluator, Prepared};
 use super::value::real;
 use crate::eval::Value;
 use crate::ir::Lit;
@@ -122,7 +122,7 @@ impl<'a> Seeker<'a> {
         for root in [self.instance.sides.0, self.instance.sides.1] {
             let mut env = values.iter().map(real).collect();
             // What stops early was seen as far as it came.
-            let _ = Reals::new(self.prepared, self.arithmetic).watched(&seen).eval(root, &mut env);
+            let _ = Evaluator::new(self.prepared, self.arithmetic).watched(&seen).eval(root, &mut env);
         }
         let seen = seen.into_inner();
         let way = ask.under.iter().copied().chain([(ask.at, outcome)]);

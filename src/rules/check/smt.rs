@@ -5,7 +5,9 @@
 //! tensors or library functions has no formula. It must not call the solver.
 
 use super::instance::{Types, ground};
-use crate::ir::{Head, Id, Lit, Op, Scalar};
+use super::real::text;
+use crate::ir::op::Sig;
+use crate::ir::{Head, Id, Lit, Op, Scalar, Terms};
 use crate::rules::{Condition, Level, Meta, Rule};
 use num_rational::BigRational;
 use num_traits::Signed;
@@ -116,6 +118,12 @@ impl Writer<'_> {
 
     fn op(&self, op: Op, args: &[Said]) -> Option<Said> {
         let s = args.first()?.sort;
+        if s.is_float()
+            && self.real()
+            && let Some((terms, body)) = text(op)
+        {
+            return self.said(terms, body, args);
+        }
         let values: Vec<&str> = args.iter().map(|a| a.value.as_str()).collect();
         let all =
             |f: fn(&Said) -> &String| args.iter().fold("false".to_string(), |sum, a| format!("(or {sum} {})", f(a)));
@@ -136,8 +144,21 @@ impl Writer<'_> {
                 integer(op, s, &values)?
             }
         };
-        let compares = matches!(op, Op::Lt | Op::Gt | Op::Lte | Op::Gte | Op::Eq | Op::Ne);
+        let compares = matches!(op.row().sig, Sig::Order | Sig::Equality);
         Some(Said { value, fails, nothing, sort: if compares { Scalar::Bool } else { s } })
+    }
+
+    /// What a text of the table says of arguments.
+    fn said(&self, terms: &Terms, id: Id, args: &[Said]) -> Option<Said> {
+        match terms.head(id) {
+            Head::Var(i, _) => args.get(args.len().checked_sub(1 + i as usize)?).cloned(),
+            Head::Const(l) => self.literal(l),
+            Head::Op(op) => {
+                let each = terms.kids(id).iter().map(|k| self.said(terms, *k, args)).collect::<Option<Vec<_>>>()?;
+                self.op(op, &each)
+            }
+            _ => None,
+        }
     }
 
     fn condition(&self, c: Condition, metas: &[Meta]) -> Option<String> {
@@ -217,11 +238,10 @@ fn real(op: Op, x: &[&str]) -> Option<String> {
         Op::Sub | Op::Neg => list("-", x),
         Op::Mul => list("*", x),
         Op::Div => list("/", x),
-        Op::Fma => format!("(+ (* {} {}) {})", x[0], x[1], x[2]),
         Op::Abs => format!("(ite (< {0} 0.0) (- {0}) {0})", x[0]),
-        Op::Min | Op::Minimum => least("<", x, true),
-        Op::Max | Op::Maximum => least("<", x, false),
-        Op::Lt | Op::Precedes => list("<", x),
+        Op::Min => least("<", x, true),
+        Op::Max => least("<", x, false),
+        Op::Lt => list("<", x),
         Op::Gt => list(">", x),
         Op::Lte => list("<=", x),
         Op::Gte => list(">=", x),

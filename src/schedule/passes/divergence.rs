@@ -6,7 +6,7 @@
 //! Where a check fails in one lane only, the iterations are done again one after another, which finds the failure
 //! that comes first.
 
-use crate::ir::op::Sig;
+use crate::ir::op::Lanes;
 use crate::ir::{Op, Scalar};
 use crate::nest::{Buf, Expr, Func, Loop, Stmt, Var, walk};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -264,18 +264,13 @@ fn is_by_literal(args: &[Expr]) -> bool {
 /// Whether an operation is one instruction, or a sequence of them, on vectors.
 pub fn is_direct(op: Op, ty: Scalar, args: &[Expr]) -> bool {
     match op {
-        Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Min | Op::Max | Op::Minimum | Op::Maximum => true,
-        Op::Precedes => true,
-        Op::Lt | Op::Gt | Op::Lte | Op::Gte | Op::Eq | Op::Ne | Op::And | Op::Or | Op::Not | Op::Select => true,
-        Op::BitAnd | Op::BitOr | Op::BitXor | Op::BitNot | Op::Shl | Op::Shr => ty == Scalar::I64,
-        Op::ToFloat | Op::BoolToFloat => true,
         // Multiplications, where those have the upper halves of products, or shifts.
         Op::Div | Op::Mod if ty.is_int() => {
             is_by_literal(args) && (ty.bits() <= 32 || args[1].as_int().is_some_and(|n| n & (n - 1) == 0))
         }
         Op::Div => ty.is_float(),
         Op::Pow => ty == Scalar::F64,
-        _ => matches!(op.row().sig, Sig::FloatFn | Sig::Floats | Sig::ThreeFloats),
+        _ => op.row().lanes != Lanes::No,
     }
 }
 
