@@ -88,7 +88,7 @@ impl Search {
         let (interrupt, line) = (world.interrupt, world.progress(json));
         let watch = self.measuring.watch(world);
         let stop = || watch.spent(1.0).is_some();
-        let search = self.judging.settings(case.seed, measurements);
+        let search = self.judging.settings(case.seed, measurements)?;
         let options = Options { mode, model: self.judging.model()?, search, measurements, stop: &stop, known };
         let records = self.measuring.records.as_deref();
         let book = records.map(|path| Book { path, case: &case_key, cut: before.cut() });
@@ -131,6 +131,7 @@ fn both(outcome: Option<&Outcome>, expected: f64) -> String {
 fn summary(t: &Tuned, reference: Option<f64>) -> Vec<String> {
     let count = t.tried.iter().filter(|t| t.outcome.is_some()).count();
     let mut out = vec![format!("; {} schedules judged, {count} measured", t.tally.evaluations)];
+    out.extend(t.notes.iter().map(|n| format!("; {n}")));
     out.extend(reference.map(|s| format!("; as it stands      {}", time(s))));
     out.push(format!("; default schedule  {}", both(t.default.outcome.as_ref(), t.default.expected)));
     out.push(format!("; this schedule     {}", both(t.outcome.as_ref(), t.expected)));
@@ -181,6 +182,7 @@ fn object(def: &Def, t: &Tuned, reference: Option<f64>) -> serde_json::Value {
         "reference_seconds": reference,
         "judged": t.tally.evaluations,
         "expanded": t.tally.expansions,
+        "notes": t.notes,
         "tried": t.tried.iter().map(tried).collect::<Vec<_>>(),
     })
 }

@@ -10,7 +10,7 @@ use crate::schedule::{self, Schedule, Step};
 use crate::search::Tally;
 use crate::stage::Graph;
 use crate::tune::edits::offspring;
-use crate::tune::explore::{Settings, search};
+use crate::tune::explore::{Searched, Settings, Way, searched};
 use crate::tune::record::{Known, Outcome};
 use crate::tune::work::Work;
 use crate::tune::{Model, Tree, example, tree};
@@ -75,6 +75,8 @@ pub struct Tuned {
     pub tried: Vec<Tried>,
     /// What the search by model did.
     pub tally: Tally,
+    /// What else there is to say of that search, in lines.
+    pub notes: Vec<String>,
 }
 
 /// Without measurements the default schedule stays, unless the model expects so many times its speed: what the model does
@@ -120,17 +122,21 @@ pub fn tune(
     measure: &mut Measure<'_>,
 ) -> Result<Tuned> {
     let (tree, standard) = space(def, graph, args, machine);
-    let mut run = Run { tree, options, model: options.model.clone(), all: vec![], known: BTreeSet::new() };
+    let model = options.model.clone();
+    let mut run = Run { tree, options, model, all: vec![], known: BTreeSet::new(), chosen: None };
     let counted = run.tree.counted(&run.model, &standard);
     run.add(standard, counted);
-    let (found, tally) = search(&run.tree, &run.model, &options.search, options.stop);
+    let Searched { found, tally, notes } = searched(&run.tree, &run.model, &options.search, options.stop);
+    if options.search.way == Way::Toy {
+        run.chosen = found.first().map(|j| tree::steps(&j.schedule));
+    }
     found.into_iter().for_each(|j| run.add(j.schedule, Some((j.work, j.terms))));
     match options.mode {
         Mode::OneShot => {}
         Mode::TopK => run.measure_best(options.measurements, false, measure)?,
         Mode::Autotune => run.rounds(measure)?,
     }
-    run.end(tally)
+    run.end(tally, notes)
 }
 
 struct Run<'a> {
@@ -140,6 +146,8 @@ struct Run<'a> {
     all: Vec<Candidate>,
     /// The steps of all of them.
     known: BTreeSet<String>,
+    /// The steps that a cost other than the model's has chosen, where nothing is measured.
+    chosen: Option<String>,
 }
 
 impl Run<'_> {
@@ -243,7 +251,7 @@ impl Run<'_> {
     }
 
     /// The best: of what was measured, where anything was.
-    fn end(mut self, tally: Tally) -> Result<Tuned> {
+    fn end(mut self, tally: Tally, notes: Vec<String>) -> Result<Tuned> {
         let any = self.all.iter().any(|c| seconds(c).is_finite());
         let order = |a: &Candidate, b: &Candidate| match any {
             true => seconds(a).total_cmp(&seconds(b)),
@@ -254,10 +262,13 @@ impl Run<'_> {
         if !any && self.all[0].tried.expected < SURE * self.all[best].tried.expected {
             best = 0;
         }
+        if let (false, Some(steps)) = (any, &self.chosen) {
+            best = self.all.iter().position(|c| c.tried.steps == *steps).unwrap_or(best);
+        }
         let tried: Vec<Tried> = self.all.iter().map(|c| c.tried.clone()).collect();
         let default = tried[0].clone();
         let Candidate { schedule, tried: Tried { expected, outcome, .. }, .. } = self.all.swap_remove(best);
-        Ok(Tuned { schedule, expected, outcome, default, tried, tally })
+        Ok(Tuned { schedule, expected, outcome, default, tried, tally, notes })
     }
 }
 

@@ -1,6 +1,7 @@
-//! Searches of the space by model alone.
+//! Searches of spaces by what is expected alone.
 
 use super::model::Model;
+use super::toy;
 use super::tree::{Judge, Judged, Tree};
 use crate::search::{Limits, Mb2fbs, Mcts, Priority, Tally, greedy, mb2fbs, mcts, random};
 
@@ -17,6 +18,8 @@ pub enum Way {
     Mcts,
     /// Random decisions.
     Random,
+    /// The published toy system: its schedule trees in place of decisions, its cost in place of the model, its beam.
+    Toy,
 }
 
 /// What a search may do.
@@ -32,6 +35,36 @@ pub struct Settings {
     pub seed: u64,
     /// How many schedules are wanted.
     pub keep: usize,
+}
+
+/// What a search finds.
+pub struct Searched {
+    /// The best schedules, best first: by the model, or by the published cost of the toy system.
+    pub found: Vec<Judged>,
+    /// What was done.
+    pub tally: Tally,
+    /// What else there is to say of it, in lines.
+    pub notes: Vec<String>,
+}
+
+/// The best schedules that a search finds, best first, with what there is to say of it.
+pub fn searched(tree: &Tree<'_>, model: &Model, settings: &Settings, stop: &dyn Fn() -> bool) -> Searched {
+    if settings.way != Way::Toy {
+        let (found, tally) = search(tree, model, settings, stop);
+        return Searched { found, tally, notes: vec![] };
+    }
+    let limits = (settings.beam, settings.evaluations, settings.keep);
+    let toy::Found { all, standard, refused, tally } = toy::search(tree, model, limits, stop);
+    let cost = all.first().map(|(cost, _)| *cost);
+    let mut notes = vec![match cost {
+        Some(cost) => format!("published cost {cost:.4e}; {standard:.4e} with all inlined"),
+        None => {
+            format!("no tree that was met can be said in our steps; published cost {standard:.4e} with all inlined")
+        }
+    }];
+    let trees = |n: usize| if n == 1 { "1 cheaper tree is".to_string() } else { format!("{n} cheaper trees are") };
+    notes.extend(refused.into_iter().map(|(why, n)| format!("{} refused: {why}", trees(n))));
+    Searched { found: all.into_iter().map(|(_, judged)| judged).collect(), tally, notes }
 }
 
 /// The best schedules that a search finds, best first.
@@ -50,6 +83,10 @@ pub fn search(tree: &Tree<'_>, model: &Model, settings: &Settings, stop: &dyn Fn
         }
         Way::Mcts => mcts(tree, &mut judge, &limits, &Mcts::published(depth, seed)).tally,
         Way::Random => random(tree, &mut judge, &limits, depth, seed).tally,
+        Way::Toy => {
+            let Searched { found, tally, .. } = searched(tree, model, settings, stop);
+            return (found, tally);
+        }
     };
     (judge.best(), tally)
 }

@@ -116,6 +116,16 @@ impl<'a> Tree<'a> {
         &self.empty
     }
 
+    /// The same with every stage computed whole.
+    pub fn start(&self) -> &Schedule {
+        &self.start
+    }
+
+    /// Its graph at the stated sizes.
+    pub fn special(&self) -> &Graph {
+        &self.special
+    }
+
     /// Sizes and scalars, in the order of the calling form.
     pub fn incoming(&self) -> &[f64] {
         &self.incoming

@@ -1,0 +1,177 @@
+//! The published cost of a tree: how much memory it takes, how many intermediate results it loads and stores, and how many
+//! operations it does, weighted.
+//!
+//! The weights are the published ones. What the publication leaves open is settled so that the memory of its three benchmarks
+//! is what it measured, and is written down in `docs/schedules.md`. How loops run costs nothing here, nor does locality.
+
+use super::boxes::{Boxes, counts};
+use super::functions::{Function, Functions, Reading};
+use super::tree::{Plan, Tree};
+use crate::stage::StageId;
+
+/// What is counted of one point, or of a tree.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Counts {
+    /// Bytes of memory, each storage node once.
+    pub memory: f64,
+    /// Intermediate results that are loaded from memory.
+    pub loads: f64,
+    /// Intermediate results that are stored.
+    pub stores: f64,
+    /// Operations but those of the next group; not those of indices.
+    pub arithmetic: f64,
+    /// Roots and elementary functions.
+    pub mathematics: f64,
+}
+
+/// The published weights, in the order of [`Counts`].
+pub const WEIGHTS: Counts = Counts { memory: 0.1, loads: 0.5, stores: 0.5, arithmetic: 1.0, mathematics: 10.0 };
+
+impl Counts {
+    /// The cost, by the published weights.
+    pub fn cost(&self) -> f64 {
+        let w = WEIGHTS;
+        self.memory * w.memory
+            + self.loads * w.loads
+            + self.stores * w.stores
+            + self.arithmetic * w.arithmetic
+            + self.mathematics * w.mathematics
+    }
+
+    fn add(&mut self, other: &Counts, times: f64) {
+        self.memory += other.memory * times;
+        self.loads += other.loads * times;
+        self.stores += other.stores * times;
+        self.arithmetic += other.arithmetic * times;
+        self.mathematics += other.mathematics * times;
+    }
+
+    /// Operations.
+    pub fn operations(&self) -> f64 {
+        self.arithmetic + self.mathematics
+    }
+}
+
+/// What trees cost.
+pub struct Costs<'a> {
+    functions: &'a Functions,
+}
+
+/// What is computed at each point of a function, and once for each of its elements, with all that is inlined in it.
+#[derive(Clone, Copy, Default)]
+struct Point {
+    each: Counts,
+    first: Counts,
+}
+
+impl<'a> Costs<'a> {
+    /// Of functions.
+    pub fn new(functions: &'a Functions) -> Costs<'a> {
+        Costs { functions }
+    }
+
+    /// What a tree takes.
+    pub fn of(&self, tree: &Tree) -> Counts {
+        let points = self.points(tree);
+        let mut boxes = Boxes::new(self.functions, tree);
+        let mut out = Counts::default();
+        for f in self.functions.ids() {
+            if let Plan::Own { .. } = tree.plan(f) {
+                self.add(tree, f, &points[f.0 as usize], &mut boxes, &mut out);
+            }
+        }
+        out
+    }
+
+    /// The most operations of a point of a function, with all that is inlined in it.
+    pub fn largest(&self, tree: &Tree) -> f64 {
+        let own = |f: &StageId| *tree.plan(*f) != Plan::Inline;
+        let points = self.points(tree);
+        self.functions.ids().filter(own).map(|f| points[f.0 as usize].each.operations()).fold(0.0, f64::max)
+    }
+
+    /// What each function does at a point, with all that is inlined in it: at each place where that is read, anew.
+    fn points(&self, tree: &Tree) -> Vec<Point> {
+        let mut out = vec![Point::default(); self.functions.all.len()];
+        for f in &self.functions.order {
+            let known = self.functions.get(*f);
+            let mut point = Point { each: known.each, first: known.first };
+            for read in &known.reads {
+                if *tree.plan(read.from) != Plan::Inline {
+                    continue;
+                }
+                let inner = out[read.from.0 as usize].each;
+                let into = match read.when {
+                    Reading::Each => &mut point.each,
+                    Reading::First => &mut point.first,
+                    Reading::Beside => continue,
+                };
+                into.add(&inner, 1.0);
+                // What is inlined is not loaded.
+                into.loads -= 1.0;
+            }
+            out[f.0 as usize] = point;
+        }
+        out
+    }
+
+    fn add(&self, tree: &Tree, f: StageId, point: &Point, boxes: &mut Boxes<'_>, out: &mut Counts) {
+        let known = self.functions.get(f);
+        let (elements, memory) = self.elements(tree, f, boxes);
+        let over: f64 = known.extents[known.own..].iter().map(|n| *n as f64).product();
+        out.add(&point.each, elements * over);
+        out.add(&point.first, elements);
+        if !known.output {
+            out.stores += elements * known.components;
+            out.memory += memory * known.bytes;
+        }
+    }
+
+    /// How many elements of a function are computed in all, and for how many there is memory.
+    fn elements(&self, tree: &Tree, f: StageId, boxes: &mut Boxes<'_>) -> (f64, f64) {
+        let known = self.functions.get(f);
+        let (compute, storage) = (tree.compute(f).flatten(), tree.storage(f).flatten());
+        let here: Vec<i64> = boxes.needed(f, compute).iter().map(|r| r.extent()).collect();
+        let room = product(&here);
+        if storage == compute {
+            return (self.rounds(tree, compute, boxes) * self.points_of(known, tree, f, &here), room);
+        }
+        // What earlier iterations of the loop computed is there: in all of them together each element once.
+        let around = tree.around(compute);
+        let there: Vec<i64> = boxes.needed(f, around).iter().map(|r| r.extent()).collect();
+        let elements = self.rounds(tree, around, boxes) * product(&there);
+        // Where that loop moves the box along one axis, and memory is taken just around it, so much is kept as it needs.
+        let moved = here.iter().zip(&there).filter(|(a, b)| a != b).count();
+        let kept: Vec<i64> = boxes.needed(f, storage).iter().map(|r| r.extent()).collect();
+        (elements, if around == storage && moved <= 1 { room } else { product(&kept) })
+    }
+
+    /// The elements that the loops of a function go through for a box, those that parts compute twice included.
+    fn points_of(&self, known: &Function, tree: &Tree, f: StageId, extents: &[i64]) -> f64 {
+        let loops = tree.loops(f);
+        if loops.is_empty() {
+            return product(extents);
+        }
+        let all: Vec<i64> = extents.iter().chain(&known.extents[known.own..]).copied().collect();
+        let each = counts(&all, loops);
+        loops.iter().zip(each).filter(|(l, _)| l.dim < known.own).map(|(_, n)| n).product()
+    }
+
+    /// How often a place is reached.
+    fn rounds(&self, tree: &Tree, level: super::tree::Level, boxes: &mut Boxes<'_>) -> f64 {
+        let (mut at, mut out) = (level, 1.0);
+        while let Some((h, k)) = at {
+            let known = self.functions.get(h);
+            let compute = tree.compute(h).flatten();
+            let own = boxes.needed(h, compute);
+            let all: Vec<i64> = own.iter().map(|r| r.extent()).chain(known.extents[known.own..].to_vec()).collect();
+            out *= counts(&all, tree.loops(h))[..=k].iter().product::<f64>();
+            at = compute;
+        }
+        out
+    }
+}
+
+fn product(extents: &[i64]) -> f64 {
+    extents.iter().map(|n| *n as f64).product()
+}
