@@ -168,6 +168,8 @@ fn counts(g: &Graph, roots: &[Body]) -> Counts {
         seen.push(b);
         let node = g.bodies.node(b);
         match node {
+            // Conversions are none of the published operations.
+            Node::Op(Op::ToFloat | Op::BoolToFloat | Op::Truncate, ..) => {}
             Node::Op(op, ..) if *op == Op::Sqrt || op.row().class == Class::Transcendental => out.mathematics += 1.0,
             Node::Op(..) | Node::If(_) => out.arithmetic += 1.0,
             Node::Lit(_) | Node::Symbol(_) | Node::Index(_) | Node::Acc(..) | Node::Load(..) | Node::Cast(..) => {}
