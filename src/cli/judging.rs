@@ -82,6 +82,11 @@ impl Judging {
         all.into_iter().find(|(said, _)| *said).map(|(_, name)| name)
     }
 
+    /// Whether the trees of the published toy autoscheduler are asked for.
+    pub fn is_toy(&self) -> bool {
+        self.space == Some(Space::Toy)
+    }
+
     /// The model that is asked for.
     ///
     /// # Errors

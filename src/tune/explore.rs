@@ -67,6 +67,20 @@ pub fn searched(tree: &Tree<'_>, model: &Model, settings: &Settings, stop: &dyn 
     Searched { found: all.into_iter().map(|(_, judged)| judged).collect(), tally, notes }
 }
 
+/// The best schedules that a setting of memory-bounded best-first beam search finds, best first, of so many that are judged
+/// and so many that are kept.
+pub fn by(
+    tree: &Tree<'_>,
+    model: &Model,
+    settings: &Mb2fbs,
+    (evaluations, keep): (usize, usize),
+    stop: &dyn Fn() -> bool,
+) -> (Vec<Judged>, Tally) {
+    let mut judge = Judge::new(model, keep);
+    let tally = mb2fbs(tree, &mut judge, &Limits { evaluations, stop }, settings).tally;
+    (judge.best(), tally)
+}
+
 /// The best schedules that a search finds, best first.
 pub fn search(tree: &Tree<'_>, model: &Model, settings: &Settings, stop: &dyn Fn() -> bool) -> (Vec<Judged>, Tally) {
     let limits = Limits { evaluations: settings.evaluations, stop };

@@ -12,7 +12,7 @@ use crate::stage::StageId;
 /// What is counted of one point, or of a tree.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Counts {
-    /// Bytes of memory, each storage node once.
+    /// Numbers that there is memory for, each storage node once.
     pub memory: f64,
     /// Intermediate results that are loaded from memory.
     pub loads: f64,
@@ -123,7 +123,7 @@ impl<'a> Costs<'a> {
         out.add(&point.first, elements);
         if !known.output {
             out.stores += elements * known.components;
-            out.memory += memory * known.bytes;
+            out.memory += memory * known.components;
         }
     }
 
