@@ -103,11 +103,11 @@ fn costs_are_those_by_hand() {
     assert_eq!(cost(&[Transformer::Split(f, 1, 4), Transformer::Kind(f)]), cost(&[]));
 }
 
-/// Protects: on the three benchmarks nothing is cheaper than what was published. Of the first two rows of 2049 elements of 64
-/// bits are kept (32784 bytes, printed there as 32874): as cheap as any that was met; of the second one of 2050 (16400), and
-/// the third stays as it is.
+/// Protects: on the three benchmarks what was published is within a thousandth of the cheapest tree that is met, and takes the
+/// published memory: of the first two rows of 2049 elements of 64 bits are kept (32784 bytes, printed there as 32874), of the
+/// second one of 2050 (16400); the third stays as it is.
 #[test]
-fn nothing_is_cheaper_than_the_published_schedules() {
+fn the_published_schedules_are_about_the_cheapest() {
     let program = program("programs/imaging/toy.ks");
     let cases: [(&str, &[(&str, u64)], &str, u64); 3] = [
         ("corner_sums", &[("h", 2048), ("w", 2048)], "g", 32_784),
@@ -129,7 +129,8 @@ fn nothing_is_cheaper_than_the_published_schedules() {
         let rows = after(&toy, &kept);
         let row = after(&toy, &[kept[0], kept[1], Transformer::LowerStorage(callee)]);
         let published = if name == "corner_sums" { rows } else { row };
-        assert!(*cost == toy.counts(&published).cost() && *cost < found.standard, "{name}: {cost}");
+        let own = toy.counts(&published).cost();
+        assert!(*cost <= own && own <= 1.001 * cost && own < found.standard, "{name}: {own} beside {cost}");
         let schedule = toy.schedule(&published).unwrap();
         let outline = Outline::of(&schedule.specialized(space.incoming()), Some(space.incoming())).unwrap();
         assert_eq!(memory_of(&outline.stages, stage), Some(bytes), "{name}\n{}", tune::tree::steps(&schedule));
