@@ -69,7 +69,8 @@ fn what_is_begun_stays_and_changes_no_bit() {
             let Ok((tree, plain)) = space_from(def, graph.clone(), &args, &machine(), &begun) else { continue };
             let settings = Settings { way: Way::Random, beam: 1, evaluations: 30, seed, keep: 3 };
             let (found, _) = search(&tree, &Model::default(), &settings, &|| false);
-            let edited = daedal::tune::edits::offspring(&tree, &Model::default(), &[plain.clone()], 6, seed);
+            let edited =
+                daedal::tune::edits::offspring(&tree, &Model::default(), std::slice::from_ref(&plain), 6, seed);
             let all = found.into_iter().chain(edited).map(|j| j.schedule).chain([plain, tree.complete(&tree.root())]);
             for s in all {
                 let (own, rest) = s.steps.split_at(begun.len());

@@ -23,6 +23,9 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
 
+/// Sizes by name.
+type Sizes = [(&'static str, u64)];
+
 fn program(path: &str) -> Program {
     let text = std::fs::read_to_string(common::root(path)).unwrap();
     daedal::types::program(&Source::new(path, text)).unwrap_or_else(|d| panic!("{}", d.render()))
@@ -32,13 +35,13 @@ fn machine() -> Machine {
     Machine { vector_bytes: 32, threads: 2, caches: [32 << 10, 1 << 20, 8 << 20] }
 }
 
-fn arguments(def: &Def, sizes: &[(&str, u64)]) -> Vec<Value> {
+fn arguments(def: &Def, sizes: &Sizes) -> Vec<Value> {
     let sizes: Vec<(String, u64)> = sizes.iter().map(|(n, v)| ((*n).to_string(), *v)).collect();
     example::arguments(def, &sizes, 1).unwrap()
 }
 
 /// The decisions of a definition at sizes, which hold its graph there.
-fn space<'a>(program: &'a Program, name: &str, sizes: &[(&str, u64)]) -> tune::Tree<'a> {
+fn space<'a>(program: &'a Program, name: &str, sizes: &Sizes) -> tune::Tree<'a> {
     let def = program.named(name)[0];
     let graph = extract(program, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(program)));
     tune::Tree::new(def, Schedule::new(graph), example::incoming(def, &arguments(def, sizes)), machine())
@@ -109,7 +112,7 @@ fn costs_are_those_by_hand() {
 #[test]
 fn the_published_schedules_are_about_the_cheapest() {
     let program = program("programs/imaging/toy.ks");
-    let cases: [(&str, &[(&str, u64)], &str, u64); 3] = [
+    let cases: [(&str, &Sizes, &str, u64); 3] = [
         ("corner_sums", &[("h", 2048), ("w", 2048)], "g", 32_784),
         ("row_sums", &[("h", 2048), ("w", 2052)], "blur_x", 16_400),
         ("index_sums", &[("h", 2048), ("w", 2048)], "", 0),
@@ -210,7 +213,7 @@ fn walked(toy: &Toy, rng: &mut StdRng) -> Tree {
 /// what our steps cannot say has a reason.
 #[test]
 fn random_trees_change_no_bit() {
-    let sizes: [&[(&str, u64)]; 2] = [
+    let sizes: [&Sizes; 2] = [
         &[
             ("n", 13),
             ("m", 11),
@@ -281,7 +284,7 @@ fn a_solver_needs_all_of_each_box() {
     }
     let program = program("programs/imaging/toy.ks");
     // What the one caller reads at, from its index of the axis.
-    let cases: [(&str, &[(&str, u64)], &str, [&[i64]; 2]); 2] = [
+    let cases: [(&str, &Sizes, &str, [&[i64]; 2]); 2] = [
         ("corner_sums", &[("h", 2048), ("w", 2048)], "g", [&[0, 1], &[0, 1]]),
         ("row_sums", &[("h", 2048), ("w", 2052)], "blur_x", [&[0], &[0, 1, 2]]),
     ];

@@ -109,16 +109,11 @@ impl Space for Toy {
 }
 
 /// Trees by their published cost. One that was met before costs more than all, so that a beam keeps others.
+#[derive(Default)]
 pub struct Judge {
     seen: FxHashSet<Arc<tree::Tree>>,
     best: BTreeMap<(u64, usize), Arc<tree::Tree>>,
     count: usize,
-}
-
-impl Default for Judge {
-    fn default() -> Judge {
-        Judge { seen: FxHashSet::default(), best: BTreeMap::new(), count: 0 }
-    }
 }
 
 impl Judge {

@@ -185,7 +185,7 @@ impl Tree {
         let here = |f: &StageId| self.compute(*f) == Some(level);
         let mut out: Vec<Node> =
             functions.order.iter().copied().filter(here).map(|f| self.chain(functions, f, 0)).collect();
-        if let Some((f, k)) = level.filter(|(f, k)| k + 1 <= self.loops(*f).len()) {
+        if let Some((f, k)) = level.filter(|(f, k)| *k < self.loops(*f).len()) {
             out.push(self.chain(functions, f, k + 1));
         }
         let stored = |f: &StageId| self.storage(*f) == Some(level) && !functions.get(*f).output;
