@@ -140,8 +140,25 @@ fn files_are_completed_from_the_command_line() {
     let image = serde_json::to_string(&image).unwrap();
     let plain = good(d, &["run", "blur.ks", "blur", &image]);
     assert_eq!(good(d, &["run", "blur.ks", "blur", "--schedule", "whole.sched", &image]), plain);
-    let measured = good(d, &words("begun.sched", &["--mode", "top-k", "--measurements", "2", "--json"]));
+    let more = ["--mode", "top-k", "--measurements", "3", "--json", "--report", "r.html"];
+    let measured = good(d, &words("begun.sched", &more));
     assert!(measured.contains("\"seconds\""), "{measured}");
+    // The page has steps, loops, picture, counts, plots, and what became of each schedule; it loads nothing.
+    let page = std::fs::read_to_string(d.join("r.html")).unwrap();
+    let parts = [
+        "compute-at across down yi",
+        "for yo",
+        "data:image/svg+xml",
+        "lines from memory",
+        "best time measured",
+        "least cost in the search",
+        "chosen",
+        "% slower",
+    ];
+    for part in parts {
+        assert!(page.contains(part), "no `{part}` in the page");
+    }
+    assert!(!page.contains("src=") && !page.contains("<link"), "the page loads something");
 
     std::fs::write(d.join("wrong.sched"), "split down q 16\n").unwrap();
     let wrong = refused(d, &words("wrong.sched", &[]));
@@ -152,6 +169,7 @@ fn files_are_completed_from_the_command_line() {
     assert!(refused(d, &words("begun.sched", &["--space", "toy"])).contains("begin with everything inlined"));
     let both = ["schedule", "blur.ks", "blur", "--apply", "begun.sched", "--mode", "one-shot"];
     assert!(refused(d, &both).contains("hint: with `--complete`"));
+    assert!(refused(d, &["schedule", "blur.ks", "blur", "--report", "x.html"]).contains("`--report` is for searches"));
     assert!(refused(d, &["schedule", "blur.ks", "blur", "-o", "x.sched"]).contains("`--output` is for searches"));
     assert_eq!(daedal(d, &["schedule", "blur.ks", "blur", "--complete"]).status.code(), Some(1));
 }

@@ -2,6 +2,7 @@
 
 use super::World;
 use super::case::Case;
+use super::found;
 use super::how::staged;
 use super::judging::Judging;
 use super::measuring::{Measuring, measured, time};
@@ -41,6 +42,9 @@ pub struct Search {
     /// Write the schedule to a file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write a page about the search: loops, a picture, what the model counts, how it went, and what lost, and why
+    #[arg(long, value_name = "R.html")]
+    report: Option<PathBuf>,
 }
 
 /// Names of the modes.
@@ -70,6 +74,7 @@ impl Search {
             };
         }
         let said = self.measuring.said().or(self.judging.said()).or(self.output.is_some().then_some("--output"));
+        let said = said.or(self.report.is_some().then_some("--report"));
         match said.filter(|_| self.mode.is_none()) {
             Some(word) => Err(Diagnostic::user(format!("`{word}` is for searches of schedules"))
                 .note("hint: `--mode` says how a schedule is searched")),
@@ -105,6 +110,7 @@ impl Search {
     ) -> Result<()> {
         let how = self.mode.unwrap_or(How::OneShot);
         let place = self.output.as_deref().map(Output::at).transpose()?;
+        let page = self.report.as_deref().map(Output::at).transpose()?;
         let (graph, args) = (staged(program, def, float)?, case.arguments(program, def)?);
         let machine = self.measuring.machine();
         let (mode, measurements) = match how {
@@ -147,6 +153,10 @@ impl Search {
         let text = file(case, def, (&machine, float, kept.as_deref()), &tuned);
         if let Some(place) = &place {
             place.bytes(text.as_bytes())?;
+        }
+        if let Some(page) = &page {
+            let about = summary(&tuned, reference, kept.is_some()).iter().map(|l| l[2..].to_string()).collect();
+            page.bytes(found::page(&tuned, (&case.def, about), &text, &incoming)?.as_bytes())?;
         }
         if let Some(picture) = picture {
             picture.draw(&tuned.schedule.specialized(&incoming), Some(&incoming))?;

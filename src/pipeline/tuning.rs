@@ -75,8 +75,13 @@ pub struct Tuned {
     pub tried: Vec<Tried>,
     /// What the search by model did.
     pub tally: Tally,
-    /// What else there is to say of that search, in lines.
+    /// The least cost in that search after so many schedules, each time that it fell.
+    pub curve: Vec<(usize, f64)>,
+    /// What else there is to say of it, in lines.
     pub notes: Vec<String>,
+    /// The stages with what the model expects of each, where it says that of single ones, and their work; under no name what
+    /// belongs to none.
+    pub stages: Vec<(String, Option<f64>, Work)>,
 }
 
 /// Without measurements the default schedule stays, unless the model expects so many times its speed: what the model does
@@ -182,7 +187,7 @@ fn search_in(
     let mut run = Run { tree, options, model, all: vec![], known: BTreeSet::new(), chosen: None, sure };
     let counted = run.tree.counted(&run.model, &standard);
     run.add(standard, counted);
-    let Searched { found, tally, notes } = searched(&run.tree, &run.model, &options.search, options.stop);
+    let Searched { found, tally, curve, notes } = searched(&run.tree, &run.model, &options.search, options.stop);
     if options.search.way == Way::Toy {
         run.chosen = found.first().map(|j| tree::steps(&j.schedule));
     }
@@ -192,7 +197,7 @@ fn search_in(
         Mode::TopK => run.measure_best(options.measurements, false, measure)?,
         Mode::Autotune => run.rounds(measure)?,
     }
-    run.end(tally, notes)
+    run.end(tally, (curve, notes))
 }
 
 struct Run<'a> {
@@ -309,7 +314,7 @@ impl Run<'_> {
     }
 
     /// The best: of what was measured, where anything was.
-    fn end(mut self, tally: Tally, notes: Vec<String>) -> Result<Tuned> {
+    fn end(mut self, tally: Tally, (curve, notes): (Vec<(usize, f64)>, Vec<String>)) -> Result<Tuned> {
         let any = self.all.iter().any(|c| seconds(c).is_finite());
         let order = |a: &Candidate, b: &Candidate| match any {
             true => seconds(a).total_cmp(&seconds(b)),
@@ -326,7 +331,10 @@ impl Run<'_> {
         let tried: Vec<Tried> = self.all.iter().map(|c| c.tried.clone()).collect();
         let default = tried[0].clone();
         let Candidate { schedule, tried: Tried { expected, outcome, .. }, .. } = self.all.swap_remove(best);
-        Ok(Tuned { schedule, expected, outcome, default, tried, tally, notes })
+        let seconds = |w: &Work| (!self.model.reads_features()).then(|| self.model.seconds(&w.0));
+        let stages = self.tree.by_stage(&schedule).unwrap_or_default();
+        let stages = stages.into_iter().map(|(name, work)| (name, seconds(&work), work)).collect();
+        Ok(Tuned { schedule, expected, outcome, default, tried, tally, curve, notes, stages })
     }
 }
 

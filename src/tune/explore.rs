@@ -3,7 +3,7 @@
 use super::model::Model;
 use super::toy;
 use super::tree::{Judge, Judged, Tree};
-use crate::search::{Limits, Mb2fbs, Mcts, Priority, Tally, greedy, mb2fbs, mcts, random};
+use crate::search::{Found, Limits, Mb2fbs, Mcts, Priority, Tally, greedy, mb2fbs, mcts, random};
 
 /// A search of the library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +43,8 @@ pub struct Searched {
     pub found: Vec<Judged>,
     /// What was done.
     pub tally: Tally,
+    /// The least cost after so many that were judged, each time that it fell.
+    pub curve: Vec<(usize, f64)>,
     /// What else there is to say of it, in lines.
     pub notes: Vec<String>,
 }
@@ -50,11 +52,10 @@ pub struct Searched {
 /// The best schedules that a search finds, best first, with what there is to say of it.
 pub fn searched(tree: &Tree<'_>, model: &Model, settings: &Settings, stop: &dyn Fn() -> bool) -> Searched {
     if settings.way != Way::Toy {
-        let (found, tally) = search(tree, model, settings, stop);
-        return Searched { found, tally, notes: vec![] };
+        return decided(tree, model, settings, stop);
     }
     let limits = (settings.beam, settings.evaluations, settings.keep);
-    let toy::Found { all, standard, refused, tally } = toy::search(tree, model, limits, stop);
+    let toy::Found { all, standard, refused, tally, curve } = toy::search(tree, model, limits, stop);
     let cost = all.first().map(|(cost, _)| *cost);
     let mut notes = vec![match cost {
         Some(cost) => format!("published cost {cost:.4e}; {standard:.4e} with all inlined"),
@@ -64,7 +65,7 @@ pub fn searched(tree: &Tree<'_>, model: &Model, settings: &Settings, stop: &dyn 
     }];
     let trees = |n: usize| if n == 1 { "1 cheaper tree is".to_string() } else { format!("{n} cheaper trees are") };
     notes.extend(refused.into_iter().map(|(why, n)| format!("{} refused: {why}", trees(n))));
-    Searched { found: all.into_iter().map(|(_, judged)| judged).collect(), tally, notes }
+    Searched { found: all.into_iter().map(|(_, judged)| judged).collect(), tally, curve, notes }
 }
 
 /// The best schedules that a setting of memory-bounded best-first beam search finds, best first, of so many that are judged
@@ -83,24 +84,26 @@ pub fn by(
 
 /// The best schedules that a search finds, best first.
 pub fn search(tree: &Tree<'_>, model: &Model, settings: &Settings, stop: &dyn Fn() -> bool) -> (Vec<Judged>, Tally) {
+    let Searched { found, tally, .. } = searched(tree, model, settings, stop);
+    (found, tally)
+}
+
+/// The same, as said, in the space of decisions.
+fn decided(tree: &Tree<'_>, model: &Model, settings: &Settings, stop: &dyn Fn() -> bool) -> Searched {
     let limits = Limits { evaluations: settings.evaluations, stop };
     let mut judge = Judge::new(model, settings.keep);
     let (depth, seed, width) = (tree.depth(), settings.seed, settings.beam.max(1));
-    let tally = match settings.way {
-        Way::Greedy => greedy(tree, &mut judge, &limits).tally,
-        Way::Beam => mb2fbs(tree, &mut judge, &limits, &Mb2fbs::beam(width)).tally,
+    let Found { tally, curve, .. } = match settings.way {
+        Way::Greedy => greedy(tree, &mut judge, &limits),
+        Way::Beam | Way::Toy => mb2fbs(tree, &mut judge, &limits, &Mb2fbs::beam(width)),
         Way::Mb2fbs => {
             let onward = (width / 16).clamp(1, 4);
             let published = Mb2fbs::uncontrolled(width.saturating_sub(onward).max(1), onward);
             let settings = Mb2fbs { priority: Priority::Due { depth }, passes: 2, ..published };
-            mb2fbs(tree, &mut judge, &limits, &settings).tally
+            mb2fbs(tree, &mut judge, &limits, &settings)
         }
-        Way::Mcts => mcts(tree, &mut judge, &limits, &Mcts::published(depth, seed)).tally,
-        Way::Random => random(tree, &mut judge, &limits, depth, seed).tally,
-        Way::Toy => {
-            let Searched { found, tally, .. } = searched(tree, model, settings, stop);
-            return (found, tally);
-        }
+        Way::Mcts => mcts(tree, &mut judge, &limits, &Mcts::published(depth, seed)),
+        Way::Random => random(tree, &mut judge, &limits, depth, seed),
     };
-    (judge.best(), tally)
+    Searched { found: judge.best(), tally, curve, notes: vec![] }
 }

@@ -180,6 +180,15 @@ impl<'a> Tree<'a> {
         Some(work::count(&func, &self.incoming, &self.machine))
     }
 
+    /// The stages of a schedule with the work of each, and the work that belongs to none, under no name; nothing where it cannot
+    /// be lowered.
+    pub fn by_stage(&self, s: &Schedule) -> Option<Vec<(String, Work)>> {
+        let (plans, func) = self.foreseen(s)?;
+        let (facts, _) = work::facts(&func, &plans.graph, &self.incoming, &self.machine);
+        let names = plans.graph.stages.iter().map(|s| s.name.clone()).chain([String::new()]);
+        Some(names.zip(facts.by_stage).collect())
+    }
+
     /// The work of a schedule, and the terms of a model; nothing where it cannot be lowered.
     pub fn counted(&self, model: &Model, s: &Schedule) -> Option<(Work, Vec<f64>)> {
         let (features, work) = match model.reads_features() {

@@ -4,7 +4,7 @@
 //! Its functions are pure and two-dimensional. Ours have any number of dimensions; reductions have loops over what they reduce,
 //! in their order; what else there is (recurrences, scatters, rows of lengths of their own) is computed whole and left alone.
 
-use super::cost::Counts;
+use super::counts::Counts;
 use super::index::Index;
 use crate::ir::Op;
 use crate::ir::op::Class;

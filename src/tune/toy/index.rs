@@ -3,7 +3,7 @@
 //!
 //! As published, boxes are rectangles: the least and the greatest index of each axis. It must not know of schedules.
 
-use super::boxes::Range;
+use super::range::Range;
 use crate::ir::{Op, Scalar};
 use crate::stage::{Bodies, Body, DimId, Node};
 use rustc_hash::FxHashMap;

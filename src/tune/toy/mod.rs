@@ -6,16 +6,20 @@
 
 mod boxes;
 mod cost;
+mod counts;
 mod functions;
 mod index;
+mod range;
 mod search;
 mod steps;
 mod transform;
 pub mod tree;
 
-pub use boxes::{Boxes, Range};
-pub use cost::{Costs, Counts, WEIGHTS};
+pub use boxes::Boxes;
+pub use cost::Costs;
+pub use counts::{Counts, WEIGHTS};
 pub use functions::{Function, Functions};
+pub use range::Range;
 pub use search::{BEAM, DEPTH, EVALUATIONS, Found, Judge, State, Toy, search};
 pub use transform::{Transformer, transformers};
 pub use tree::{Level, Loop, Node, Plan};

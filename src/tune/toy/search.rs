@@ -3,7 +3,8 @@
 //! Any search of the library can search it. The beam runs over all trees; then the cheapest that our steps can say is taken,
 //! and of those that are cheaper the reasons are kept.
 
-use super::cost::{Costs, Counts};
+use super::cost::Costs;
+use super::counts::Counts;
 use super::functions::Functions;
 use super::steps;
 use super::transform::{Transformer, transformers};
@@ -150,6 +151,8 @@ pub struct Found {
     pub refused: BTreeMap<String, usize>,
     /// What was done.
     pub tally: Tally,
+    /// The least cost after so many trees, each time that it fell.
+    pub curve: Vec<(usize, f64)>,
 }
 
 /// Searches the trees of a definition with a beam of so many, and judges what is found by a model of ours, too.
@@ -164,7 +167,7 @@ pub fn search(
     let found = mb2fbs(&toy, &mut judge, &Limits { evaluations, stop }, &Mb2fbs::beam(beam.max(1)));
     let standard = toy.counts(&toy.root().tree).cost();
     let modelled = Modelled::new(model, keep);
-    let mut out = Found { all: vec![], standard, refused: BTreeMap::new(), tally: found.tally };
+    let mut out = Found { all: vec![], standard, refused: BTreeMap::new(), tally: found.tally, curve: found.curve };
     for (cost, tree) in judge.best() {
         if out.all.len() >= keep {
             break;
