@@ -460,7 +460,7 @@ CASES = {
     "toy": [
         ("corner_sums", [1, 1], corner_sums, CLOSE),
         ("corner_sums", [2, 1], corner_sums, CLOSE),
-        ("corner_sums", [0, 3], corner_sums, CLOSE),
+        ("corner_sums", [3, 1], corner_sums, CLOSE),
         ("row_sums", [np.array([[1, 2, 3.5, 4, 5.25, 6, -7], [0.5, 1, 2, 4, 8, 16, 32]])], row_sums, EXACT),
         ("row_sums", [np.array([[0.25, 0.5, -1, 2, 0.75]])], row_sums, EXACT),
         ("row_sums", [np.array([[1.0, 2.0]])], "negative size", EXACT),
