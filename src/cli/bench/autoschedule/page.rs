@@ -25,6 +25,7 @@ impl Page<'_, '_> {
             out.push(format!("### `{}` of `{}`, {}", case.def, case.program.0, sizes.join(" ")));
             out.push(String::new());
             let timed = self.records.timed(&finding.key);
+            let timed = timed.as_ref();
             if let Some(t) = timed {
                 out.push(format!("The machine needs {} at least.", time(t.least)));
                 out.push(String::new());
@@ -77,7 +78,8 @@ impl Page<'_, '_> {
         for way in Way::ALL {
             let (mut measured, mut expected, mut expanded) = (vec![], vec![], vec![]);
             for (_, finding) in self.cases {
-                let of = |way: Way| self.records.timed(&finding.key)?.of.get(&way)?.clone().ok();
+                let timed = self.records.timed(&finding.key);
+                let of = |way: Way| timed.as_ref()?.of.get(&way)?.clone().ok();
                 measured.extend(of(way).zip(of(Way::Default)).map(|(a, b)| a / b));
                 let found = |way: Way| self.records.found(&finding.key, way);
                 expected.extend(
@@ -109,11 +111,11 @@ impl Page<'_, '_> {
         for (case, finding) in self.cases {
             let timed = self.records.timed(&finding.key);
             for f in Way::ALL.into_iter().filter_map(|way| self.records.found(&finding.key, way)) {
-                let measured = timed.and_then(|t| t.of.get(&f.way)?.clone().ok());
+                let measured = timed.as_ref().and_then(|t| t.of.get(&f.way)?.clone().ok());
                 out.push(json!({
                     "program": case.program.0, "def": case.def, "way": f.way, "expected": f.expected,
                     "published": f.published, "expanded": f.expanded, "judged": f.judged, "search_seconds": f.seconds,
-                    "measured": measured, "least": timed.map(|t| t.least),
+                    "measured": measured, "least": timed.as_ref().map(|t| t.least),
                     "steps": f.steps.as_ref().map(|s| s.lines().collect::<Vec<_>>()),
                 }));
             }
