@@ -137,3 +137,24 @@ fn the_machine_is_measured() {
         }
     }
 }
+
+/// Protects: what is no definition of the suite, and a file of another one, are told before anything runs.
+#[test]
+fn searches_of_schedules_say_what_they_cannot_bench() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().to_str().unwrap();
+    let told = |args: &[&str]| {
+        let out = bench(args);
+        assert_eq!(out.status.code(), Some(1));
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    };
+    let unknown = told(&["autoschedule", "--only", "nothing", "--output", folder]);
+    assert!(
+        unknown.contains("no program of this suite is called `nothing`") && unknown.contains("`harris`"),
+        "{unknown}"
+    );
+    assert!(told(&["costs", "--only", "harris"]).contains("has no definitions to choose"));
+    std::fs::write(dir.path().join("autoschedule.jsonl"), "{\"other\":1}\n").unwrap();
+    let other = told(&["autoschedule", "--only", "harris", "--output", folder]);
+    assert!(other.contains("autoschedule.jsonl:1: expected a line of this suite"), "{other}");
+}

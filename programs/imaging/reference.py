@@ -105,6 +105,22 @@ def blur(image):
     return divide(across[:-2] + across[1:-1] + across[2:], three)
 
 
+def corner_sums(height, width):
+    y, x = np.arange(height + 1.0)[:, None], np.arange(width + 1.0)
+    g = np.sqrt(np.cos(x) + np.sin(y))
+    return g[:-1, 1:] + g[:-1, :-1] + g[1:, 1:] + g[1:, :-1]
+
+
+def row_sums(image):
+    for _ in range(2):
+        image = image[:, :-2] + image[:, 1:-1] + image[:, 2:] / 3
+    return image
+
+
+def index_sums(height, width):
+    return np.add.outer(np.arange(height), np.arange(width))
+
+
 def unsharp(image):
     gray = brightness(image)
     kernel = [np.exp(-F(d * d) / F(4.5)) for d in range(-3, 4)]
@@ -441,6 +457,16 @@ def small(make):
 
 
 CASES = {
+    "toy": [
+        ("corner_sums", [1, 1], corner_sums, CLOSE),
+        ("corner_sums", [2, 1], corner_sums, CLOSE),
+        ("corner_sums", [3, 1], corner_sums, CLOSE),
+        ("row_sums", [np.array([[1, 2, 3.5, 4, 5.25, 6, -7], [0.5, 1, 2, 4, 8, 16, 32]])], row_sums, EXACT),
+        ("row_sums", [np.array([[0.25, 0.5, -1, 2, 0.75]])], row_sums, EXACT),
+        ("row_sums", [np.array([[1.0, 2.0]])], "negative size", EXACT),
+        ("index_sums", [2, 3], index_sums, EXACT),
+        ("index_sums", [1, 1], index_sums, EXACT),
+    ],
     "blur": [
         ("blur", [noise(7, 9, below=20000).astype(np.uint16)], blur, EXACT),
         ("blur", [noise(3, 5, below=65536, seed=1).astype(np.uint16)], blur, EXACT),

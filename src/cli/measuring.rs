@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 /// How schedules are measured.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct Measuring {
     /// Schedules that are measured at most, those among the records included
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

@@ -11,6 +11,7 @@ mod emit;
 mod engine;
 mod eval;
 mod explain;
+mod found;
 mod grad;
 mod how;
 mod input;

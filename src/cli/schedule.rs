@@ -15,7 +15,8 @@ use std::path::PathBuf;
 ///
 /// A schedule has one step a line, such as `split product j 64` or `vectorize product ji`; docs/schedules.md lists them.
 /// But for `contract` and `reassociate`, which `--float real` allows, none changes a bit of a result. With sizes or
-/// arguments it is shown as it is compiled for these. With `--mode` a schedule is searched.
+/// arguments it is shown as it is compiled for these. With `--mode` a schedule is searched, with `--complete` what a file
+/// leaves open.
 #[derive(Args, Debug)]
 pub struct Schedule {
     #[command(flatten)]
@@ -45,8 +46,15 @@ impl Schedule {
         let program = input::program_for(&self.case.file, &self.case.def)?;
         let def = input::definition(&program, &self.case.def)?;
         let picture = self.picture.as_deref().map(Picture::at).transpose()?;
-        if self.search.wanted()? {
-            return self.search.run(&self.case, (&program, def), self.float, (self.json, picture.as_ref()), world);
+        let apply = self.apply.as_deref();
+        if self.search.wanted(apply)? {
+            return self.search.run(
+                (&self.case, apply),
+                (&program, def),
+                self.float,
+                (self.json, picture.as_ref()),
+                world,
+            );
         }
         let known = self.case.incoming(&program, def)?;
         let how = How { sizes: known.as_deref(), ..How::general(self.apply.as_deref(), self.float) };

@@ -2,17 +2,20 @@
 
 use super::World;
 use super::case::Case;
+use super::found;
 use super::how::staged;
 use super::judging::Judging;
 use super::measuring::{Measuring, measured, time};
 use super::optimize::Float;
 use super::picture::Picture;
-use crate::data::Output;
+use crate::data::{self, Output};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Def, Program};
 use crate::machine::Machine;
 use crate::pipeline::lab::{self, Book, Lab};
 use crate::pipeline::tuning::{self, Mode, Options, Tuned};
+use crate::schedule::{Step, text};
+use crate::stage::Graph;
 use crate::tune::record::Outcome;
 use crate::tune::work::PARTS;
 use crate::tune::{example, tree};
@@ -20,21 +23,28 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How a schedule is searched.
 #[derive(Args, Debug)]
 pub struct Search {
     /// Search a schedule: by model alone, measuring the best of one search, or measuring in rounds that correct the model
-    #[arg(long, value_enum, value_name = "MODE", conflicts_with = "apply")]
+    #[arg(long, value_enum, value_name = "MODE")]
     mode: Option<How>,
+    /// Keep the steps of the schedule that `--apply` names, and search what they leave open; by model alone where no mode is
+    /// said
+    #[arg(long, requires = "apply")]
+    complete: bool,
     #[command(flatten)]
     judging: Judging,
     #[command(flatten)]
     measuring: Measuring,
     /// Write the schedule to a file
-    #[arg(short, long, value_name = "FILE", requires = "mode")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write a page about the search: loops, a picture, what the model counts, how it went, and what lost, and why
+    #[arg(long, value_name = "R.html")]
+    report: Option<PathBuf>,
 }
 
 /// Names of the modes.
@@ -49,29 +59,58 @@ enum How {
 }
 
 impl Search {
-    /// Whether a schedule is searched.
+    /// Whether a schedule is searched, where one may be named.
     ///
     /// # Errors
-    /// None is, and yet it is said how.
-    pub fn wanted(&self) -> Result<bool> {
-        match self.measuring.said().or(self.judging.said()).filter(|_| self.mode.is_none()) {
+    /// None is, and yet it is said how; or one is that is named and to be kept as it is.
+    pub fn wanted(&self, apply: Option<&str>) -> Result<bool> {
+        if self.complete {
+            return match apply {
+                Some("default" | "none") => Err(Diagnostic::user("`--complete` needs the file of a schedule")
+                    .note("hint: the default schedule decides everything, and `--mode` alone searches everything")),
+                _ if self.judging.is_toy() => Err(Diagnostic::user("schedule trees begin with everything inlined")
+                    .note("hint: `--complete` searches `--space tree`")),
+                _ => Ok(true),
+            };
+        }
+        let said = self.measuring.said().or(self.judging.said()).or(self.output.is_some().then_some("--output"));
+        let said = said.or(self.report.is_some().then_some("--report"));
+        match said.filter(|_| self.mode.is_none()) {
             Some(word) => Err(Diagnostic::user(format!("`{word}` is for searches of schedules"))
                 .note("hint: `--mode` says how a schedule is searched")),
+            None if self.mode.is_some() && apply.is_some() => Err(Diagnostic::user(
+                "`--mode` cannot be used with `--apply`: one searches a schedule, the other names it",
+            )
+            .note("hint: with `--complete` the steps of the file stay, and what they leave open is searched")),
             None => Ok(self.mode.is_some()),
         }
+    }
+
+    /// The steps that stay, where some do, each of which is legal.
+    fn kept(&self, apply: Option<&str>, graph: &Graph, incoming: &[f64]) -> Result<Option<Vec<Step>>> {
+        let Some(path) = apply.filter(|_| self.complete) else { return Ok(None) };
+        let source = data::source(Path::new(path))?;
+        let made = text::apply_for(graph.clone(), incoming, &source)?;
+        if made.steps.is_empty() {
+            return Err(
+                Diagnostic::user(format!("`{path}` has no steps")).note("hint: `--mode` alone searches everything")
+            );
+        }
+        Ok(Some(made.steps))
     }
 
     /// Carries it out.
     pub fn run(
         &self,
-        case: &Case,
+        (case, apply): (&Case, Option<&str>),
         (program, def): (&Program, &Def),
         float: Float,
         (json, picture): (bool, Option<&Picture>),
         world: &mut World<'_>,
     ) -> Result<()> {
-        let Some(how) = self.mode else { return Ok(()) };
+        let how = self.mode.unwrap_or(How::OneShot);
         let place = self.output.as_deref().map(Output::at).transpose()?;
+        let page = self.report.as_deref().map(Output::at).transpose()?;
         let (graph, args) = (staged(program, def, float)?, case.arguments(program, def)?);
         let machine = self.measuring.machine();
         let (mode, measurements) = match how {
@@ -81,6 +120,7 @@ impl Search {
         };
         let measurements = self.measuring.measurements.map_or(measurements, |n| n as usize);
         let incoming = example::incoming(def, &args);
+        let kept = self.kept(apply, &graph, &incoming)?;
         let case_key = lab::key(&[&program.source.text, def.name(), &format!("{incoming:?}{machine:?}{float:?}")]);
         let before = self.measuring.before()?;
         let known = before.known(&case_key);
@@ -88,7 +128,7 @@ impl Search {
         let (interrupt, line) = (world.interrupt, world.progress(json));
         let watch = self.measuring.watch(world);
         let stop = || watch.spent(1.0).is_some();
-        let search = self.judging.settings(case.seed, measurements);
+        let search = self.judging.settings(case.seed, measurements)?;
         let options = Options { mode, model: self.judging.model()?, search, measurements, stop: &stop, known };
         let records = self.measuring.records.as_deref();
         let book = records.map(|path| Book { path, case: &case_key, cut: before.cut() });
@@ -103,13 +143,20 @@ impl Search {
         line.all(measurements);
         line.doing("judging schedules");
         let mut measure = |steps: &[String]| lab.measure(steps);
-        let tuned = interrupt.during(|| tuning::tune(def, graph, &args, &machine, &options, &mut measure));
+        let tuned = interrupt.during(|| match &kept {
+            Some(kept) => tuning::complete(def, (graph, kept), &args, &machine, &options, &mut measure),
+            None => tuning::tune(def, graph, &args, &machine, &options, &mut measure),
+        });
         line.clear();
         let tuned = tuned?;
         let reference = lab.reference();
-        let text = text(case, def, (&machine, float), &tuned);
+        let text = file(case, def, (&machine, float, kept.as_deref()), &tuned);
         if let Some(place) = &place {
             place.bytes(text.as_bytes())?;
+        }
+        if let Some(page) = &page {
+            let about = summary(&tuned, reference, kept.is_some()).iter().map(|l| l[2..].to_string()).collect();
+            page.bytes(found::page(&tuned, (&case.def, about), &text, &incoming)?.as_bytes())?;
         }
         if let Some(picture) = picture {
             picture.draw(&tuned.schedule.specialized(&incoming), Some(&incoming))?;
@@ -117,7 +164,7 @@ impl Search {
         if json {
             return world.say(&object(def, &tuned, reference).to_string());
         }
-        summary(&tuned, reference).iter().try_for_each(|line| world.say(line))?;
+        summary(&tuned, reference, kept.is_some()).iter().try_for_each(|line| world.say(line))?;
         if place.is_none() { world.say(text.trim_end()) } else { Ok(()) }
     }
 }
@@ -128,11 +175,12 @@ fn both(outcome: Option<&Outcome>, expected: f64) -> String {
 }
 
 /// What was found, in lines.
-fn summary(t: &Tuned, reference: Option<f64>) -> Vec<String> {
+fn summary(t: &Tuned, reference: Option<f64>, completed: bool) -> Vec<String> {
     let count = t.tried.iter().filter(|t| t.outcome.is_some()).count();
     let mut out = vec![format!("; {} schedules judged, {count} measured", t.tally.evaluations)];
+    out.extend(t.notes.iter().map(|n| format!("; {n}")));
     out.extend(reference.map(|s| format!("; as it stands      {}", time(s))));
-    out.push(format!("; default schedule  {}", both(t.default.outcome.as_ref(), t.default.expected)));
+    out.push(format!("; {}  {}", first(completed), both(t.default.outcome.as_ref(), t.default.expected)));
     out.push(format!("; this schedule     {}", both(t.outcome.as_ref(), t.expected)));
     if reference.is_some_and(|s| t.outcome.as_ref().is_some_and(|o| o.seconds() > s)) {
         out.push("; the program as it stands is faster than any schedule that was measured".into());
@@ -147,19 +195,30 @@ fn summary(t: &Tuned, reference: Option<f64>) -> Vec<String> {
     out
 }
 
+/// What the first schedule is called that others are compared with.
+fn first(completed: bool) -> &'static str {
+    if completed { "the rest plainly" } else { "default schedule" }
+}
+
 /// The schedule as a file.
-fn text(case: &Case, def: &Def, (machine, float): (&Machine, Float), t: &Tuned) -> String {
+fn file(case: &Case, def: &Def, (machine, float, kept): (&Machine, Float, Option<&[Step]>), t: &Tuned) -> String {
     let mut out = format!("; a schedule for `{}`, found for {} threads", def.name(), machine.threads);
     let sizes: Vec<String> = case.sizes.iter().map(|(n, v)| format!("{n}={v}")).collect();
     out += &if sizes.is_empty() { String::new() } else { format!(" at {}", sizes.join(" ")) };
     out += if float == Float::Real { ", with `--float real`" } else { "" };
     let _ = writeln!(
         out,
-        "\n; {}; the default schedule {}",
+        "\n; {}; {} {}",
         both(t.outcome.as_ref(), t.expected),
+        if kept.is_some() { "with the rest done plainly" } else { "the default schedule" },
         both(t.default.outcome.as_ref(), t.default.expected)
     );
-    out + &tree::steps(&t.schedule)
+    let Some(kept) = kept else { return out + &tree::steps(&t.schedule) };
+    let (given, found) = t.schedule.steps.split_at(kept.len().min(t.schedule.steps.len()));
+    given.iter().for_each(|step| out += &format!("{step}\n"));
+    out += "; found for what the steps above leave open\n";
+    found.iter().for_each(|step| out += &format!("{step}\n"));
+    out
 }
 
 fn object(def: &Def, t: &Tuned, reference: Option<f64>) -> serde_json::Value {
@@ -181,6 +240,7 @@ fn object(def: &Def, t: &Tuned, reference: Option<f64>) -> serde_json::Value {
         "reference_seconds": reference,
         "judged": t.tally.evaluations,
         "expanded": t.tally.expansions,
+        "notes": t.notes,
         "tried": t.tried.iter().map(tried).collect::<Vec<_>>(),
     })
 }

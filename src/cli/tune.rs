@@ -116,7 +116,7 @@ impl Tune {
             let book = path.map(|path| Book { path, case: &one.key, cut: before.cut() });
             labs.each.push(Lab::new(setup, book, told.as_mut())?);
         }
-        let search = self.judging.settings(self.case.seed, measurements);
+        let search = self.judging.settings(self.case.seed, measurements)?;
         let options = Options { model: self.judging.model()?, search, measurements, stop: &stop };
         let chosen = interrupt.during(|| joint::choose(contenders, (&args, &machine), &options, &mut labs));
         line.clear();

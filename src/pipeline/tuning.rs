@@ -7,10 +7,10 @@ use crate::eval::Value;
 use crate::ir::Def;
 use crate::machine::Machine;
 use crate::schedule::{self, Schedule, Step};
-use crate::search::Tally;
+use crate::search::{Space as _, Tally};
 use crate::stage::Graph;
 use crate::tune::edits::offspring;
-use crate::tune::explore::{Settings, search};
+use crate::tune::explore::{Searched, Settings, Way, searched};
 use crate::tune::record::{Known, Outcome};
 use crate::tune::work::Work;
 use crate::tune::{Model, Tree, example, tree};
@@ -75,6 +75,13 @@ pub struct Tuned {
     pub tried: Vec<Tried>,
     /// What the search by model did.
     pub tally: Tally,
+    /// The least cost in that search after so many schedules, each time that it fell.
+    pub curve: Vec<(usize, f64)>,
+    /// What else there is to say of it, in lines.
+    pub notes: Vec<String>,
+    /// The stages with what the model expects of each, where it says that of single ones, and their work; under no name what
+    /// belongs to none.
+    pub stages: Vec<(String, Option<f64>, Work)>,
 }
 
 /// Without measurements the default schedule stays, unless the model expects so many times its speed: what the model does
@@ -97,14 +104,46 @@ struct Candidate {
 pub fn space<'a>(def: &'a Def, graph: Graph, args: &[Value], machine: &Machine) -> (Tree<'a>, Schedule) {
     let incoming = example::incoming(def, args);
     let standard = schedule::default_for(graph.clone(), &incoming, machine);
+    let empty = rewritten(graph, &standard.steps, &incoming);
+    (Tree::new(def, empty, incoming, *machine), standard)
+}
+
+/// The schedule that has those of some steps alone that change bits, for stated sizes.
+fn rewritten(graph: Graph, steps: &[Step], incoming: &[f64]) -> Schedule {
     let (contractions, orders): (Vec<&Step>, Vec<&Step>) =
-        standard.steps.iter().filter(|s| s.is_rewrite()).partition(|s| matches!(s, Step::Contract { .. }));
-    // Legal for the default schedule, which begins with them, too.
+        steps.iter().filter(|s| s.is_rewrite()).partition(|s| matches!(s, Step::Contract { .. }));
+    // Legal for the schedule that begins with them, too.
     let mut empty = Schedule::new(graph);
     contractions.into_iter().for_each(|step| drop(step.apply(&mut empty)));
-    let mut empty = empty.only_for(&incoming);
+    let mut empty = empty.only_for(incoming);
     orders.into_iter().for_each(|step| drop(step.apply(&mut empty)));
-    (Tree::new(def, empty, incoming, *machine), standard)
+    empty
+}
+
+/// The schedules of a definition at arguments that begin with some steps, and the one of them in which all else is done
+/// plainly.
+///
+/// # Errors
+/// A step that is refused.
+pub fn space_from<'a>(
+    def: &'a Def,
+    graph: Graph,
+    args: &[Value],
+    machine: &Machine,
+    kept: &[Step],
+) -> Result<(Tree<'a>, Schedule)> {
+    let incoming = example::incoming(def, args);
+    let empty = rewritten(graph, kept, &incoming);
+    let mut begun = empty.clone();
+    for step in kept.iter().filter(|s| !s.is_rewrite()) {
+        step.apply(&mut begun).map_err(|why| {
+            Diagnostic::user(format!("the step `{step}` is refused where sizes are known: {why}"))
+                .note("hint: other sizes are said with `--size`, or by arguments")
+        })?;
+    }
+    let tree = Tree::completing(def, empty, begun, (incoming, *machine));
+    let plain = tree.complete(&tree.root());
+    Ok((tree, plain))
 }
 
 /// Searches a schedule for a definition at arguments.
@@ -119,18 +158,46 @@ pub fn tune(
     options: &Options<'_>,
     measure: &mut Measure<'_>,
 ) -> Result<Tuned> {
-    let (tree, standard) = space(def, graph, args, machine);
-    let mut run = Run { tree, options, model: options.model.clone(), all: vec![], known: BTreeSet::new() };
+    search_in(space(def, graph, args, machine), SURE, options, measure)
+}
+
+/// Searches what steps leave open, which stay as they are. What stands for the default schedule is the one in which all else
+/// is done plainly.
+///
+/// # Errors
+/// A step that is refused; those of measuring.
+pub fn complete(
+    def: &Def,
+    (graph, kept): (Graph, &[Step]),
+    args: &[Value],
+    machine: &Machine,
+    options: &Options<'_>,
+    measure: &mut Measure<'_>,
+) -> Result<Tuned> {
+    search_in(space_from(def, graph, args, machine, kept)?, 1.0, options, measure)
+}
+
+fn search_in(
+    (tree, standard): (Tree<'_>, Schedule),
+    sure: f64,
+    options: &Options<'_>,
+    measure: &mut Measure<'_>,
+) -> Result<Tuned> {
+    let model = options.model.clone();
+    let mut run = Run { tree, options, model, all: vec![], known: BTreeSet::new(), chosen: None, sure };
     let counted = run.tree.counted(&run.model, &standard);
     run.add(standard, counted);
-    let (found, tally) = search(&run.tree, &run.model, &options.search, options.stop);
+    let Searched { found, tally, curve, notes } = searched(&run.tree, &run.model, &options.search, options.stop);
+    if options.search.way == Way::Toy {
+        run.chosen = found.first().map(|j| tree::steps(&j.schedule));
+    }
     found.into_iter().for_each(|j| run.add(j.schedule, Some((j.work, j.terms))));
     match options.mode {
         Mode::OneShot => {}
         Mode::TopK => run.measure_best(options.measurements, false, measure)?,
         Mode::Autotune => run.rounds(measure)?,
     }
-    run.end(tally)
+    run.end(tally, (curve, notes))
 }
 
 struct Run<'a> {
@@ -140,6 +207,10 @@ struct Run<'a> {
     all: Vec<Candidate>,
     /// The steps of all of them.
     known: BTreeSet<String>,
+    /// The steps that a cost other than the model's has chosen, where nothing is measured.
+    chosen: Option<String>,
+    /// How many times its speed the model has to expect where the first one is not to stay.
+    sure: f64,
 }
 
 impl Run<'_> {
@@ -243,7 +314,7 @@ impl Run<'_> {
     }
 
     /// The best: of what was measured, where anything was.
-    fn end(mut self, tally: Tally) -> Result<Tuned> {
+    fn end(mut self, tally: Tally, (curve, notes): (Vec<(usize, f64)>, Vec<String>)) -> Result<Tuned> {
         let any = self.all.iter().any(|c| seconds(c).is_finite());
         let order = |a: &Candidate, b: &Candidate| match any {
             true => seconds(a).total_cmp(&seconds(b)),
@@ -251,13 +322,19 @@ impl Run<'_> {
         };
         let best = (0..self.all.len()).min_by(|a, b| order(&self.all[*a], &self.all[*b]));
         let mut best = best.ok_or_else(|| Diagnostic::bug("not even the default schedule was tried"))?;
-        if !any && self.all[0].tried.expected < SURE * self.all[best].tried.expected {
+        if !any && self.all[0].tried.expected < self.sure * self.all[best].tried.expected {
             best = 0;
+        }
+        if let (false, Some(steps)) = (any, &self.chosen) {
+            best = self.all.iter().position(|c| c.tried.steps == *steps).unwrap_or(best);
         }
         let tried: Vec<Tried> = self.all.iter().map(|c| c.tried.clone()).collect();
         let default = tried[0].clone();
         let Candidate { schedule, tried: Tried { expected, outcome, .. }, .. } = self.all.swap_remove(best);
-        Ok(Tuned { schedule, expected, outcome, default, tried, tally })
+        let seconds = |w: &Work| (!self.model.reads_features()).then(|| self.model.seconds(&w.0));
+        let stages = self.tree.by_stage(&schedule).unwrap_or_default();
+        let stages = stages.into_iter().map(|(name, work)| (name, seconds(&work), work)).collect();
+        Ok(Tuned { schedule, expected, outcome, default, tried, tally, curve, notes, stages })
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! The new list is taken again from the start. What is refused there is left out, and a stage that loses the loop that it was
 //! computed in finds another one; so any edit of any schedule, found, default or by hand, is a schedule. Steps that change
-//! bits stay as they are.
+//! bits stay as they are, and so do those that all schedules of the space begin with.
 
 use super::model::Model;
 use super::tree::{Choice, Judge, Judged, Place, Tree};
@@ -40,7 +40,7 @@ pub fn offspring(tree: &Tree<'_>, model: &Model, parents: &[Schedule], count: us
 
 /// A schedule after one edit; nothing where there is nothing to edit.
 pub fn edited(tree: &Tree<'_>, s: &Schedule, rng: &mut StdRng) -> Option<Schedule> {
-    let free: Vec<usize> = (0..s.steps.len()).filter(|k| !s.steps[*k].is_rewrite()).collect();
+    let free: Vec<usize> = (tree.kept()..s.steps.len()).filter(|k| !s.steps[*k].is_rewrite()).collect();
     let at = *free.choose(rng)?;
     let stage = s.steps[at].stage().to_string();
     if rng.random_bool(0.3) {
@@ -98,17 +98,20 @@ fn again(tree: &Tree<'_>, steps: &[Step], rng: &mut StdRng) -> Schedule {
 
 /// The schedule with other loops for a stage, and perhaps another place for it.
 fn anew(tree: &Tree<'_>, s: &Schedule, stage: &str, rng: &mut StdRng) -> Schedule {
-    let stays = |step: &Step| match step {
+    let stays = |k: usize, step: &Step| match step {
         Step::Fuse { .. } | Step::IfConvert { .. } => true,
-        _ if step.is_rewrite() => true,
+        _ if step.is_rewrite() || k < tree.kept() => true,
         _ => step.stage() != stage,
     };
     let place = |step: &&Step| matches!(step, Step::ComputeAt { .. } | Step::ComputeRoot { .. } | Step::Inline { .. });
     let sited = s.steps.iter().rev().find(|step| step.stage() == stage && place(step)).cloned();
-    let left: Vec<Step> = s.steps.iter().filter(|step| stays(step)).cloned().collect();
+    let left: Vec<Step> =
+        s.steps.iter().enumerate().filter(|(k, step)| stays(*k, step)).map(|(_, s)| s.clone()).collect();
     let mut s = again(tree, &left, rng);
     let Some(id) = s.graph.find(stage) else { return s };
+    let (free, loops) = tree.is_open(id);
     let placed = match sited {
+        _ if !free => true,
         Some(step) if rng.random_bool(0.5) => step.apply(&mut s).is_ok(),
         sited => sited.is_none() && rng.random_bool(0.7),
     };
@@ -118,7 +121,7 @@ fn anew(tree: &Tree<'_>, s: &Schedule, stage: &str, rng: &mut StdRng) -> Schedul
             Some(place) => drop(tree.place(&mut s, id, *place)),
         }
     }
-    if s.plan(id).site != Site::Inline {
+    if loops && s.plan(id).site != Site::Inline {
         let tiles = tree.tilings(&s, id);
         let tile = tiles.choose(rng).copied().unwrap_or(Tiling::plain());
         let tiling = match blocks(&s, id, &tile).choose(rng) {

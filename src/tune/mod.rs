@@ -17,6 +17,7 @@ pub mod random;
 pub mod ranking;
 pub mod record;
 pub mod traffic;
+pub mod toy;
 pub mod tree;
 pub mod work;
 

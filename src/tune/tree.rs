@@ -41,6 +41,13 @@ pub struct Choice {
     pub tiling: Tiling,
 }
 
+/// What is to be decided of a stage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Open {
+    place: bool,
+    loops: bool,
+}
+
 /// The schedules of one graph for stated sizes.
 pub struct Tree<'a> {
     /// The definition.
@@ -49,8 +56,12 @@ pub struct Tree<'a> {
     empty: Schedule,
     /// The same with every stage computed whole.
     start: Schedule,
-    /// The stages, readers first.
+    /// The stages of which something is to be decided, readers first.
     order: Vec<StageId>,
+    /// What that is, by the numbers of all stages.
+    open: Vec<Open>,
+    /// Steps that all schedules begin with.
+    kept: usize,
     /// Its graph at the stated sizes.
     special: Arc<Graph>,
     /// Sizes and scalars, in the order of the calling form.
@@ -87,18 +98,50 @@ impl<'a> Tree<'a> {
     /// The schedules that begin with one, which has no steps but such that change bits. `incoming` are the sizes and scalars
     /// in the order of the calling form, nothing for buffers.
     pub fn new(def: &'a Def, empty: Schedule, incoming: Vec<f64>, machine: Machine) -> Tree<'a> {
-        let mut start = empty.clone();
+        let begun = empty.clone();
+        Tree::completing(def, empty, begun, (incoming, machine))
+    }
+
+    /// The same where some steps are taken already, and stay: what they say of a stage, of its place or of its loops, is not
+    /// decided again. `empty` has the steps among them that change bits.
+    pub fn completing(
+        def: &'a Def,
+        empty: Schedule,
+        begun: Schedule,
+        (incoming, machine): (Vec<f64>, Machine),
+    ) -> Tree<'a> {
+        let (kept, open, mut start) = (begun.steps.len(), open(&begun), begun);
         let mut order = start.graph.order();
         order.reverse();
+        order.retain(|s| open[s.0 as usize].place || open[s.0 as usize].loops);
         for s in &order {
-            if start.plan(*s).site != Site::Root {
+            if open[s.0 as usize].place && start.plan(*s).site != Site::Root {
                 let step = Step::ComputeRoot { stage: start.graph.stage(*s).name.clone() };
                 // Computing a stage whole is always legal.
                 let _ = step.apply(&mut start);
             }
         }
         let special = Arc::new(start.graph.specialized(&incoming));
-        Tree { def, empty, start, order, special, incoming, machine }
+        Tree { def, empty, start, order, open, kept, special, incoming, machine }
+    }
+
+    /// How many steps all schedules begin with, those that change bits included.
+    pub fn kept(&self) -> usize {
+        self.kept
+    }
+
+    /// Whether the place and the loops of a stage are to be decided; those of a copy that a search makes are.
+    pub fn is_open(&self, stage: StageId) -> (bool, bool) {
+        self.open.get(stage.0 as usize).map_or((true, true), |o| (o.place, o.loops))
+    }
+
+    /// Where a stage is computed so far.
+    fn given(&self, s: &Schedule, stage: StageId) -> Place {
+        match &s.plan(stage).site {
+            Site::Root => Place::Root,
+            Site::Inline => Place::Inline,
+            Site::At(host, name) => Place::At(*host, s.plan(*host).find(name).unwrap_or_default()),
+        }
     }
 
     /// How many decisions lead to the end.
@@ -116,6 +159,16 @@ impl<'a> Tree<'a> {
         &self.empty
     }
 
+    /// The same with every stage computed whole.
+    pub fn start(&self) -> &Schedule {
+        &self.start
+    }
+
+    /// Its graph at the stated sizes.
+    pub fn special(&self) -> &Graph {
+        &self.special
+    }
+
     /// Sizes and scalars, in the order of the calling form.
     pub fn incoming(&self) -> &[f64] {
         &self.incoming
@@ -125,6 +178,15 @@ impl<'a> Tree<'a> {
     pub fn work(&self, s: &Schedule) -> Option<Work> {
         let (_, func) = self.foreseen(s)?;
         Some(work::count(&func, &self.incoming, &self.machine))
+    }
+
+    /// The stages of a schedule with the work of each, and the work that belongs to none, under no name; nothing where it cannot
+    /// be lowered.
+    pub fn by_stage(&self, s: &Schedule) -> Option<Vec<(String, Work)>> {
+        let (plans, func) = self.foreseen(s)?;
+        let (facts, _) = work::facts(&func, &plans.graph, &self.incoming, &self.machine);
+        let names = plans.graph.stages.iter().map(|s| s.name.clone()).chain([String::new()]);
+        Some(names.zip(facts.by_stage).collect())
     }
 
     /// The work of a schedule, and the terms of a model; nothing where it cannot be lowered.
@@ -187,8 +249,10 @@ impl<'a> Tree<'a> {
 
     /// Makes a choice, or what is left of it where parts are refused.
     pub fn decide(&self, s: &mut Schedule, stage: StageId, choice: &Choice) -> Choice {
-        let place = if self.place(s, stage, choice.place) { choice.place } else { Place::Root };
-        if place == Place::Inline {
+        let (free, loops) = self.is_open(stage);
+        let placed = free && self.place(s, stage, choice.place);
+        let place = if placed { choice.place } else { self.given(s, stage) };
+        if place == Place::Inline || !loops {
             return Choice { place, tiling: Tiling::plain() };
         }
         let parallel = choice.tiling.parallel && place == Place::Root;
@@ -221,7 +285,11 @@ impl<'a> Tree<'a> {
     /// Where a stage is computed as long as nobody has decided it: cheap ones where they are read, others in the blocks of
     /// what reads them.
     fn plain_place(&self, s: &Schedule, stage: StageId) -> Place {
-        if worth_inlining(s, stage) {
+        let (free, loops) = self.is_open(stage);
+        if !free {
+            return self.given(s, stage);
+        }
+        if loops && worth_inlining(s, stage) {
             return Place::Inline;
         }
         let mut tried = s.clone();
@@ -253,8 +321,12 @@ impl<'a> Tree<'a> {
 
     /// The places that are legal for a stage.
     pub fn places(&self, s: &Schedule, stage: StageId) -> Vec<Place> {
+        let (free, loops) = self.is_open(stage);
+        if !free {
+            return vec![self.given(s, stage)];
+        }
         let mut out = vec![Place::Root];
-        if matches!(s.graph.stage(stage).def, Definition::Pure(_)) {
+        if loops && matches!(s.graph.stage(stage).def, Definition::Pure(_)) {
             out.push(Place::Inline);
         }
         for host in self.hosts(s, stage) {
@@ -268,6 +340,9 @@ impl<'a> Tree<'a> {
 
     /// The tiles of registers that are worth trying for a stage whose place is decided, without blocks.
     pub fn tilings(&self, s: &Schedule, stage: StageId) -> Vec<Tiling> {
+        if !self.is_open(stage).1 {
+            return vec![Tiling::plain()];
+        }
         let parallel = self.machine.threads > 1 && s.plan(stage).site == Site::Root;
         tiles(s, stage, &self.machine, parallel)
     }
@@ -288,9 +363,12 @@ impl Space for Tree<'_> {
         match (state.made % DECISIONS, decided) {
             (0, _) => self.places(&state.schedule, stage).into_iter().map(Move::Place).collect(),
             (_, Some(Choice { place: Place::Inline, tiling })) => vec![Move::Tiling(*tiling)],
+            (_, Some(Choice { tiling, .. })) if !self.is_open(stage).1 => vec![Move::Tiling(*tiling)],
             (1, Some(choice)) => {
                 let mut s = Schedule::clone(&state.before);
-                self.place(&mut s, stage, choice.place);
+                if self.is_open(stage).0 {
+                    self.place(&mut s, stage, choice.place);
+                }
                 self.tilings(&s, stage).into_iter().map(Move::Tiling).collect()
             }
             (_, Some(choice)) => blocks(&state.before, stage, &choice.tiling).into_iter().map(Move::Tiling).collect(),
@@ -338,6 +416,30 @@ impl Space for Tree<'_> {
     fn solution(&self, _: &State) -> bool {
         true
     }
+}
+
+/// What steps leave open, by the numbers of stages.
+fn open(begun: &Schedule) -> Vec<Open> {
+    let mut out = vec![Open { place: true, loops: true }; begun.graph.stages.len()];
+    for step in begun.steps.iter().filter(|step| !step.is_rewrite()) {
+        let Some(stage) = begun.graph.find(step.stage()) else { continue };
+        let own = &mut out[stage.0 as usize];
+        match step {
+            Step::Inline { .. } => *own = Open { place: false, loops: false },
+            Step::ComputeRoot { .. } | Step::ComputeAt { .. } | Step::StoreAt { .. } | Step::FuseStages { .. } => {
+                own.place = false
+            }
+            Step::IfConvert { .. } | Step::Contract { .. } | Step::Reassociate { .. } => {}
+            Step::Split { .. } | Step::Strip { .. } | Step::Fuse { .. } | Step::Reorder { .. } | Step::Run { .. } => {
+                own.loops = false
+            }
+            Step::CacheRead { name, .. } => {
+                own.loops = false;
+                begun.graph.find(name).into_iter().for_each(|copy| out[copy.0 as usize].place = false);
+            }
+        }
+    }
+    out
 }
 
 /// A schedule that was judged.

@@ -3,6 +3,7 @@
 //! A suite is a function from nothing to a table. With `--write` the table replaces that suite's
 //! section of a page, which stands between two comments.
 
+mod autoschedule;
 mod costs;
 mod knossos;
 mod roofline;
@@ -33,7 +34,13 @@ pub struct Bench {
     /// Of `knossos`, the greatest number of terms that a search evaluates
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     budget: Option<u64>,
-    /// Of `knossos`, the folder for its runs and plots; what was run before is not run again
+    /// Of `autoschedule`, schedules that an autotuned search measures
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u32).range(1..))]
+    measurements: u32,
+    /// Of `autoschedule`, a definition of the suite; all where none is named
+    #[arg(long, value_name = "DEF")]
+    only: Vec<String>,
+    /// Of `knossos` and `autoschedule`, the folder for runs and plots; what was run before is not run again
     #[arg(long, value_name = "FOLDER", default_value = "docs/results")]
     output: PathBuf,
     /// Write the table into its section of a page, such as docs/results.md
@@ -55,6 +62,8 @@ enum Suite {
     Mb2fbs,
     /// The experiments of the Knossos paper: searches of rewrites beside the best that is known
     Knossos,
+    /// Ways to find schedules, from the default one to those that measure, the published toy autoscheduler among them
+    Autoschedule,
     /// What this machine does at most: `fma` and bytes moved, on one thread and on all, with the compiler of `daedal run`
     Roofline,
 }
@@ -66,6 +75,7 @@ impl Suite {
             Suite::Mb2fbs => "mb2fbs",
             Suite::Knossos => "knossos",
             Suite::Roofline => "roofline",
+            Suite::Autoschedule => "autoschedule",
         }
     }
 }
@@ -76,6 +86,10 @@ impl Bench {
         if !self.experiments.is_empty() && !matches!(self.suite, Suite::Knossos) {
             let message = format!("the suite `{}` has no experiments to choose", self.suite.name());
             return Err(Diagnostic::user(message).note("the suite `knossos` has"));
+        }
+        if !self.only.is_empty() && !matches!(self.suite, Suite::Autoschedule) {
+            let message = format!("the suite `{}` has no definitions to choose", self.suite.name());
+            return Err(Diagnostic::user(message).note("the suite `autoschedule` has: `--only`"));
         }
         let from = run::seconds();
         let watching = Watching { line: world.progress(self.json), interrupt: world.interrupt };
@@ -88,6 +102,10 @@ impl Bench {
                 knossos::table(&asked, &self.output, &watching)
             }
             Suite::Roofline => roofline::table(self.here, world),
+            Suite::Autoschedule => {
+                let asked = autoschedule::Asked { measurements: self.measurements as usize, only: self.only.clone() };
+                autoschedule::table(&asked, &self.output, &watching, world)
+            }
         });
         drop(watching);
         let (table, seconds) = (table?, run::seconds() - from);
@@ -100,7 +118,9 @@ impl Bench {
             let d = Diagnostic::limit("interrupted: these are the rows that were finished");
             return Err(match self.suite {
                 Suite::Costs | Suite::Mb2fbs | Suite::Roofline => d,
-                Suite::Knossos => d.note("finished runs are kept, and the same command goes on behind them"),
+                Suite::Knossos | Suite::Autoschedule => {
+                    d.note("finished runs are kept, and the same command goes on behind them")
+                }
             });
         }
         Ok(())
