@@ -49,15 +49,6 @@ fn found(plant: impl FnOnce(&mut Func) -> bool) -> String {
     d.message.clone()
 }
 
-/// As [`check`], of the interpreter, whatever the verifier says.
-fn check_run(plant: impl FnOnce(&mut Func) -> bool, message: &str) {
-    let mut nest = sound();
-    assert!(plant(&mut nest.entry), "nothing was planted in\n{nest}");
-    let d = run(&nest).err().unwrap_or_else(|| panic!("not found in\n{nest}"));
-    assert_eq!(d.kind, Kind::Bug, "{}", d.message);
-    assert!(d.message.contains(message), "{}\nwhere this is meant: {message}", d.message);
-}
-
 fn check(plant: impl FnOnce(&mut Func) -> bool, message: &str) {
     let have = found(plant);
     assert!(have.contains(message), "{have}\nwhere this is meant: {message}");
@@ -87,19 +78,19 @@ fn accesses_out_of_bounds_are_found() {
         Stmt::Store(b, at, e) => Some(vec![Stmt::Store(*b, plus_one(at), e.clone())]),
         _ => None,
     };
-    check_run(|f| plant(f, high), "accesses number 2 of");
+    check(|f| plant(f, high), "accesses number 2 of");
     let low = |s: &Stmt| match s {
         Stmt::Store(b, _, e) => Some(vec![Stmt::Store(*b, Expr::int(-1), e.clone())]),
         _ => None,
     };
-    check_run(|f| plant(f, low), "accesses number -1 of");
+    check(|f| plant(f, low), "accesses number -1 of");
     let longer = |s: &Stmt| match s {
         Stmt::For(l) if matches!(l.body.last(), Some(Stmt::Set(..))) => {
             Some(vec![Stmt::For(Box::new(Loop { to: plus_one(&l.to), ..(**l).clone() }))])
         }
         _ => None,
     };
-    check_run(|f| plant(f, longer), "accesses number 2 of");
+    check(|f| plant(f, longer), "accesses number 2 of");
 }
 
 /// Protects: memory that was not written, or was given back.
@@ -144,7 +135,7 @@ fn races_are_found() {
         }
         _ => None,
     };
-    check_run(|f| plant(f, one_place), "iterations that are not independent");
+    check(|f| plant(f, one_place), "iterations that are not independent");
     let claim = |s: &Stmt| match s {
         Stmt::For(l) if matches!(l.body.last(), Some(Stmt::Set(..))) => {
             Some(vec![Stmt::For(Box::new(Loop { independent: true, ..(**l).clone() }))])
@@ -178,7 +169,7 @@ fn only_the_last_two_iterations_overlap() {
             _ => None,
         }
     };
-    check_run(|f| plant(f, overlapping(1)), "iterations that are not independent");
+    check(|f| plant(f, overlapping(1)), "iterations that are not independent");
     let mut nest = sound();
     assert!(plant(&mut nest.entry, overlapping(0)));
     let d = verify(&nest).and_then(|()| run(&nest).map(drop)).err();

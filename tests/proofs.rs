@@ -5,11 +5,12 @@
 mod common;
 
 use common::everything;
+use common::generate::Knobs;
 use common::schedules::random;
 use daedal::diag::{Kind, Source};
 use daedal::ir::{Op, Program};
 use daedal::machine::Machine;
-use daedal::nest::{Buf, Expr, Func, LoopKind, Nest, Stmt, Var, proofs, verify};
+use daedal::nest::{Buf, Expr, Func, LoopKind, Nest, Stmt, Var, faults, proofs, verify};
 use daedal::pipeline::native;
 use daedal::schedule::{self, Schedule};
 use daedal::stage::extract;
@@ -268,9 +269,9 @@ fn planted_faults_are_found() {
     let mut missed = vec![];
     for (what, (path, def, scheduled), plant, message) in FAULTS {
         let mut nest = nest(path, def, scheduled);
-        verify(&nest).unwrap();
+        verify(&nest).and_then(|()| faults(&nest)).unwrap();
         assert!(plant(&mut nest.entry), "{what}: nothing was planted in\n{nest}");
-        match verify(&nest) {
+        match verify(&nest).and_then(|()| faults(&nest)) {
             Err(d) if d.kind == Kind::Bug && d.message.contains(message) => {}
             other => missed.push(format!("{what}: {other:?}\n{nest}")),
         }
@@ -308,7 +309,7 @@ type Counts = [usize; 4];
 fn the_corpus_is_proved() {
     let (sums, wrong) = (Mutex::new(BTreeMap::<String, Counts>::new()), Mutex::new(vec![]));
     nests(7, &|level, name, nest| {
-        if let Err(d) = verify(nest) {
+        if let Err(d) = verify(nest).and_then(|()| faults(nest)) {
             wrong.lock().unwrap().push(format!("{level} {name}: {}\n{nest}", d.message));
         }
         // The largest are left to the other checks.
@@ -328,4 +329,27 @@ fn the_corpus_is_proved() {
     let [accesses, open, loops, racing] = all;
     assert!(accesses >= 20_000 && 10 * open <= accesses, "{open} of {accesses} accesses are not proved");
     assert!(loops >= 8_000 && 10 * racing <= loops, "{racing} of {loops} loops are not proved");
+}
+
+/// Protects: nothing is said to be wrong of random programs either, which have sizes of nothing, and conditions that never
+/// hold around what has no elements.
+#[test]
+fn random_programs_have_no_faults() {
+    let wrong: Vec<String> = (0..400u64)
+        .into_par_iter()
+        .filter_map(|k| {
+            let made = common::generate::program(k * 17 + 13, &Knobs { sums: true, ..Knobs::PLAIN });
+            let program = common::read("random.ks", &made.text).unwrap();
+            let def = program.named("main")[0];
+            let mut nests = vec![native::reference(&program, def).ok()?];
+            if let Ok(graph) = extract(&program, def) {
+                let made = schedule::default(graph, &MACHINE);
+                nests.push(native::scheduled_nest(def, &made, &MACHINE).unwrap());
+            }
+            let said =
+                nests.iter().find_map(|n| verify(n).and_then(|()| faults(n)).err().map(|d| (d.message.clone(), n)));
+            said.map(|(what, nest)| format!("{what}\n{}\n{nest}", made.text))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -82,7 +82,7 @@ fn singular(what: What, args: &[Lit]) -> bool {
     match (what, x.as_slice()) {
         (What::Op(Op::Sqrt), [a]) => *a == 0.0,
         (What::Op(Op::Asin | Op::Acos), [a]) => a.abs() == 1.0,
-        (What::Op(Op::Atan2), [a, b]) => *a == 0.0 && *b == 0.0,
+        (What::Op(Op::Atan2 | Op::Hypot), [a, b]) => *a == 0.0 && *b == 0.0,
         // By the exponent the derivative is a logarithm of the base.
         (What::Op(Op::Powf), [a, _]) => *a <= 0.0,
         _ => false,

@@ -466,7 +466,7 @@ impl<'a> Walk<'a> {
         self.found.looked[0] += 1;
         if write {
             self.written(p.root);
-        } else if p.unwritten && !self.later(&p) {
+        } else if p.unwritten && !self.later(&p) && self.happens(&Linear::constant(0)) {
             let name = self.values.func.buf(p.root).name.clone();
             self.wrong(|| format!("reads `{name}` before it is written"));
         }

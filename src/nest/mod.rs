@@ -12,8 +12,8 @@
 //! - A variable or an expression may be a vector: so many numbers, one in each lane. An operation works lane by
 //!   lane, with the bits that each number would have by itself.
 //!
-//! [`verify()`] checks types and scopes, and refuses accesses out of bounds and iterations that are not independent
-//! where an example shows them; [`proofs`] says which of them are proved right. [`interpret`] runs a nest and finds
+//! [`verify()`] checks types and scopes; [`faults`] finds accesses out of bounds and iterations that are not independent
+//! where an example shows them, and [`proofs`] says which of them are proved right. [`interpret`] runs a nest and finds
 //! accesses out of bounds, reads of what was not written, uses of memory that was given back, and iterations that are
 //! not independent.
 //!
@@ -40,4 +40,4 @@ pub use func::{Func, Info, Nest};
 pub use interp::{count, interpret};
 pub use site::{Failing, PrintId, Site, SiteId};
 pub use stmt::{Arg, Loop, LoopKind, Slot, Stmt};
-pub use verify::{Proofs, proofs, verify};
+pub use verify::{Proofs, faults, proofs, verify};

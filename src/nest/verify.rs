@@ -1,7 +1,7 @@
-//! Checks a nest without running it: everything is declared before its use, types and numbers of lanes fit, iterations
-//! that claim to be independent set no variable of the code around them, and no example of sizes and iterations shows an
-//! access out of bounds, before its element is written, after its memory was given back, or of a place that another
-//! iteration uses. What no example shows and no proof excludes is not refused: [`proofs`] counts it.
+//! Checks a nest without running it: everything is declared before its use, types and numbers of lanes fit, and iterations
+//! that claim to be independent set no variable of the code around them. [`faults`] looks for examples of sizes and
+//! iterations that show an access out of bounds, before its element is written, after its memory was given back, or of a
+//! place that another iteration uses. What no example shows and no proof excludes is not refused: [`proofs`] counts it.
 //!
 //! It shares no code with lowering or with any pass.
 
@@ -30,8 +30,18 @@ pub fn verify(nest: &Nest) -> Result<()> {
         }
         scope.block(&func.body)?;
         func.results.iter().try_for_each(|r| scope.arg(r).map(drop))?;
+    }
+    Ok(())
+}
+
+/// Looks for examples in which an access of a nest that [`verify`] passes goes wrong.
+///
+/// # Errors
+/// A bug of this program: what an example shows, and in which function.
+pub fn faults(nest: &Nest) -> Result<()> {
+    for func in nest.funcs.iter().chain([&nest.entry]) {
         if let Some(what) = access::follow(func, params(nest, func), false).wrong {
-            return scope.wrong(&what);
+            return Err(Diagnostic::bug(format!("the loop nest of `{}` {what}", func.name)));
         }
     }
     Ok(())
