@@ -50,6 +50,14 @@ const VARIANT: &str = "
   (let (m (greatest x)) (add m (log (add 1.0 (sumbuild n (lam (i : Integer) (exp (sub (index i x) m)))))))))
 (def compared Float ((x : (Vec Float) n) (w : (Vec (Vec Float)) (n n)))
   (let (m (greatest x)) (sumbuild n (lam (i : Integer) (if (lt (index i x) 0.5) (mul m (index i x)) 1.0)))))
+(def crossed Float ((x : (Vec Float) n) (w : (Vec (Vec Float)) (n n)))
+  (let ((m (build n (lam (i : Integer) (greatest (index i w))))) (rows (build n (lam (i : Integer) m))))
+    (sumbuild n (lam (i : Integer) (sumbuild n (lam (j : Integer)
+      (mul (index i x) (sub (index j (index i rows)) (index i m)))))))))
+(def filled Float ((x : (Vec Float) n) (w : (Vec (Vec Float)) (n n)))
+  (let ((m (build n (lam (i : Integer) (greatest (index i w))))) (rows (Vec_init m m m m)))
+    (sumbuild n (lam (i : Integer) (sumbuild n (lam (j : Integer)
+      (mul (index i x) (sub (index j (index i rows)) (index i m)))))))))
 (def counted Float ((x : (Vec Float) n) (w : (Vec (Vec Float)) (n n)))
   (let (m (greatest x)) (sumbuild n (lam (i : Integer) (sub (index i x) m)))))
 ";
@@ -94,7 +102,7 @@ fn what_is_taken_away_and_brought_back_has_no_derivative() {
 #[test]
 fn what_is_not_brought_back_keeps_its_derivative() {
     let program = common::read("variant.ks", &format!("{HELPERS}{VARIANT}")).unwrap_or_else(|d| panic!("{d}"));
-    for name in ["doubled", "alone", "itself", "shifted", "compared", "counted"] {
+    for name in ["doubled", "alone", "itself", "shifted", "compared", "crossed", "filled", "counted"] {
         let text = derivatives(&program, name);
         assert!(text.contains("argmax"), "{name}\n{text}");
     }

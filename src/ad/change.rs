@@ -73,13 +73,8 @@ impl Change {
     pub fn at(self, names: Option<&[u32]>) -> Change {
         match (self, names) {
             (Own(own, each), Some(names)) if own.len() == names.len() => each.renamed(&own, names),
-            (Own(_, each), _) => {
-                if each.is_still() {
-                    still()
-                } else {
-                    Other
-                }
-            }
+            (change @ Own(..), _) if change.is_still() => still(),
+            (Own(..), _) => Other,
             (change, _) => change,
         }
     }
@@ -89,9 +84,19 @@ impl Change {
         self.at(None)
     }
 
-    /// A tensor of elements that change so, by these indices.
+    /// A tensor of elements that change so, by these indices: elements that are tensors of their own ways stay what an
+    /// element is, whether or not they differ.
     pub fn gathered(self, own: Vec<u32>) -> Change {
-        if own.iter().any(|name| self.mentions(*name)) { Own(own, self.into()) } else { self }
+        if self.has_own() || own.iter().any(|name| self.mentions(*name)) { Own(own, self.into()) } else { self }
+    }
+
+    /// Whether it says how elements of a tensor change.
+    fn has_own(&self) -> bool {
+        match self {
+            Own(..) => true,
+            Parts(parts) => parts.iter().any(Change::has_own),
+            Zero | Shift(..) | Scale(..) | Other => false,
+        }
     }
 
     /// The same where indices are no longer in scope.

@@ -14,6 +14,8 @@ use rustc_hash::FxHashMap;
 
 /// Bodies with more nodes are not looked into: each let would look through all that follow it.
 const LOOKED: u64 = 5_000;
+/// Of a value so many nodes are looked at for what it is the greatest of.
+const NEAR: usize = 32;
 /// So often the state of a fold is tried again with what a step made of it.
 const STEPS: usize = 3;
 
@@ -23,7 +25,7 @@ pub fn is_invariant(terms: &Terms, id: Id) -> bool {
     let (Head::Let, [value, body]) = (terms.head(id), terms.kids(id)) else { return false };
     let Some(ranks) = extremes(terms, *value).filter(|_| terms.size(*body) <= LOOKED) else { return false };
     let mut changes = Changes { terms, env: vec![], scopes: vec![], known: FxHashMap::default(), next: 0 };
-    let own: Vec<Vec<u32>> = ranks.iter().map(|rank| (0..*rank).map(|_| changes.fresh()).collect()).collect();
+    let own: Vec<Vec<u32>> = ranks.iter().map(|rank| changes.names(*rank)).collect();
     let one = Change::Shift(1.0, own.concat());
     let all = own.into_iter().rev().fold(one, |inner, of| Change::Own(of, inner.into()));
     changes.under(vec![(all, None)], *body).is_still()
@@ -32,18 +34,24 @@ pub fn is_invariant(terms: &Terms, id: Id) -> bool {
 /// The ranks of the tensors, from the outside in, whose elements are each the greatest or least of some numbers: none
 /// where it is one such number. Others may be invariants as well, but are seldom: to look for them would take longer.
 pub fn extremes(terms: &Terms, id: Id) -> Option<Vec<usize>> {
-    let kids = terms.kids(id);
-    match terms.head(id) {
+    let mut left = NEAR;
+    near_extremes(terms, id, &mut left)
+}
+
+fn near_extremes(terms: &Terms, id: Id, left: &mut usize) -> Option<Vec<usize>> {
+    *left = left.checked_sub(1)?;
+    let (head, kids) = (terms.head(id), terms.kids(id));
+    let mut any = |of: &[Id]| of.iter().find_map(|k| near_extremes(terms, *k, left));
+    match head {
         Head::Build(d) => {
-            let inner = extremes(terms, kids[d])?;
+            let inner = any(&kids[d..])?;
             Some([vec![d], inner].concat())
         }
-        Head::Let | Head::Assert => extremes(terms, kids[1]),
-        Head::If => extremes(terms, kids[1]).or_else(|| extremes(terms, kids[2])),
+        Head::Let | Head::Assert | Head::If => any(&kids[1..]),
         _ if !is_float(terms, id) => None,
         Head::Reduce(Monoid::Min | Monoid::Max, _) => Some(vec![]),
         // The greatest number and another one: what a fold begins with, or where there may be no element.
-        Head::Op(op) if is_extreme(op) => kids.iter().find_map(|k| extremes(terms, *k)),
+        Head::Op(op) if is_extreme(op) => any(kids),
         Head::Fold => matches!(terms.head(kids[2]), Head::Op(op) if is_extreme(op)).then(Vec::new),
         _ => None,
     }
@@ -73,6 +81,11 @@ impl Changes<'_> {
     fn fresh(&mut self) -> u32 {
         self.next += 1;
         self.next
+    }
+
+    /// Names for the indices of a tensor.
+    fn names(&mut self, rank: usize) -> Vec<u32> {
+        (0..rank).map(|_| self.fresh()).collect()
     }
 
     fn of(&mut self, id: Id) -> Change {
@@ -119,13 +132,12 @@ impl Changes<'_> {
             Head::Op(op) => self.operation(op, kids),
             Head::Cast(to) if to.is_float() && is_float(self.terms, kids[0]) => self.of(kids[0]),
             Head::Build(d) => {
-                let own: Vec<u32> = (0..d).map(|_| self.fresh()).collect();
+                let own = self.names(d);
                 let element = self.looped(&own, kids[last]);
-                let all = element.gathered(own);
-                self.where_still(&kids[..last], all)
+                self.where_still(&kids[..last], element.gathered(own))
             }
             Head::Reduce(monoid, d) => {
-                let own: Vec<u32> = (0..d).map(|_| self.fresh()).collect();
+                let own = self.names(d);
                 let element = self.looped(&own, kids[last]).without(&own);
                 self.where_still(&kids[..last], reduced(monoid, element))
             }
@@ -145,13 +157,16 @@ impl Changes<'_> {
                 self.states(kids[0], element, kids[2])
             }
             Head::Scan => {
-                let states = self.states(kids[0], still(), kids[2]);
+                let states = self.states(kids[0], still(), kids[2]).gathered(self.names(1));
                 self.where_still(&kids[1..2], states)
             }
             Head::Sum => reduced(Monoid::Add, self.of(kids[0]).of_any()),
-            Head::ConstVec(_) => self.last_where_still(kids),
-            Head::DeltaVec(_) => either(self.last_where_still(kids), Change::Zero),
-            Head::VecInit => kids.iter().map(|k| self.of(*k)).reduce(either).unwrap_or_else(still),
+            Head::ConstVec(d) => self.last_where_still(kids).gathered(self.names(d)),
+            Head::DeltaVec(d) => either(self.last_where_still(kids), Change::Zero).gathered(self.names(d)),
+            Head::VecInit => {
+                let element = kids.iter().map(|k| self.of(*k)).reduce(either).unwrap_or_else(still);
+                element.gathered(self.names(1))
+            }
             Head::Cast(_) | Head::Call(_) => self.where_still(kids, still()),
             Head::Scatter(_) => {
                 let own = [self.fresh()];

@@ -1,6 +1,7 @@
 //! Partial derivatives of scalar operations, from the texts of the operation table.
 //!
-//! A text speaks of arguments and of the result `r`, all `Float`; for `Float32` the same term is made at that type. It must not know of any other construct.
+//! A text speaks of arguments and of the result `r`, all `Float`; for `Float32` the same term is made at that type.
+//! It must not know of any other construct.
 
 use super::emit::Emit;
 use crate::diag::Result;
