@@ -84,6 +84,7 @@ fn conditions_of_elements_leave_the_sum_that_reads_them() {
 fn other_conditions_stay() {
     for element in [
         "(if (lt m i) (mul (index (tuple i l) x) (index (tuple i m) y)) 0.0)",
+        "(if (lt m 1) (mul (index (tuple i l) x) (index (tuple i m) y)) 0.0)",
         "(if (eq m l) (mul (index (tuple i l) x) (index (tuple i m) y)) 0.0)",
         "(if (lt m l) (index (tuple i (sub (sub l m) 1)) x) 0.0)",
         "(if (lt m l) (index (tuple i m) y) -0.0)",

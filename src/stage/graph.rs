@@ -309,6 +309,12 @@ impl Graph {
         self.handed().into_iter().chain(named).any(|from| from.stage() == Some(of))
     }
 
+    /// Whether a stage without checks, computed in no arm, is read by one other stage and by nothing else.
+    pub(super) fn serves(&self, p: StageId, reader: StageId) -> bool {
+        let stage = self.stage(p);
+        stage.when.is_none() && stage.checks.is_empty() && !self.is_output(p) && self.consumers(p) == [reader]
+    }
+
     /// What the result reads, or is.
     pub fn handed(&self) -> Vec<Source> {
         let each = self.outputs.iter().flat_map(|o| match o {

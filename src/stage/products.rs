@@ -41,19 +41,14 @@ impl Graph {
 
     /// Whether a stage is a product that nothing but a sum reads.
     fn is_product_for(&self, p: StageId, s: StageId) -> bool {
-        let stage = self.stage(p);
-        let Definition::Pure(each) = &stage.def else { return false };
+        let Definition::Pure(each) = &self.stage(p).def else { return false };
         let [body] = each.as_slice() else { return false };
-        let steps = || self.ids().filter_map(|q| self.stage(q).recurrence()).any(|of| stage.is_in(of));
         let all = self.bodies.reachable([*body]);
         let loads = all.iter().filter(|b| matches!(self.bodies.node(**b), Node::Load(..))).count();
         matches!(self.bodies.node(*body), Node::Op(Op::Mul, ..))
             && loads > 1
             && all.len() <= NODES
-            && stage.when.is_none()
-            && stage.checks.is_empty()
-            && !self.is_output(p)
-            && self.consumers(p) == [s]
-            && !steps()
+            && self.is_pure(p)
+            && self.serves(p, s)
     }
 }

@@ -62,7 +62,7 @@ impl Graph {
     }
 
     /// Whether a stage has elements everywhere, by itself, and in no steps.
-    fn is_pure(&self, s: StageId) -> bool {
+    pub(super) fn is_pure(&self, s: StageId) -> bool {
         let stage = self.stage(s);
         let kind = matches!(stage.def, Definition::Pure(_) | Definition::Reduce { .. });
         let steps = || self.ids().filter_map(|p| self.stage(p).recurrence()).any(|of| stage.is_in(of));

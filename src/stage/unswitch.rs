@@ -48,8 +48,9 @@ impl Graph {
         }
         let condition = self.bodies.substitute(condition, &of);
         let (dims, last) = (self.bodies.dims(condition), *self.stage(s).dims.last()?);
-        // What is 0 nearly everywhere is not to be computed everywhere.
-        let outside = dims.contains(&last) && !dims.iter().any(|d| over.contains(d)) && self.is_order(condition);
+        // What is 0 nearly everywhere is not to be computed everywhere: of two indices either may be the greater one.
+        let lanes = dims.contains(&last) && dims.len() > 1;
+        let outside = lanes && !dims.iter().any(|d| over.contains(d)) && self.is_order(condition);
         if !outside || !self.convertible(place).contains(&chosen) {
             return None;
         }
@@ -67,12 +68,11 @@ impl Graph {
         };
         let stage = self.stage(*p);
         let Definition::Pure(each) = &stage.def else { return None };
-        let own = stage.when.is_none() && stage.checks.is_empty() && !self.is_output(*p) && self.consumers(*p) == [s];
-        let once = self.bodies.reachable(self.stage(s).bodies());
+        let all = self.bodies.reachable(self.stage(s).bodies()).into_iter();
         let once =
-            once.into_iter().filter(|b| matches!(self.bodies.node(*b), Node::Load(Source::Stage(q, _), ..) if q == p));
-        let [body] = each.as_slice() else { return None };
-        (own && once.count() == 1).then(|| (*p, *body, stage.dims.iter().copied().zip(at.iter().copied()).collect()))
+            all.filter(|b| matches!(self.bodies.node(*b), Node::Load(Source::Stage(q, _), ..) if q == p)).count();
+        let ([body], true) = (each.as_slice(), once == 1 && self.serves(*p, s)) else { return None };
+        Some((*p, *body, stage.dims.iter().copied().zip(at.iter().copied()).collect()))
     }
 
     /// Whether a condition compares indices by their order, so that neither arm is rare.
@@ -88,12 +88,13 @@ impl Graph {
     }
 
     fn asks_outside(&mut self, s: StageId, asked: &Asked) {
-        let mut of = FxHashMap::from_iter([(asked.chosen, asked.addend)]);
-        let mut place = self.stage(asked.place).clone();
-        for b in place.bodies_mut() {
-            *b = self.bodies.map(*b, &mut of, &mut |_, _| None);
+        // Checks that ask the same stay as they are.
+        let mut memo = FxHashMap::from_iter([(asked.chosen, asked.addend)]);
+        if let Definition::Pure(each) | Definition::Reduce { next: each, .. } =
+            &mut self.stages[asked.place.0 as usize].def
+        {
+            each.iter_mut().for_each(|b| *b = self.bodies.map(*b, &mut memo, &mut |_, _| None));
         }
-        self.stages[asked.place.0 as usize] = place;
         let dims = self.stage(s).dims.clone();
         for reader in self.consumers(s) {
             self.redirect(reader, &mut |g, from, ty, at| match from {
