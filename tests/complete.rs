@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::command::{daedal, good};
+use common::command::{daedal, good, refused};
 use common::native::difference;
 use common::schedules::random;
 use daedal::diag::Source;
@@ -21,7 +21,6 @@ use daedal::tune::explore::{Settings, Way, search};
 use daedal::tune::record::Known;
 use daedal::tune::tree::steps;
 use daedal::tune::{Model, example};
-use std::path::Path;
 
 fn kernels() -> Program {
     let path = common::root("benches/schedules/kernels.ks");
@@ -110,12 +109,6 @@ fn a_completion_is_chosen_by_the_model() {
     let tuned = tuning::complete(def, (graph(), &kept), &args, &machine(), &options, none).unwrap();
     assert_eq!(tuned.schedule.steps[0], kept[0]);
     assert!(tuned.expected <= tuned.default.expected);
-}
-
-fn refused(dir: &Path, args: &[&str]) -> String {
-    let o = daedal(dir, args);
-    assert_eq!(o.status.code(), Some(1), "{args:?}: {}", String::from_utf8_lossy(&o.stdout));
-    String::from_utf8_lossy(&o.stderr).into_owned()
 }
 
 /// Protects: from the command line: the steps of the file stand first, what is found runs, and what cannot be is told.

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it finds something wrong")]
 
+mod common;
+
+use common::planted::change;
 use daedal::diag::{Kind, Source};
 use daedal::eval::Value;
 use daedal::ir::{Lit, Op, Scalar};
@@ -24,20 +27,6 @@ fn sound() -> Nest {
 fn run(nest: &Nest) -> daedal::diag::Result<Value> {
     let x = Value::tensor(vec![3], [1.5, -2.0, 4.0].map(|v| Value::Scalar(Lit::float(v))).to_vec());
     interpret(nest, &[x, Value::Scalar(Lit::int(2))], &mut String::new())
-}
-
-/// Changes the first statement that a function picks, wherever it stands; the statement becomes several.
-fn change(stmts: &mut Vec<Stmt>, pick: &mut dyn FnMut(&Stmt) -> Option<Vec<Stmt>>) -> bool {
-    for k in 0..stmts.len() {
-        if let Some(new) = pick(&stmts[k]) {
-            stmts.splice(k..=k, new);
-            return true;
-        }
-        if stmts[k].blocks_mut().into_iter().any(|b| change(b, pick)) {
-            return true;
-        }
-    }
-    false
 }
 
 /// The message of the verifier, or of the interpreter where the verifier sees nothing.

@@ -6,6 +6,7 @@ mod common;
 
 use common::everything;
 use common::generate::Knobs;
+use common::planted::change;
 use common::schedules::random;
 use daedal::diag::{Kind, Source};
 use daedal::ir::{Op, Program};
@@ -35,20 +36,6 @@ fn nest(path: &str, def: &str, scheduled: bool) -> Nest {
     }
     let made = schedule::default(extract(&program, def).unwrap(), &MACHINE);
     native::scheduled_nest(def, &made, &MACHINE).unwrap()
-}
-
-/// Changes the first statement that a function picks, wherever it stands; the statement becomes several.
-fn change(stmts: &mut Vec<Stmt>, pick: &mut dyn FnMut(&Stmt) -> Option<Vec<Stmt>>) -> bool {
-    for k in 0..stmts.len() {
-        if let Some(new) = pick(&stmts[k]) {
-            stmts.splice(k..=k, new);
-            return true;
-        }
-        if stmts[k].blocks_mut().into_iter().any(|b| change(b, pick)) {
-            return true;
-        }
-    }
-    false
 }
 
 fn plus(e: &Expr, by: i64) -> Expr {

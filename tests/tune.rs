@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::command::{daedal, good};
+use common::command::{daedal, good, refused};
 use common::native::difference;
 use daedal::diag::Source;
 use daedal::eval::{Interpreter, Value};
@@ -21,7 +21,6 @@ use daedal::tune::record::{self, Known, Outcome, Record};
 use daedal::tune::tree::steps;
 use daedal::tune::work::{self, Work};
 use daedal::tune::{Judged, Model, Tree, example};
-use std::path::Path;
 
 /// Programs of several stages: products, chains of stencils, normalizations.
 fn kernels() -> Program {
@@ -279,12 +278,6 @@ fn tuning_goes_on_from_records_and_never_chooses_what_fails() {
     }
 }
 
-fn bad(dir: &Path, args: &[&str]) -> String {
-    let o = daedal(dir, args);
-    assert_eq!(o.status.code(), Some(1), "{args:?}: {}", String::from_utf8_lossy(&o.stdout));
-    String::from_utf8_lossy(&o.stderr).into_owned()
-}
-
 /// Protects: from the command line to measured code and back: the file that a search writes is a schedule that `run` takes;
 /// what was measured is not measured again.
 #[test]
@@ -325,7 +318,7 @@ fn schedules_are_searched_from_the_command_line() {
     assert_eq!(good(d, &["run", "k.ks", "blur", "--schedule", "one.sched", &image]), plain);
     assert_eq!(good(d, &["run", "k.ks", "blur", "--schedule", "one.sched", "--general", &image]), plain);
 
-    let refused = |more: &[&'static str]| bad(d, &with(more));
+    let refused = |more: &[&'static str]| refused(d, &with(more));
     assert!(refused(&["--mode", "one-shot", "--size", "q=3"]).contains("names a size `q`"));
     assert!(refused(&["--mode", "one-shot", "-o", "no/such/folder.sched"]).contains("no/such"));
     assert!(refused(&["--mode", "top-k", "--size", "h=1"]).contains("cannot be measured at these arguments"));

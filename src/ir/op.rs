@@ -169,17 +169,6 @@ pub enum Domain {
     Unknown,
 }
 
-impl Domain {
-    /// An interval of first arguments in which it has values, for tests.
-    pub fn sample(self) -> (f64, f64) {
-        match self {
-            Domain::All | Domain::Divisor => (-6.0, 6.0),
-            Domain::Positive | Domain::Natural | Domain::Power | Domain::Unknown => (1e-3, 6.0),
-            Domain::Unit => (-1.0, 1.0),
-        }
-    }
-}
-
 /// How an operation works on vectors, lane by lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lanes {

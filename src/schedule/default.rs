@@ -4,8 +4,8 @@
 //! next to each other, or can be packed so, is tiled: rows by vectors of accumulators, and the operand that all rows share is
 //! packed. Tables of points of which only numbers leave are computed a batch of points at a time (`batch.rs`); sums of sums run
 //! in lanes of what they have in common (`nested.rs`). What else is read in small boxes is computed in tiles of its reader
-//! (`group.rs`). What only moves elements runs in blocks. Other stages run their last dimension in vectors. Outer loops run on several threads. Each step is tried; one that
-//! is refused is left out.
+//! (`group.rs`). What only moves elements runs in blocks. Other stages run their last dimension in vectors. Outer loops run on
+//! several threads. Each step is tried; one that is refused is left out.
 
 use super::access::{packable, strides, unit};
 use super::attempt::{name, split, take};

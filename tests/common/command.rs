@@ -15,3 +15,10 @@ pub fn good(dir: &Path, args: &[&str]) -> String {
     assert!(o.status.success(), "{args:?}: {}", String::from_utf8_lossy(&o.stderr));
     String::from_utf8_lossy(&o.stdout).into_owned()
 }
+
+/// What a command that is the user's mistake says.
+pub fn refused(dir: &Path, args: &[&str]) -> String {
+    let o = daedal(dir, args);
+    assert_eq!(o.status.code(), Some(1), "{args:?}: {}", String::from_utf8_lossy(&o.stdout));
+    String::from_utf8_lossy(&o.stderr).into_owned()
+}

@@ -10,6 +10,7 @@ pub mod imports;
 pub mod knossos;
 pub mod losses;
 pub mod native;
+pub mod planted;
 pub mod random;
 pub mod scheduled;
 pub mod schedules;

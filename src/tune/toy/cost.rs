@@ -2,7 +2,8 @@
 //! operations it does, weighted.
 //!
 //! The weights are the published ones. What the publication leaves open is settled so that what it found for its benchmarks is
-//! within a thousandth of the cheapest here, too, and is written down in `docs/schedules.md`. How loops run costs nothing, nor does locality.
+//! within a thousandth of the cheapest here, too, and is written down in `docs/schedules.md`. How loops run costs nothing, nor
+//! does locality.
 
 use super::boxes::{Boxes, counts};
 use super::counts::Counts;

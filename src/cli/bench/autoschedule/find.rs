@@ -114,10 +114,7 @@ impl<'a, 'w> Finding<'a, 'w> {
         let (space, standard) = self.space()?;
         let from = run::seconds();
         let made = match way {
-            Way::Default => {
-                let again = tuning::space(self.def()?, self.graph()?, &self.args, &self.machine).1;
-                Made::of(Some(again), Tally::default())
-            }
+            Way::Default => Made::of(Some(standard), Tally::default()),
             Way::Hand => Made::of(self.by_hand()?, Tally::default()),
             Way::OneShot | Way::Top | Way::Autotuned => self.tuned(way, records, &stop)?,
             Way::Beam32 => by(&space, &Mb2fbs::beam(32), &stop),
@@ -130,7 +127,6 @@ impl<'a, 'w> Finding<'a, 'w> {
         if stop() {
             return Ok(());
         }
-        drop(standard);
         let model = Model::default();
         let expected = made.schedule.as_ref().and_then(|s| Some(model.seconds(&space.work(s)?.0)));
         records.add_found(Found {

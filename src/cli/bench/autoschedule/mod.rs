@@ -44,15 +44,15 @@ pub fn table(asked: &Asked, folder: &Path, watching: &Watching<'_>, world: &Worl
             .note(format!("there are {}", known.join(", "))));
     }
     let chosen = CASES.iter().filter(|c| asked.only.is_empty() || asked.only.iter().any(|n| n == c.def));
-    let chosen: Vec<_> = chosen.collect();
+    let made = chosen.map(|c| Ok((c, Finding::new(c, asked.measurements, world)?)));
+    let cases = made.collect::<Result<Vec<_>>>()?;
     let mut records = Records::open(&folder.join(FILE))?;
     if records.ceilings().is_empty() && !watching.interrupt.raised() {
         watching.line.doing("what the machine does at most");
         records.add_ceilings(ceilings(world)?)?;
     }
-    watching.line.all(chosen.len() * Way::ALL.len());
-    for case in &chosen {
-        let finding = Finding::new(case, asked.measurements, world)?;
+    watching.line.all(cases.len() * Way::ALL.len());
+    for (case, finding) in &cases {
         for way in Way::ALL {
             watching.line.doing(&format!("{}: {}", case.def, way.name(asked.measurements)));
             if !watching.interrupt.raised() && records.found(&finding.key, way).is_none() {
@@ -62,12 +62,10 @@ pub fn table(asked: &Asked, folder: &Path, watching: &Watching<'_>, world: &Worl
         }
         if !watching.interrupt.raised() && records.timed(&finding.key).is_none() {
             watching.line.doing(&format!("{}: all in turns", case.def));
-            time::all(&finding, &mut records, watching)?;
+            time::all(finding, &mut records, watching)?;
         }
     }
-    let keys =
-        chosen.iter().map(|c| Ok((*c, Finding::new(c, asked.measurements, world)?))).collect::<Result<Vec<_>>>()?;
-    let page = Page { cases: &keys, records: &records, measurements: asked.measurements };
+    let page = Page { cases: &cases, records: &records, measurements: asked.measurements };
     Ok(Table { lines: page.lines(), rows: page.objects() })
 }
 
