@@ -1,5 +1,6 @@
 //! Stories become one HTML page that loads nothing: style, plots and texts stand in it.
 
+use super::frame::framed;
 use super::marks::{Kind, marks};
 use super::plot::{Series, lines};
 use super::story::{About, Story};
@@ -15,11 +16,7 @@ const RULES: usize = 25;
 /// # Errors
 /// A bug, where a plot cannot be drawn.
 pub fn page(about: &About, stories: &[Story]) -> Result<String> {
-    let title = format!("{}: optimized", escape(&about.file));
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<style>\n{}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
-        include_str!("style.css")
-    );
+    let mut out = String::new();
     let _ = writeln!(
         out,
         "<p>Cost model <b>{}</b>; rules keep values at level <b>{}</b>. Marked in the optimized text: <mark class=\"shared\">shared work</mark>, <mark class=\"hoisted\">work moved out of a loop</mark>.</p>",
@@ -34,8 +31,7 @@ pub fn page(about: &About, stories: &[Story]) -> Result<String> {
     if !same.is_empty() {
         let _ = writeln!(out, "<h2>Unchanged</h2>\n<p>{}</p>", same.join(", "));
     }
-    out += "</body>\n</html>\n";
-    Ok(out)
+    Ok(framed(&format!("{}: optimized", about.file), &out))
 }
 
 fn summary(stories: &[Story]) -> String {

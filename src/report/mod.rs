@@ -1,6 +1,8 @@
 //! What an optimization did becomes a page that a person would rather look at: one HTML file, with
-//! plots, that needs nothing else; and a schedule becomes a drawing. It knows texts and numbers, nothing of terms and searches.
+//! plots, that needs nothing else; and a schedule becomes a drawing, and a page. It knows texts and numbers, nothing of
+//! terms and searches.
 
+mod frame;
 mod html;
 mod ink;
 mod marks;

@@ -1,6 +1,7 @@
 //! A schedule that was found becomes one HTML page that loads nothing: its loops and picture, what the model counts of each
 //! stage, how the search went, and which schedules lost, and why.
 
+use super::frame::framed;
 use super::plot::{Series, lines};
 use super::text::escape;
 use crate::diag::Result;
@@ -48,11 +49,7 @@ const POINTS: usize = 100;
 /// # Errors
 /// A bug, where a plot cannot be drawn.
 pub fn schedule(of: &Scheduled) -> Result<String> {
-    let title = format!("{}: a schedule", escape(&of.name));
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<style>\n{}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
-        include_str!("style.css")
-    );
+    let mut out = String::new();
     for line in &of.about {
         let _ = writeln!(out, "<p>{}</p>", escape(line));
     }
@@ -71,7 +68,7 @@ pub fn schedule(of: &Scheduled) -> Result<String> {
     out += &stages(of);
     out += &plots(of)?;
     out += &tried(of);
-    Ok(out + "</body>\n</html>\n")
+    Ok(framed(&format!("{}: a schedule", of.name), &out))
 }
 
 /// A text in an address: what is no letter or digit becomes the numbers of its bytes.
