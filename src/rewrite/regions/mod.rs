@@ -522,9 +522,9 @@ fn alone(scope: &Scope, terms: &Terms, id: Id) -> (Terms, Id, Region) {
     let mut own = Terms::default();
     let id = own.import(terms, id);
     let levels = &region.levels;
-    let place = |i: usize| levels.iter().position(|l| *l == depth - 1 - i).unwrap_or(0);
+    let place: FxHashMap<usize, usize> = levels.iter().enumerate().map(|(k, l)| (depth - 1 - l, k)).collect();
     let count = levels.len();
-    let id = own.map_free(id, 0, &mut |t, i, ty, under| t.var((count - 1 - place(i as usize) + under) as u32, ty));
+    let id = own.map_free(id, 0, &mut |t, i, ty, under| t.var((count - 1 - place[&(i as usize)] + under) as u32, ty));
     (own, id, region)
 }
 

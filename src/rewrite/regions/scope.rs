@@ -175,22 +175,28 @@ impl Scope {
     /// The variables of these levels, and those of the function that what is known of them speaks of, as parameters.
     pub fn region(&self, mut levels: Vec<usize>) -> Region {
         let known = |l: usize| &self.entries[l].known;
-        for l in levels.clone() {
+        // What is known of these speaks of others, too: a size that has a name is that of the first parameter with it.
+        let mut next = 0;
+        while let Some(l) = levels.get(next).copied() {
+            next += 1;
             let all = known(l).dims.iter().chain([&known(l).value, &known(l).below]);
             for id in all.flatten().flat_map(|id| self.closed.reachable(*id)) {
-                if let Head::Var(i, _) = self.closed.head(id) {
-                    levels.push(self.params - 1 - i as usize);
+                if let Head::Var(i, _) = self.closed.head(id)
+                    && let level = self.params - 1 - i as usize
+                    && !levels.contains(&level)
+                {
+                    levels.push(level);
                 }
             }
         }
         levels.sort_unstable();
         levels.dedup();
         let mut terms = self.closed.clone();
-        let place = |level: usize| levels.iter().position(|l| *l == level);
+        let place: FxHashMap<usize, usize> = levels.iter().enumerate().map(|(k, l)| (*l, k)).collect();
         let mut over = |id: Option<Id>| {
             id.map(|id| {
                 terms.map_free(id, 0, &mut |t, i, ty, _| {
-                    let at = place(self.params - 1 - i as usize).unwrap_or(0);
+                    let at = place[&(self.params - 1 - i as usize)];
                     t.var((levels.len() - 1 - at) as u32, ty)
                 })
             })
