@@ -30,6 +30,7 @@ pub fn page(t: &Tuned, (name, about): (&str, Vec<String>), steps: &str, incoming
         parts: PARTS.iter().map(ToString::to_string).collect(),
         stages: t.stages.iter().map(|(name, seconds, work)| (name.clone(), *seconds, work.0.to_vec())).collect(),
         curve: t.curve.clone(),
+        judged: t.tally.evaluations,
         tried: tried.collect(),
     })
 }

@@ -24,6 +24,8 @@ pub struct Scheduled {
     pub stages: Vec<(String, Option<f64>, Vec<f64>)>,
     /// The least cost after so many schedules that were judged, each time that it fell.
     pub curve: Vec<(usize, f64)>,
+    /// How many schedules were judged.
+    pub judged: usize,
     /// All schedules that were tried, in order.
     pub tried: Vec<Tried>,
 }
@@ -106,7 +108,8 @@ fn stages(of: &Scheduled) -> String {
 
 fn plots(of: &Scheduled) -> Result<String> {
     let mut out = String::new();
-    if let Some(last) = of.curve.last().map(|(n, _)| *n).filter(|n| *n > 1) {
+    if of.judged > 1 && !of.curve.is_empty() {
+        let last = of.judged;
         let at = |k: usize| {
             let judged = 1 + k * (last - 1) / (POINTS - 1);
             of.curve.iter().take_while(|(n, _)| *n <= judged).last().map_or(f64::NAN, |(_, cost)| *cost)
