@@ -7,7 +7,7 @@
 use super::egraph::plan::same_totality;
 use super::inline::{Site, bound_extents, site};
 use crate::ir::op::Class;
-use crate::ir::{Free, Head, Id, Lit, Node, Terms, deep};
+use crate::ir::{Free, Head, Id, Lit, Node, Terms, Ty, deep};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A let-free term with what is known of its parts.
@@ -33,6 +33,20 @@ pub struct Target {
     site: Site,
     /// Whether the table is there already: a vector of these terms that is made anyway.
     made: bool,
+}
+
+impl Target {
+    /// Whether it is arithmetic of indices and sizes, or a comparison of them: loops take longer to read that than to do
+    /// it, and who cuts them into parts by it has to see it.
+    pub fn is_of_indices(&self, terms: &Terms) -> bool {
+        let exact = |ty: Ty| ty.as_scalar().is_some_and(|s| !s.is_float());
+        terms.reachable(self.site.0).into_iter().all(|id| match terms.head(id) {
+            Head::Size(_) => true,
+            Head::Var(_, ty) => ty.has_tensor() || exact(ty),
+            Head::Const(_) | Head::Op(_) | Head::If => exact(terms.ty(id)),
+            _ => false,
+        })
+    }
 }
 
 /// The terms that tables could hold: what takes loops or transcendental functions before what does

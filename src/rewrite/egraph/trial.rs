@@ -220,7 +220,9 @@ impl<'a, 'c> Trials<'a, 'c> {
         for _ in 0..MAX_TABLES {
             let mut improved = false;
             for target in tabulate::candidates(&mut flat) {
-                if tried.contains(&target) {
+                // The published model has an index cost what a number does.
+                let indices = self.model == Model::Analytic && target.is_of_indices(&flat.terms);
+                if indices || tried.contains(&target) {
                     continue;
                 }
                 if tried.len() == MAX_TARGETS || self.left == 0 || self.stopped() {
