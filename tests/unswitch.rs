@@ -79,6 +79,34 @@ fn conditions_of_elements_leave_the_sum_that_reads_them() {
     }
 }
 
+/// Protects: a sum that an arm of a triangle reads is made everywhere where it has a value, and in the arm where it may have none,
+/// or where hardly any element has it.
+#[test]
+fn sums_leave_the_arms_of_triangles() {
+    let arm = |condition: &str, at: &str| {
+        "(def f (Tensor 2 Float) ((x : (Tensor 2 Float) (n d)) (y : (Tensor 2 Float) (n d)))
+           (build (tuple d d) (lam ((l : Integer) (m : Integer))
+             (if CONDITION (sumbuild n (lam (i : Integer) (mul (index (tuple i l) x) (index (tuple i AT) y)))) 0.0))))"
+            .replace("CONDITION", condition)
+            .replace("AT", at)
+    };
+    for (condition, at, everywhere) in [
+        ("(lt m l)", "m", true),
+        ("(gte (add m 1) l)", "m", true),
+        ("(eq m l)", "m", false),
+        ("(lt m 2)", "m", false),
+        ("(lt m l)", "(sub l (add m 1))", false),
+    ] {
+        let program = read(&arm(condition, at));
+        let graph = empty(&program, "f").graph;
+        assert_eq!(graph.stages.iter().all(|s| s.when.is_none()), everywhere, "{condition} {at}\n{graph}");
+        for [n, d] in [[5, 3], [1, 1], [9, 17], [0, 3], [4, 0]] {
+            let args = [tensor(Scalar::F64, &[n, d], 1), tensor(Scalar::F64, &[n, d], 2)];
+            compare(&program, "f", &Schedule::new(Graph::clone(&graph)), &[args.to_vec()], n == 0 || d == 0);
+        }
+    }
+}
+
 /// Protects: what depends on what is summed over, is rare, may have no value, or is not 0, is asked where it was.
 #[test]
 fn other_conditions_stay() {

@@ -2,7 +2,8 @@
 //!
 //! A triangle of sums is written as a square in which each addend asks on which side of the diagonal it is. Where that does not
 //! depend on what is summed over, and all addends have values, the sum is as well made without asking: one condition is left
-//! for each element, and what is added is a product again. No bit changes: zeros that are added to 0 are 0.
+//! for each element, and what is added is a product again. A sum that an arm of such a condition reads is made everywhere, too,
+//! where it has a value. No bit changes: zeros that are added to 0 are 0.
 
 use super::body::{Body, DimId, Node, Source, StageId};
 use super::graph::{Definition, Graph};
@@ -26,16 +27,34 @@ impl Graph {
     /// Takes the conditions of sums out of them.
     pub(super) fn unswitch(&mut self) {
         for s in self.order() {
+            if self.is_in_triangle(s) {
+                self.leave_arm(s);
+            }
             if let Some(asked) = self.asked(s) {
                 self.asks_outside(s, &asked);
             }
         }
     }
 
+    /// Whether a reduction is computed in an arm that lanes take by the order of their indices.
+    fn is_in_triangle(&self, s: StageId) -> bool {
+        let stage = self.stage(s);
+        let reduces = matches!(stage.def, Definition::Reduce { .. });
+        reduces && stage.when.is_some_and(|condition| self.parts_lanes(s, condition))
+    }
+
+    /// Whether a condition tells lanes of a stage apart, elements of its last dimension, about half of which take either arm:
+    /// what is 0 nearly everywhere is not to be computed everywhere. Of two indices either may be the greater one.
+    fn parts_lanes(&self, s: StageId, condition: Body) -> bool {
+        let (dims, stage) = (self.bodies.dims(condition), self.stage(s));
+        let lanes = dims.len() > 1 && stage.dims.last().is_some_and(|last| dims.contains(last));
+        lanes && !dims.iter().any(|d| stage.over().contains(d)) && self.is_order(condition)
+    }
+
     /// The condition of a sum, where it tells lanes apart: elements of the last dimension.
     fn asked(&mut self, s: StageId) -> Option<Asked> {
-        let Definition::Reduce { over, init, next, .. } = &self.stage(s).def else { return None };
-        let (over, [init], [next]) = (over.clone(), init.as_slice(), next.as_slice()) else { return None };
+        let Definition::Reduce { init, next, .. } = &self.stage(s).def else { return None };
+        let ([init], [next]) = (init.as_slice(), next.as_slice()) else { return None };
         let (init, Node::Op(Op::Add, ty, args)) = (*init, self.bodies.node(*next)) else { return None };
         let (ty, [acc, addend]) = (*ty, args.as_slice()) else { return None };
         let zero = Lit::zero(ty);
@@ -47,11 +66,7 @@ impl Graph {
             return None;
         }
         let condition = self.bodies.substitute(condition, &of);
-        let (dims, last) = (self.bodies.dims(condition), *self.stage(s).dims.last()?);
-        // What is 0 nearly everywhere is not to be computed everywhere: of two indices either may be the greater one.
-        let lanes = dims.contains(&last) && dims.len() > 1;
-        let outside = lanes && !dims.iter().any(|d| over.contains(d)) && self.is_order(condition);
-        if !outside || !self.convertible(place).contains(&chosen) {
+        if !self.parts_lanes(s, condition) || !self.convertible(place).contains(&chosen) {
             return None;
         }
         let (addend, zero) = if first { (y, x) } else { (x, y) };
