@@ -615,3 +615,44 @@ fn what_is_known_to_hold_is_not_asked() {
         assert!(!printed.contains("assert") && !printed.contains("(if"), "{printed}");
     }
 }
+
+/// The derivative of a function `f` by all its floats, as made.
+fn derived(text: &str) -> String {
+    let program = common::read("f.ks", text);
+    let def = program.named("f")[0];
+    let checked = Checked::new(&program, def, &floats(def)).unwrap();
+    let made = checked.program();
+    print::def(&made.terms, &made.defs[&checked.derivatives().1])
+}
+
+/// Protects: an element that sums change has its sum before the loop over all elements, which asks for each whether it is that
+/// one; so what is read of one element in a ragged loop is added up once.
+#[test]
+fn sums_of_one_element_stand_before_the_loop_over_all() {
+    let pairs = "(def f Float (p : (Vec Float) n)
+        (sumbuild n (lam (i : Integer) (sumbuild i (lam (j : Integer)
+          (let (t (sub (index i p) (index j p))) (exp (mul t t))))))))";
+    let made = derived(pairs);
+    let inside = made.split("(build n").nth(1).unwrap_or_default();
+    assert!(inside.contains("(if (eq j i)") && !inside.contains("sumbuild"), "{made}");
+    for args in [["[0.5,-0.25,1.0,0.75]"], ["[0.5]"], ["[]"]] {
+        let (code, said) = checked(pairs, &args);
+        assert_eq!(code, 0, "{said}");
+    }
+}
+
+/// Protects: what loops of a derivative need of a loop around them in every round is kept where it takes more than a read: the
+/// products that are summed are those of elements.
+#[test]
+fn factors_of_sums_are_kept() {
+    let layer = "(def f Float ((w : (Vec (Vec Float)) (h d)) (x : (Vec (Vec Float)) (n d)))
+        (sumbuild n (lam (i : Integer) (sumbuild h (lam (r : Integer)
+          (let ((z (sumbuild d (lam (j : Integer) (mul (index j (index r w)) (index j (index i x))))))
+                (a (max 0.0 z)))
+            (mul a a)))))))";
+    let made = derived(layer);
+    let inner = made.rsplit("(sumbuild").next().unwrap_or_default();
+    assert!(!inner.contains("(if"), "{made}");
+    let (code, said) = checked(layer, &["[[0.5,-1.0],[0.25,0.5]]", "[[1.0,0.5],[-0.5,0.25],[0.75,1.0]]"]);
+    assert_eq!(code, 0, "{said}");
+}

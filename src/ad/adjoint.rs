@@ -9,21 +9,17 @@ use super::emit::Val;
 use super::kept::Kept;
 use super::like::Like;
 use super::piece::{Item, Piece};
+use super::scope::{Plan, Scope};
 use super::walk::Walk;
 use crate::diag::Result;
-use crate::ir::op::Class;
 use crate::ir::{Head, Id, Monoid, Op, Ty, TyKind};
 use crate::types::shape::{empty_sum, lowered, shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Terms of at most so much work are made again rather than kept in a table.
-const CHEAP: usize = 64;
 /// Arms within so many arms give all that they collect as one value: a guard for each arm around a piece would
 /// make long chains of conditions grow with their square.
 const NESTED: usize = 8;
-/// What an operation on floats counts, where one on integers counts 1.
-const FLOAT: usize = 4;
 
 /// Collected pieces by the number of the adjoint.
 pub type Frame = BTreeMap<usize, Vec<Piece>>;
@@ -62,38 +58,6 @@ pub enum Leaving {
     Arm(Id),
 }
 
-/// How a piece comes by a let of the scope it leaves.
-#[derive(Clone, Copy, PartialEq)]
-enum Plan {
-    Unknown,
-    Again,
-    Table,
-    Never,
-}
-
-/// What is known of the scope that pieces leave.
-struct Scope {
-    /// The number of variables around it.
-    outer: usize,
-    /// The number of its own indices.
-    indices: usize,
-    plans: Vec<Plan>,
-    /// Places of what is kept in the table, by level.
-    kept: Vec<usize>,
-    /// Places of all that may be kept, where not everything may.
-    only: Option<Vec<usize>>,
-}
-
-impl Scope {
-    fn first_let(&self) -> usize {
-        self.outer + self.indices
-    }
-
-    fn may_keep(&self, level: usize) -> bool {
-        self.only.as_ref().is_none_or(|only| only.contains(&level))
-    }
-}
-
 impl Reverse<'_, '_> {
     /// A new adjoint, of a value.
     pub fn adjoint(&mut self, ty: Ty, like: Like) -> usize {
@@ -129,15 +93,18 @@ impl Reverse<'_, '_> {
             }
             Leaving::Arm(_) => {}
         }
-        let mut scope = Scope { outer, indices, plans: vec![], kept: vec![], only };
-        scope.plans = vec![Plan::Unknown; self.w.e.depth() - scope.first_let()];
+        let mut scope = Scope::new((outer, indices), self.w.e.depth() - outer - indices, only);
         let at_once = matches!(how, Leaving::Parts(_)) || self.is_nested(how);
         // First it is decided for all pieces: what is done then opens further lets.
         let (mut pieces, mut stuck) = (vec![], vec![]);
+        let mut now = |list: Vec<Piece>| list.into_iter().map(|p| p.now(&mut self.w.e)).collect();
+        let frame: Vec<(usize, Vec<Piece>)> = frame.into_iter().map(|(adjoint, list)| (adjoint, now(list))).collect();
+        for (id, loops) in frame.iter().flat_map(|(_, list)| list).flat_map(all_terms) {
+            self.note_repeated(&mut scope, id, loops);
+        }
         for (adjoint, list) in frame {
             let mut left = vec![];
             for p in list {
-                let p = p.now(&mut self.w.e);
                 let whole = p.steps.is_empty() && !self.likes[adjoint].0.has_tensor();
                 let terms = all_terms(&p);
                 let fits = !(whole && self.is_nested(how))
@@ -273,124 +240,6 @@ impl Reverse<'_, '_> {
         let val = self.w.e.terms.shift(like.val.id, by(&like.val));
         let sizes: Vec<Id> = like.sizes.iter().map(|s| self.w.e.terms.shift(s.id, by(s))).collect();
         self.w.zero(val, &sizes)
-    }
-
-    /// Whether a term under loops can do without the lets of the scope.
-    fn plan_term(&mut self, scope: &mut Scope, id: Id, loops: usize) -> bool {
-        let depth = scope.first_let() + scope.plans.len();
-        let first = scope.first_let();
-        let free = self.w.e.terms.free(id);
-        (first..depth).all(|level| !free.has(depth - 1 - level + loops) || self.plan(scope, level) != Plan::Never)
-    }
-
-    fn plan(&mut self, scope: &mut Scope, level: usize) -> Plan {
-        let at = level - scope.first_let();
-        if scope.plans[at] != Plan::Unknown {
-            return scope.plans[at];
-        }
-        let plan = match self.w.e.let_value(level) {
-            Some(value) if scope.may_keep(level) && self.is_part_of_row(scope, value, level) => Plan::Table,
-            Some(value) if self.again(scope, value, level, &mut 0) => Plan::Again,
-            Some(value) if scope.may_keep(level) && self.uniform(scope, value, level) => Plan::Table,
-            _ => Plan::Never,
-        };
-        scope.plans[at] = plan;
-        plan
-    }
-
-    /// Whether a number is a part of what a condition gives, of which a table would have to keep all parts.
-    fn is_part_of_row(&mut self, scope: &mut Scope, value: Id, depth: usize) -> bool {
-        let terms = &self.w.e.terms;
-        let part = matches!(terms.head(value), Head::Get(..)) && !terms.ty(value).has_tensor();
-        let of = if part { terms.head(terms.kids(value)[0]) } else { Head::Tuple };
-        let Head::Var(i, _) = of else { return false };
-        let Some(level) = (depth - 1).checked_sub(i as usize).filter(|l| *l >= scope.first_let()) else { return false };
-        let row = self.w.e.let_value(level).is_some_and(|v| self.w.e.terms.head(v) == Head::If);
-        row && self.plan(scope, level) == Plan::Table
-    }
-
-    /// Whether a term is cheap enough to be made again, with the lets it needs.
-    fn again(&mut self, scope: &mut Scope, id: Id, depth: usize, count: &mut usize) -> bool {
-        let integer = self.w.e.ty(id) == Ty::int() || self.w.e.ty(id) == Ty::bool();
-        *count += if integer { 1 } else { FLOAT };
-        if *count > CHEAP {
-            return false;
-        }
-        let (head, kids) = (self.w.e.terms.head(id), self.w.e.terms.kids(id).to_vec());
-        let fits = match head {
-            Head::Var(i, _) => {
-                let level = depth - 1 - i as usize;
-                if level < scope.first_let() {
-                    return true;
-                }
-                return match self.plan(scope, level) {
-                    Plan::Again => match self.w.e.let_value(level) {
-                        Some(value) => self.again(scope, value, level, count),
-                        None => false,
-                    },
-                    Plan::Table => true,
-                    Plan::Unknown | Plan::Never => false,
-                };
-            }
-            Head::Const(_) | Head::Get(..) | Head::Tuple | Head::Index(_) | Head::Cast(_) | Head::If => true,
-            Head::Size(_) => matches!(self.w.e.terms.head(kids[0]), Head::Var(..)),
-            Head::Op(op) => {
-                let scalar = self.w.e.ty(id).as_scalar().is_some();
-                scalar && (integer || matches!(op.row().class, Class::Cheap | Class::Multiply))
-            }
-            _ => false,
-        };
-        fits && kids.into_iter().all(|k| self.again(scope, k, depth, count))
-    }
-
-    /// Whether the values of a let over all rounds of the loop make a table that is not ragged.
-    fn uniform(&mut self, scope: &mut Scope, value: Id, level: usize) -> bool {
-        let ty = self.w.e.ty(value);
-        if !ty.has_tensor() {
-            return true;
-        }
-        if let Some(sizes) = self.tables.get(&value).cloned() {
-            return sizes.into_iter().all(|s| self.fixed(scope, s, level));
-        }
-        if ty.as_tensor().is_none_or(|(_, e)| contains_tuple_of_tensors(e)) {
-            return false;
-        }
-        // Where an arm is not taken, something of the same sizes stands for what it makes.
-        let arm = scope.indices == 0;
-        let sizes = shape(self.w.e.terms, value);
-        sizes.into_iter().all(|s| self.fixed(scope, s, level) && (!arm || self.w.e.is_safe_size(s, level)))
-    }
-
-    /// Whether a size depends on nothing inside of the scope.
-    fn fixed(&mut self, scope: &Scope, id: Id, depth: usize) -> bool {
-        let kids = self.w.e.terms.kids(id).to_vec();
-        match self.w.e.terms.head(id) {
-            Head::Var(i, _) => {
-                let level = depth - 1 - i as usize;
-                match level < scope.outer {
-                    true => true,
-                    false => match self.w.e.let_value(level) {
-                        Some(value) => self.fixed(scope, value, level),
-                        None => false,
-                    },
-                }
-            }
-            Head::Size(k) => match self.w.e.terms.head(kids[0]) {
-                Head::Var(i, _) if depth > i as usize && depth - 1 - (i as usize) >= scope.outer => {
-                    let level = depth - 1 - i as usize;
-                    let Some(value) = self.w.e.let_value(level) else { return false };
-                    let sizes = shape(self.w.e.terms, value);
-                    match sizes.get(k) {
-                        Some(size) if self.w.e.terms.head(*size) != Head::Size(k) => self.fixed(scope, *size, level),
-                        _ => false,
-                    }
-                }
-                _ => !self.w.e.terms.free(kids[0]).below(depth - scope.outer),
-            },
-            Head::Const(_) => true,
-            Head::Op(_) => kids.into_iter().all(|k| self.fixed(scope, k, depth)),
-            _ => !self.w.e.terms.free(id).below(depth - scope.outer),
-        }
     }
 
     /// The table of what pieces need, in the scope around; nothing where they need nothing.

@@ -9,7 +9,7 @@ use super::emit::{Emit, Val};
 use super::like::Like;
 use super::piece::{Item, Piece, Step};
 use super::scatter;
-use super::solve::{Plan, solve};
+use super::solve::{Plan, put_out, solve};
 use super::walk::Walk;
 use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Op, Scalar, Ty, TyKind};
@@ -81,6 +81,9 @@ impl Walk<'_, '_> {
             let p = p.now(&mut self.e);
             let sizes: Vec<Id> = outer.iter().map(|s| self.e.now(*s)).collect();
             match solve(&mut self.e, &p, &sizes) {
+                Some(plan) if plan.is_fixed() && p.loops() > 0 => {
+                    solved.push((self.summed_first(rank, elem, like, p)?, plan));
+                }
                 Some(plan) => solved.push((p, plan)),
                 None => match scatter::Target::new(&mut self.e, rank, elem, like) {
                     Some(target) => solved.push((self.scattered(&target, p)?, Plan::default())),
@@ -96,6 +99,26 @@ impl Walk<'_, '_> {
             return Ok(p.value);
         }
         self.built(rank, elem, like, &outer, solved)
+    }
+
+    /// A piece that changes one element by what loops add up, with the sum before the loop over all elements, which does not
+    /// make it again where it comes to that element. Elements whose sizes are not known stay as they are.
+    fn summed_first(&mut self, rank: usize, elem: Ty, like: &Like, p: Piece) -> Result<Piece> {
+        let inner = like.sizes.get(rank..).unwrap_or_default();
+        let is_float = |ty: Ty| ty.as_scalar().is_some_and(Scalar::is_float);
+        let known = is_float(elem) || elem.as_tensor().is_some_and(|(r, leaf)| r == inner.len() && is_float(leaf));
+        let Some((Step::At(index), rest)) = p.steps.split_first().filter(|_| known) else { return Ok(p) };
+        let loops = p.loops();
+        let index: Vec<Id> = index.iter().map(|i| put_out(&mut self.e, *i, loops)).collect();
+        let items = p.items.iter().take_while(|i| matches!(i, Item::Guard(_))).cloned().collect();
+        let one = Piece { items, steps: vec![Step::At(index.clone())], ..p };
+        let whole = self.e.now(like.val);
+        let element = self.e.put(Head::Index(rank), index.into_iter().chain([whole]));
+        let like = Like { val: self.e.val(element), sizes: inner.to_vec() };
+        let sum = self.force(elem, &like, vec![Piece { steps: rest.to_vec(), ..p }])?;
+        let sum = self.e.bind(sum);
+        let value = self.e.now(sum);
+        Ok(Piece { value, ..one.now(&mut self.e) })
     }
 
     /// The tensor by element.

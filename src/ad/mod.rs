@@ -38,6 +38,7 @@ mod reverse;
 mod safe;
 mod scalar;
 mod scatter;
+mod scope;
 mod sequence;
 mod shared;
 mod slope;

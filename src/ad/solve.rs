@@ -45,6 +45,11 @@ impl Plan {
         Plan { search: true, ..Plan::default() }
     }
 
+    /// Whether one element changes, which no loop says.
+    pub fn is_fixed(&self) -> bool {
+        !self.search && !self.digits && !self.each.is_empty() && self.each.iter().all(|s| matches!(s, Solved::Fixed))
+    }
+
     /// The piece of the element at the indices `at`.
     pub fn element(self, e: &mut Emit<'_>, mut p: Piece, at: &[Id]) -> Piece {
         let Some(Step::At(index)) = p.steps.first().cloned() else {
