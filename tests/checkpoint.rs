@@ -71,7 +71,7 @@ fn run((program, fun): &(Program, Fun), args: &[Value]) -> daedal::diag::Result<
 
 fn floats(of: impl IntoIterator<Item = f64>) -> Value {
     let data: Vec<Value> = of.into_iter().map(|v| Value::Scalar(Lit::float(v))).collect();
-    Value::tensor(vec![data.len()], data)
+    Value::tensor(vec![data.len()], data.into())
 }
 
 const FOLDS: &str = "

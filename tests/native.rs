@@ -371,7 +371,7 @@ fn producers_agree_at_small_sizes() {
             let mut sizes = [n, m].into_iter();
             let args = def.params.iter().map(|p| match p.ty.as_scalar() {
                 Some(_) => Value::Scalar(Lit::int(sizes.next().unwrap_or(0))),
-                None => Value::tensor(vec![2], floats.clone()),
+                None => Value::tensor(vec![2], floats.clone().into()),
             });
             cases.push((def, args.collect(), format!("{} {n} {m}", def.name())));
         }

@@ -25,7 +25,7 @@ fn sound() -> Nest {
 }
 
 fn run(nest: &Nest) -> daedal::diag::Result<Value> {
-    let x = Value::tensor(vec![3], [1.5, -2.0, 4.0].map(|v| Value::Scalar(Lit::float(v))).to_vec());
+    let x = Value::tensor(vec![3], vec![1.5, -2.0, 4.0].into());
     interpret(nest, &[x, Value::Scalar(Lit::int(2))], &mut String::new())
 }
 
@@ -251,7 +251,7 @@ fn vectors_mean_what_they_say() {
     let nest =
         Nest { entry: f, funcs: vec![], sites: vec![], texts: vec![], prints: vec![], params: vec![vector], ret };
     verify(&nest).unwrap();
-    let x = Value::tensor(vec![3], [10, 20, 30].map(|v| Value::Scalar(Lit::int(v))).to_vec());
+    let x = Value::tensor(vec![3], vec![10_i64, 20, 30].into());
     assert_eq!(interpret(&nest, &[x], &mut String::new()).unwrap().to_json().to_string(), "[[33,0,0,3,30,20,0],true]");
     assert_eq!(walk::count(&nest.entry.body), 7);
 }

@@ -152,7 +152,7 @@ fn nothing_is_evaluated_before_its_check() {
     let int = |v| Value::Scalar(Lit::int(v));
     let far = 1 << 40;
     let x = tensor(Scalar::F64, &[3], 1);
-    let rows = Value::tensor(vec![2], vec![tensor(Scalar::F64, &[2], 2), tensor(Scalar::F64, &[2], 3)]);
+    let rows = Value::tensor(vec![2], vec![tensor(Scalar::F64, &[2], 2), tensor(Scalar::F64, &[2], 3)].into());
     let cases: [(&str, Vec<Vec<Value>>); 7] = [
         ("quotient", vec![vec![ints(&[0])], vec![ints(&[])], vec![ints(&[3])]]),
         ("gathered", [&[0, 2][..], &[1, far], &[-far], &[]].map(|at| vec![x.clone(), ints(at)]).to_vec()),

@@ -124,13 +124,13 @@ fn functions(program: &Program) -> Vec<&Def> {
 fn grid() -> Vec<Vec<Value>> {
     let int = |n: i64| Value::Scalar(Lit::int(n));
     let float = |x: f64| Value::Scalar(Lit::float(x));
-    let v = Value::tensor(vec![2], vec![float(1.5), float(-0.25)]);
+    let v = Value::tensor(vec![2], vec![float(1.5), float(-0.25)].into());
     let mut out = vec![];
     for n in [-1, 0, 1, 2] {
         for m in [-1, 0, 1, 2] {
             for k in [-1, 0, 1, 2] {
-                let rows = vec![Value::tensor(vec![3], vec![float(0.5), float(1.0), float(k as f64)]); 2];
-                out.push(vec![int(n), int(m), int(k), v.clone(), Value::tensor(vec![2], rows)]);
+                let rows = vec![Value::tensor(vec![3], vec![float(0.5), float(1.0), float(k as f64)].into()); 2];
+                out.push(vec![int(n), int(m), int(k), v.clone(), Value::tensor(vec![2], rows.into())]);
             }
         }
     }
@@ -278,7 +278,7 @@ fn dot(a: &Value, b: &Value) -> Option<f64> {
             x.iter().zip(y.iter()).map(|(x, y)| dot(x, y)).sum()
         }
         (Value::Tensor(x), Value::Tensor(y)) if x.dims == y.dims => {
-            x.data.iter().zip(&y.data).map(|(x, y)| dot(x, y)).sum()
+            x.iter().zip(y.iter()).map(|(x, y)| dot(&x, &y)).sum()
         }
         _ => None,
     }

@@ -113,7 +113,7 @@ fn elements(v: &Value) -> u64 {
     match v {
         Value::Scalar(_) => 1,
         Value::Tuple(parts) => parts.iter().map(elements).sum(),
-        Value::Tensor(t) => t.data.iter().map(elements).sum(),
+        Value::Tensor(t) => t.iter().map(|v| elements(&v)).sum(),
     }
 }
 

@@ -192,7 +192,7 @@ pub(super) fn finite(v: &Value) -> bool {
     match v {
         Value::Scalar(l) => l.as_f64().is_none_or(f64::is_finite),
         Value::Tuple(each) => each.iter().all(finite),
-        Value::Tensor(t) => t.data.iter().all(finite),
+        Value::Tensor(t) => t.iter().all(|v| finite(&v)),
     }
 }
 

@@ -319,7 +319,7 @@ fn magnitudes(v: &Value) -> f64 {
     match v {
         Value::Scalar(l) => l.as_f64().unwrap_or_default().abs(),
         Value::Tuple(each) => each.iter().map(magnitudes).sum(),
-        Value::Tensor(t) => t.data.iter().map(magnitudes).sum(),
+        Value::Tensor(t) => t.iter().map(|v| magnitudes(&v)).sum(),
     }
 }
 
@@ -328,7 +328,7 @@ fn greatest(v: &Value) -> f64 {
     match v {
         Value::Scalar(l) => l.as_f64().unwrap_or_default().abs(),
         Value::Tuple(each) => each.iter().map(greatest).fold(0.0, f64::max),
-        Value::Tensor(t) => t.data.iter().map(greatest).fold(0.0, f64::max),
+        Value::Tensor(t) => t.iter().map(|v| greatest(&v)).fold(0.0, f64::max),
     }
 }
 
@@ -341,7 +341,7 @@ fn tangent(hash: &mut Hash, v: &Value) -> Value {
         }
         Value::Scalar(_) => Value::tuple(vec![]),
         Value::Tuple(parts) => Value::tuple(parts.iter().map(|p| tangent(hash, p)).collect()),
-        Value::Tensor(t) => Value::tensor(t.dims.clone(), t.data.iter().map(|p| tangent(hash, p)).collect()),
+        Value::Tensor(t) => Value::tensor(t.dims.clone(), t.iter().map(|p| tangent(hash, &p)).collect()),
     }
 }
 
@@ -361,7 +361,7 @@ fn step(v: &Value, d: &Value, h: f64) -> Value {
             Value::tuple(a.iter().zip(b.iter()).map(|(x, y)| step(x, y, h)).collect())
         }
         (Value::Tensor(a), Value::Tensor(b)) => {
-            Value::tensor(a.dims.clone(), a.data.iter().zip(&b.data).map(|(x, y)| step(x, y, h)).collect())
+            Value::tensor(a.dims.clone(), a.iter().zip(b.iter()).map(|(x, y)| step(&x, &y, h)).collect())
         }
         _ => v.clone(),
     }
@@ -378,7 +378,7 @@ fn between(from: &Value, to: &Value) -> Value {
             Value::tuple(a.iter().zip(b.iter()).map(|(x, y)| between(x, y)).collect())
         }
         (Value::Tensor(a), Value::Tensor(b)) => {
-            Value::tensor(a.dims.clone(), a.data.iter().zip(&b.data).map(|(x, y)| between(x, y)).collect())
+            Value::tensor(a.dims.clone(), a.iter().zip(b.iter()).map(|(x, y)| between(&x, &y)).collect())
         }
         _ => Value::tuple(vec![]),
     }
@@ -395,7 +395,7 @@ fn products(a: &Value, b: &Value) -> (f64, f64) {
             a.iter().zip(b.iter()).map(|(x, y)| products(x, y)).fold((0.0, 0.0), plus)
         }
         (Value::Tensor(a), Value::Tensor(b)) => {
-            a.data.iter().zip(&b.data).map(|(x, y)| products(x, y)).fold((0.0, 0.0), plus)
+            a.iter().zip(b.iter()).map(|(x, y)| products(&x, &y)).fold((0.0, 0.0), plus)
         }
         _ => (0.0, 0.0),
     }

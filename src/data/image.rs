@@ -7,7 +7,7 @@
 use super::files::MAX_BYTES;
 use super::flat::{element, fits, nest, numbers, sizes};
 use crate::diag::{Diagnostic, Result};
-use crate::eval::Value;
+use crate::eval::{Number, Numbers, Value};
 use crate::ir::{Lit, Scalar, Ty};
 use png::{BitDepth, ColorType, Decoder, DecodingError, Encoder, Limits, Transformations};
 use std::io::Cursor;
@@ -40,14 +40,27 @@ pub fn read(bytes: &[u8], ty: Ty) -> Result<Value> {
         let message = format!("the image has {bits} bits a sample, for which {} has no room", scalar.name());
         return Err(Diagnostic::user(message).note(EXPECTED));
     }
-    let part = |v: u16| f64::from(v) / samples.greatest as f64;
-    let literal = |v: &u16| match scalar {
-        Scalar::F64 => Lit::float(part(*v)),
-        Scalar::F32 => Lit::float32(part(*v) as f32),
-        s => Lit::Int(s, i64::from(*v)),
-    };
-    let values: Vec<Value> = samples.each.iter().map(|v| Value::Scalar(literal(v))).collect();
-    Ok(nest(ty, &dims, &values))
+    Ok(nest(ty, &dims, converted(samples, scalar)?))
+}
+
+/// Samples as numbers of a type that has room for them.
+fn converted(samples: Samples, to: Scalar) -> Result<Numbers> {
+    if samples.each.scalar() == to {
+        return Ok(samples.each);
+    }
+    let mut out = Numbers::new(to);
+    for v in samples.each.iter().filter_map(Lit::as_int) {
+        let part = v as f64 / samples.greatest as f64;
+        let sample = match to {
+            Scalar::F64 => Lit::float(part),
+            Scalar::F32 => Lit::float32(part as f32),
+            s => Lit::Int(s, v),
+        };
+        if !out.push(sample) {
+            return Err(Diagnostic::bug("a sample has no place in its type"));
+        }
+    }
+    Ok(out)
 }
 
 /// What images and values have in common.
@@ -58,7 +71,7 @@ const EXPECTED: &str = "an image is a tensor of height and width, or of height, 
 struct Samples {
     dims: [usize; 3],
     greatest: i64,
-    each: Vec<u16>,
+    each: Numbers,
 }
 
 fn samples(bytes: &[u8]) -> Result<Samples> {
@@ -80,8 +93,8 @@ fn samples(bytes: &[u8]) -> Result<Samples> {
     data.truncate(frame.buffer_size());
     let wide = frame.bit_depth == BitDepth::Sixteen;
     let each = match wide {
-        true => data.chunks_exact(2).map(|b| u16::from_be_bytes([b[0], b[1]])).collect(),
-        false => data.into_iter().map(u16::from).collect(),
+        true => u16::list(data.as_chunks().0.iter().map(|b| u16::from_be_bytes(*b)).collect()),
+        false => u8::list(data),
     };
     Ok(Samples { dims, greatest: if wide { 0xffff } else { 0xff }, each })
 }
@@ -126,17 +139,7 @@ pub fn write(value: &Value, ty: Ty) -> Result<Vec<u8>> {
             dims[0], dims[1]
         )));
     };
-    let mut data = vec![];
-    for (at, l) in numbers(value).iter().enumerate() {
-        match (scalar, l.as_int(), l.as_f64()) {
-            (Scalar::U8, Some(n), _) => data.push(n as u8),
-            (Scalar::U16, Some(n), _) => data.extend((n as u16).to_be_bytes()),
-            (_, _, Some(v)) if !v.is_nan() => data.push((v.clamp(0.0, 1.0) * 255.0).round() as u8),
-            _ => {
-                return Err(Diagnostic::user(format!("element {at} of the result is no number, which no image shows")));
-            }
-        }
-    }
+    let data = shown(&numbers(value, scalar)?)?;
     let mut out = vec![];
     let mut encoder = Encoder::new(&mut out, width, height);
     encoder.set_color(color);
@@ -144,6 +147,21 @@ pub fn write(value: &Value, ty: Ty) -> Result<Vec<u8>> {
     let done = encoder.write_header().and_then(|mut w| w.write_image_data(&data));
     done.map_err(|e| Diagnostic::bug(format!("an image cannot be laid out: {e}")))?;
     Ok(out)
+}
+
+/// The samples that show numbers, as an image has them.
+fn shown(all: &Numbers) -> Result<Vec<u8>> {
+    if let Some(bytes) = u8::slice(all) {
+        return Ok(bytes.to_vec());
+    }
+    if let Some(words) = u16::slice(all) {
+        return Ok(words.iter().flat_map(|n| n.to_be_bytes()).collect());
+    }
+    let shown = |(at, l): (usize, Lit)| match l.as_f64() {
+        Some(v) if !v.is_nan() => Ok((v.clamp(0.0, 1.0) * 255.0).round() as u8),
+        _ => Err(Diagnostic::user(format!("element {at} of the result is no number, which no image shows"))),
+    };
+    all.iter().enumerate().map(shown).collect()
 }
 
 #[cfg(test)]

@@ -2,23 +2,15 @@
 
 use super::flat::{element, fits, nest, numbers, sizes};
 use crate::diag::{Diagnostic, Result};
-use crate::eval::Value;
+use crate::eval::{Number, Numbers, Value};
 use crate::ir::{Lit, Scalar, Ty};
-use ndarray::{ArrayD, IxDyn};
+use ndarray::{ArrayD, ArrayView, IxDyn};
 use ndarray_npy::{ReadNpyError, ReadNpyExt, ReadableElement, WritableElement, WriteNpyExt};
 
-/// A number of a file before it has the type of the program.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Number {
-    Float(f64),
-    Int(i64),
-    Bool(bool),
-}
-
-/// Sizes, and the elements in row-major order, whatever order the file has.
+/// Sizes, and the elements in row-major order, whatever order the file has, at the type of the file.
 struct Array {
     dims: Vec<usize>,
-    data: Vec<Number>,
+    all: Numbers,
 }
 
 /// The value of a type from the bytes of a file.
@@ -39,38 +31,49 @@ pub fn read(bytes: &[u8], ty: Ty) -> Result<Value> {
             .note(format!("expected {axes} {} for {ty}, found {found}", if axes == 1 { "axis" } else { "axes" })));
     }
     fits(&array.dims)?;
-    let mut lits = Vec::with_capacity(array.data.len());
-    for (at, n) in array.data.iter().enumerate() {
-        match exact(*n, scalar) {
-            Some(l) => lits.push(Value::Scalar(l)),
-            None => {
-                let message = format!("element {at} of the array, {}, is not exactly a {}", show(*n), scalar.name());
-                return Err(Diagnostic::user(message).note("convert the array before, and choose how to round"));
-            }
-        }
-    }
-    Ok(nest(ty, &array.dims, &lits))
+    Ok(nest(ty, &array.dims, converted(array.all, scalar)?))
 }
 
-fn show(n: Number) -> String {
-    match n {
-        Number::Float(v) => format!("{v:?}"),
-        Number::Int(v) => v.to_string(),
-        Number::Bool(v) => v.to_string(),
+/// The same numbers at another type.
+fn converted(all: Numbers, to: Scalar) -> Result<Numbers> {
+    if all.scalar() == to {
+        return Ok(all);
+    }
+    let mut out = Numbers::new(to);
+    for (at, l) in all.iter().enumerate() {
+        if !exact(l, to).is_some_and(|l| out.push(l)) {
+            let message = format!("element {at} of the array, {}, is not exactly a {}", show(l), to.name());
+            return Err(Diagnostic::user(message).note("convert the array before, and choose how to round"));
+        }
+    }
+    Ok(out)
+}
+
+fn show(l: Lit) -> String {
+    match l {
+        Lit::Int(_, v) => v.to_string(),
+        Lit::Bool(v) => v.to_string(),
+        Lit::F64(_) | Lit::F32(_) | Lit::Str(_) => format!("{:?}", l.as_f64().unwrap_or_default()),
     }
 }
 
 /// The literal of a type with the same value, where there is one.
-fn exact(n: Number, s: Scalar) -> Option<Lit> {
-    match (n, s) {
-        (Number::Bool(b), Scalar::Bool) => Some(Lit::Bool(b)),
-        (Number::Bool(_), _) | (_, Scalar::Bool) => None,
-        (Number::Float(v), Scalar::F64) => Some(Lit::float(v)),
-        (Number::Float(v), Scalar::F32) => (v.is_nan() || f64::from(v as f32) == v).then(|| Lit::float32(v as f32)),
-        (Number::Int(v), Scalar::F64) => ((v as f64) as i128 == i128::from(v)).then(|| Lit::float(v as f64)),
-        (Number::Int(v), Scalar::F32) => ((v as f32) as i128 == i128::from(v)).then(|| Lit::float32(v as f32)),
-        (Number::Int(v), s) => (s.wrap(v) == v).then_some(Lit::Int(s, v)),
-        (Number::Float(v), s) => {
+fn exact(l: Lit, s: Scalar) -> Option<Lit> {
+    match (l, s) {
+        (Lit::Bool(_), Scalar::Bool) => Some(l),
+        (Lit::Bool(_) | Lit::Str(_), _) | (_, Scalar::Bool) => None,
+        (Lit::Int(_, v), Scalar::F64) => ((v as f64) as i128 == i128::from(v)).then(|| Lit::float(v as f64)),
+        (Lit::Int(_, v), Scalar::F32) => ((v as f32) as i128 == i128::from(v)).then(|| Lit::float32(v as f32)),
+        (Lit::Int(_, v), s) => (s.wrap(v) == v).then_some(Lit::Int(s, v)),
+        (Lit::F64(_) | Lit::F32(_), s) => float(l.as_f64()?, s),
+    }
+}
+
+fn float(v: f64, s: Scalar) -> Option<Lit> {
+    match s {
+        Scalar::F64 => Some(Lit::float(v)),
+        Scalar::F32 => (v.is_nan() || f64::from(v as f32) == v).then(|| Lit::float32(v as f32)),
+        s => {
             let int = v as i64;
             // Past the ends of the range the conversion saturates, and 2^63 would seem to fit.
             let same = (int as f64).to_bits() == v.to_bits() && int != i64::MAX;
@@ -110,18 +113,8 @@ fn plausible(bytes: &[u8]) -> Result<()> {
 
 /// Reads the file at the element type that it has.
 fn array(bytes: &[u8]) -> Result<Array> {
-    let readers: [fn(&[u8]) -> Read; 10] = [
-        |b| at::<f64>(b, Number::Float),
-        |b| at::<f32>(b, |v| Number::Float(v.into())),
-        |b| at::<i64>(b, Number::Int),
-        |b| at::<i32>(b, |v| Number::Int(v.into())),
-        |b| at::<i16>(b, |v| Number::Int(v.into())),
-        |b| at::<i8>(b, |v| Number::Int(v.into())),
-        |b| at::<u8>(b, |v| Number::Int(v.into())),
-        |b| at::<u16>(b, |v| Number::Int(v.into())),
-        |b| at::<u32>(b, |v| Number::Int(v.into())),
-        |b| at::<bool>(b, Number::Bool),
-    ];
+    let readers: [fn(&[u8]) -> Read; 10] =
+        [at::<f64>, at::<f32>, at::<i64>, at::<i32>, at::<i16>, at::<i8>, at::<u8>, at::<u16>, at::<u32>, at::<bool>];
     for reader in readers {
         match reader(bytes) {
             Ok(array) => return Ok(array),
@@ -141,9 +134,13 @@ fn array(bytes: &[u8]) -> Result<Array> {
 
 type Read = std::result::Result<Array, ReadNpyError>;
 
-fn at<T: ReadableElement + Copy>(bytes: &[u8], number: impl Fn(T) -> Number) -> Read {
+fn at<T: ReadableElement + Number>(bytes: &[u8]) -> Read {
     let array = ArrayD::<T>::read_npy(bytes)?;
-    Ok(Array { dims: array.shape().to_vec(), data: array.iter().map(|v| number(*v)).collect() })
+    let dims = array.shape().to_vec();
+    // Those of a file in the other order are put in row-major order.
+    let all =
+        if array.is_standard_layout() { array.into_raw_vec_and_offset().0 } else { array.iter().copied().collect() };
+    Ok(Array { dims, all: T::list(all) })
 }
 
 /// The type of the elements of a file for values of a type.
@@ -163,25 +160,23 @@ pub fn writable(ty: Ty) -> Result<Scalar> {
 /// As [`writable`].
 pub fn write(value: &Value, ty: Ty) -> Result<Vec<u8>> {
     let scalar = writable(ty)?;
-    let (dims, lits) = (sizes(value, ty), numbers(value));
-    let int = |l: &Lit| l.as_int().unwrap_or_default();
+    let (dims, all) = (sizes(value, ty), numbers(value, scalar)?);
     match scalar {
-        Scalar::F64 => bytes(&dims, &lits, |l| l.as_f64().unwrap_or_default()),
-        Scalar::F32 => bytes(&dims, &lits, |l| l.as_f64().unwrap_or_default() as f32),
-        Scalar::I64 => bytes(&dims, &lits, int),
-        Scalar::I32 => bytes(&dims, &lits, |l| int(l) as i32),
-        Scalar::I16 => bytes(&dims, &lits, |l| int(l) as i16),
-        Scalar::I8 => bytes(&dims, &lits, |l| int(l) as i8),
-        Scalar::U32 => bytes(&dims, &lits, |l| int(l) as u32),
-        Scalar::U16 => bytes(&dims, &lits, |l| int(l) as u16),
-        Scalar::U8 => bytes(&dims, &lits, |l| int(l) as u8),
-        Scalar::Bool => bytes(&dims, &lits, |l| l.as_bool() == Some(true)),
+        Scalar::F64 => bytes::<f64>(&dims, &all),
+        Scalar::F32 => bytes::<f32>(&dims, &all),
+        Scalar::I64 => bytes::<i64>(&dims, &all),
+        Scalar::I32 => bytes::<i32>(&dims, &all),
+        Scalar::I16 => bytes::<i16>(&dims, &all),
+        Scalar::I8 => bytes::<i8>(&dims, &all),
+        Scalar::U32 => bytes::<u32>(&dims, &all),
+        Scalar::U16 => bytes::<u16>(&dims, &all),
+        Scalar::U8 => bytes::<u8>(&dims, &all),
+        Scalar::Bool => bytes::<bool>(&dims, &all),
     }
 }
 
-fn bytes<T: WritableElement>(dims: &[usize], lits: &[Lit], element: impl Fn(&Lit) -> T) -> Result<Vec<u8>> {
-    let data: Vec<T> = lits.iter().map(element).collect();
-    let array = ArrayD::from_shape_vec(IxDyn(dims), data)
+fn bytes<T: WritableElement + Number>(dims: &[usize], all: &Numbers) -> Result<Vec<u8>> {
+    let array = ArrayView::from_shape(IxDyn(dims), T::slice(all).unwrap_or_default())
         .map_err(|e| Diagnostic::bug(format!("a result does not fill its shape: {e}")))?;
     let mut out = vec![];
     array.write_npy(&mut out).map_err(|e| Diagnostic::bug(format!("a result cannot be laid out: {e}")))?;

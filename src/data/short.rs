@@ -1,6 +1,6 @@
 //! Large values become short texts for a person: of each tensor the first elements and the last.
 
-use crate::eval::Value;
+use crate::eval::{Elements, Value};
 
 /// Values with at most so many numbers are shown whole.
 const WHOLE: usize = 200;
@@ -26,7 +26,7 @@ fn count(value: &Value) -> usize {
     match value {
         Value::Scalar(_) => 1,
         Value::Tuple(parts) => parts.iter().map(count).sum(),
-        Value::Tensor(t) => t.data.first().map_or(0, count) * t.data.len(),
+        Value::Tensor(t) => t.first().map_or(0, |v| count(&v)) * t.len(),
     }
 }
 
@@ -45,13 +45,17 @@ fn write(value: &Value, depth: usize, out: &mut String, shown: &mut usize) {
             });
             out.push(']');
         }
-        Value::Tensor(t) => axis((&t.dims, &t.data), depth, out, shown),
+        Value::Tensor(t) => axis((&t.dims, t.elements(), 0), depth, out, shown),
     }
 }
 
-fn axis((dims, data): (&[usize], &[Value]), depth: usize, out: &mut String, shown: &mut usize) {
+/// The elements from a place on, in rows of the sizes.
+fn axis((dims, elements, from): (&[usize], &Elements, usize), depth: usize, out: &mut String, shown: &mut usize) {
     let Some((n, rest)) = dims.split_first() else {
-        return data.iter().take(1).for_each(|element| write(element, depth, out, shown));
+        if from < elements.len() {
+            write(&elements.get(from), depth, out, shown);
+        }
+        return;
     };
     let chunk = rest.iter().product::<usize>();
     let first = FIRST[depth.min(FIRST.len() - 1)];
@@ -64,7 +68,7 @@ fn axis((dims, data): (&[usize], &[Value]), depth: usize, out: &mut String, show
             continue;
         }
         comma(k, out);
-        axis((rest, &data[(k * chunk).min(data.len())..]), depth + 1, out, shown);
+        axis((rest, elements, from + k * chunk), depth + 1, out, shown);
     }
     out.push(']');
 }
@@ -104,6 +108,6 @@ mod tests {
     }
 
     fn elements(v: &Value) -> Vec<Value> {
-        if let Value::Tensor(t) = v { t.data.clone() } else { vec![] }
+        if let Value::Tensor(t) = v { t.iter().collect() } else { vec![] }
     }
 }

@@ -74,7 +74,7 @@ fn near(a: &Value, b: &Value, level: Level, scale: f64) -> bool {
         },
         (Value::Tuple(x), Value::Tuple(y)) => x.iter().zip(y.iter()).all(|(p, q)| near(p, q, level, scale)),
         (Value::Tensor(x), Value::Tensor(y)) => {
-            x.dims == y.dims && x.data.iter().zip(&y.data).all(|(p, q)| near(p, q, level, scale))
+            x.dims == y.dims && x.iter().zip(y.iter()).all(|(p, q)| near(&p, &q, level, scale))
         }
         _ => false,
     }

@@ -2,7 +2,7 @@
 //!
 //! Rows of tensors of tensors are passed by reference: they count where their numbers are read and written.
 
-use super::{Interpreter, Tally, Tensor, Value, What};
+use super::{Dims, Elements, Interpreter, Tally, Value, What};
 use crate::ir::Lit;
 use std::cell::RefCell;
 
@@ -31,23 +31,28 @@ impl<'a> Interpreter<'a> {
         });
     }
 
-    /// Elements of a tensor are read.
-    pub(super) fn read(&self, elements: &[Value]) {
-        self.count(|t| t.read += elements.iter().map(|v| numbers(v).0).sum::<u64>());
+    /// An element of a tensor is read.
+    pub(super) fn read(&self, element: &Value) {
+        self.count(|t| t.read += numbers(element).0);
     }
 
-    /// Elements of a tensor are written again.
-    pub(super) fn rewritten(&self, elements: &[Value]) {
-        self.count(|t| t.written += elements.iter().map(|v| numbers(v).0).sum::<u64>());
+    /// All elements of a tensor are read.
+    pub(super) fn read_all(&self, elements: &Elements) {
+        self.count(|t| t.read += all_numbers(elements).0);
+    }
+
+    /// An element of a tensor is written again.
+    pub(super) fn rewritten(&self, element: &Value) {
+        self.count(|t| t.written += numbers(element).0);
     }
 
     /// A new tensor.
-    pub(super) fn made(&self, dims: Vec<usize>, data: Vec<Value>) -> Value {
+    pub(super) fn made(&self, dims: Dims, elements: Elements) -> Value {
         self.count(|t| {
-            let each = data.iter().map(numbers).fold((0, 0), |(n, bytes), (m, more)| (n + m, bytes + more));
-            (t.written, t.bytes) = (t.written + each.0, t.bytes + each.1);
+            let (n, bytes) = all_numbers(&elements);
+            (t.written, t.bytes) = (t.written + n, t.bytes + bytes);
         });
-        Value::tensor(dims, data)
+        Value::tensor(dims, elements)
     }
 
     /// New tensors inside a value.
@@ -61,9 +66,22 @@ impl<'a> Interpreter<'a> {
 fn numbers(v: &Value) -> (u64, u64) {
     match v {
         Value::Scalar(l) => (1, l.ty().as_scalar().map_or(8, |s| s.bytes().into())),
-        Value::Tuple(parts) => parts.iter().map(numbers).fold((0, 0), |(n, b), (m, c)| (n + m, b + c)),
+        Value::Tuple(parts) => parts.iter().map(numbers).fold((0, 0), plus),
         Value::Tensor(_) => (0, 0),
     }
+}
+
+/// The same of all elements of a tensor.
+fn all_numbers(elements: &Elements) -> (u64, u64) {
+    match (elements.numbers(), elements.components()) {
+        (Some(all), _) => (all.len() as u64, all.bytes().len() as u64),
+        (None, Some(components)) => components.iter().map(all_numbers).fold((0, 0), plus),
+        (None, None) => elements.iter().map(|v| numbers(&v)).fold((0, 0), plus),
+    }
+}
+
+fn plus(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
+    (a.0 + b.0, a.1 + b.1)
 }
 
 fn whole(v: &Value, t: &mut Tally) {
@@ -71,11 +89,10 @@ fn whole(v: &Value, t: &mut Tally) {
         Value::Scalar(_) => {}
         Value::Tuple(parts) => parts.iter().for_each(|p| whole(p, t)),
         Value::Tensor(of) => {
-            let Tensor { data, .. } = &**of;
-            for element in data {
-                let (n, bytes) = numbers(element);
-                (t.written, t.bytes) = (t.written + n, t.bytes + bytes);
-                whole(element, t);
+            let (n, bytes) = all_numbers(of.elements());
+            (t.written, t.bytes) = (t.written + n, t.bytes + bytes);
+            if of.elements().numbers().is_none() {
+                of.iter().for_each(|element| whole(&element, t));
             }
         }
     }

@@ -4,25 +4,27 @@
 
 mod count;
 mod event;
+pub mod json;
+pub mod numbers;
+mod room;
 pub mod tally;
 pub mod value;
 
 pub use event::{Event, What};
+pub use numbers::{Number, Numbers};
 pub use tally::Tally;
-pub use value::{Tensor, Value};
+pub use value::{Dims, Elements, Tensor, Value};
 
 use crate::diag::{Diagnostic, Kind, Result};
 use crate::ir::op::Failure;
-use crate::ir::{Body, Def, Fun, Head, Id, Lit, Monoid, Op, Program, Scalar, Terms, Ty, TyKind, deep};
+use crate::ir::{Body, Def, Fun, Head, Id, Lit, Monoid, Op, Program, Terms, TyKind, deep};
 use crate::types::shape;
 use rustc_hash::FxHashMap;
+use smallvec::smallvec;
 use std::cell::{Cell, RefCell};
 
-/// A tensor may take so many bytes, what its elements refer to left out: 4 GiB.
-pub const MAX_TENSOR: usize = 1 << 32;
-
-/// A tensor may have so many elements.
-pub const MAX_ELEMENTS: usize = MAX_TENSOR / size_of::<Value>();
+/// A tensor may have so many elements, whatever their type: those of 24 bytes, as references to rows are, take 4 GiB.
+pub const MAX_ELEMENTS: usize = (1 << 32) / 24;
 
 /// Calls may nest so deep.
 pub const MAX_CALLS: usize = 100_000;
@@ -167,7 +169,7 @@ impl<'a> Interpreter<'a> {
         usize::try_from(n).map_err(|_| self.fail(at, format!("negative size {n}")))
     }
 
-    fn sizes(&self, at: Id, ids: &[Id], env: &mut Vec<Value>) -> Result<Vec<usize>> {
+    fn sizes(&self, at: Id, ids: &[Id], env: &mut Vec<Value>) -> Result<Dims> {
         ids.iter().map(|k| self.size(at, *k, env)).collect()
     }
 
@@ -240,16 +242,16 @@ impl<'a> Interpreter<'a> {
             }
             Head::Build(d) => {
                 let dims = self.sizes(id, &kids[..d], env)?;
-                self.build(id, dims, env, |me, env, _| me.eval(kids[d], env))
+                self.build(id, dims, kids[d], env)
             }
             Head::Reduce(m, d) => self.reduce(id, m, d, env),
             Head::Arg(m) => self.arg(id, m, env),
             Head::Sum => {
                 let t = self.tensor(kids[0], env)?;
-                let mut acc = self.zero(id, self.terms.ty(id), t.data.first(), env)?;
-                self.read(&t.data);
-                for x in &t.data {
-                    acc = self.lift(id, Op::Add, &[acc, x.clone()])?;
+                let mut acc = self.zero(id, self.terms.ty(id), t.first().as_ref(), env)?;
+                self.read_all(t.elements());
+                for x in t.iter() {
+                    acc = self.lift(id, Op::Add, &[acc, x])?;
                 }
                 Ok(acc)
             }
@@ -258,8 +260,9 @@ impl<'a> Interpreter<'a> {
                 let t = self.tensor(kids[d], env)?;
                 match offset(&index, &t.dims) {
                     Some(at) => {
-                        self.read(&t.data[at..=at]);
-                        Ok(t.data[at].clone())
+                        let element = t.get(at);
+                        self.read(&element);
+                        Ok(element)
                     }
                     None => {
                         Err(self.fail(id, format!("index out of range: {}, of size {}", list(&index), list(&t.dims))))
@@ -272,43 +275,46 @@ impl<'a> Interpreter<'a> {
             }
             Head::Fold => {
                 let mut state = self.eval(kids[0], env)?;
-                for x in &self.tensor(kids[1], env)?.data {
-                    self.read(std::slice::from_ref(x));
-                    state = self.step(id, kids[2], state, x.clone(), env)?;
+                for x in self.tensor(kids[1], env)?.iter() {
+                    self.read(&x);
+                    state = self.step(id, kids[2], state, x, env)?;
                 }
                 Ok(state)
             }
             Head::Scan => {
                 let mut state = self.eval(kids[0], env)?;
                 let n = self.size(id, kids[1], env)?;
-                let mut data = self.room(id, &[n])?;
+                let mut states = self.room(id, &[n])?;
                 for k in 0..n {
                     state = self.step(id, kids[2], state, Value::Scalar(Lit::int(k as i64)), env)?;
-                    data.push(state.clone());
+                    states.push(state.clone());
                 }
-                Ok(self.made(vec![n], data))
+                Ok(self.made(smallvec![n], states))
             }
             Head::ConstVec(d) => {
                 let dims = self.sizes(id, &kids[..d], env)?;
                 let value = self.eval(kids[d], env)?;
-                self.build(id, dims, env, |_, _, _| Ok(value.clone()))
+                let elements = self.filled(id, &dims, &value)?;
+                Ok(self.made(dims, elements))
             }
             Head::DeltaVec(d) => {
                 let dims = self.sizes(id, &kids[..d], env)?;
                 let index: Vec<i64> = kids[d..2 * d].iter().map(|k| self.int(*k, env)).collect::<Result<_>>()?;
                 let value = self.eval(kids[2 * d], env)?;
-                let zero = zero_like(&value);
-                let hit = offset(&index, &dims);
-                self.build(id, dims, env, |_, _, at| Ok(if Some(at) == hit { value.clone() } else { zero.clone() }))
+                let mut elements = self.filled(id, &dims, &value.zero_like())?;
+                if let Some(at) = offset(&index, &dims) {
+                    elements.set(at, value);
+                }
+                Ok(self.made(dims, elements))
             }
             Head::VecInit => {
-                let data = self.each(kids, env)?;
-                self.same_shapes(id, &data)?;
-                Ok(self.made(vec![data.len()], data))
+                let elements = Elements::from(self.each(kids, env)?);
+                self.same_shapes(id, &elements)?;
+                Ok(self.made(smallvec![elements.len()], elements))
             }
             Head::Scatter(d) => self.scatter(id, d, env),
             Head::Print => {
-                let n = value::print(&self.each(kids, env)?, &mut self.printed.borrow_mut());
+                let n = json::print(&self.each(kids, env)?, &mut self.printed.borrow_mut());
                 Ok(Value::Scalar(Lit::int(n as i64)))
             }
         }
@@ -359,14 +365,13 @@ impl<'a> Interpreter<'a> {
                     let message = format!("sizes disagree: {} and {}", list(&first.dims), list(&t.dims));
                     return Err(self.fail(id, message));
                 }
-                self.read(&t.data);
+                self.read_all(t.elements());
             }
             let at = |k: usize, v: &Value| match v {
-                Value::Tensor(t) => t.data[k].clone(),
+                Value::Tensor(t) => t.get(k),
                 Value::Scalar(_) | Value::Tuple(_) => v.clone(),
             };
-            let each =
-                (0..first.data.len()).map(|k| self.lift(id, op, &args.iter().map(|v| at(k, v)).collect::<Vec<_>>()));
+            let each = (0..first.len()).map(|k| self.lift_each(id, op, args, |v| at(k, v)));
             return Ok(self.made(first.dims.clone(), each.collect::<Result<_>>()?));
         }
         let n = args.iter().find_map(|v| if let Value::Tuple(p) = v { Some(p.len()) } else { None }).unwrap_or(0);
@@ -374,8 +379,17 @@ impl<'a> Interpreter<'a> {
             Value::Tuple(p) => p[k].clone(),
             Value::Scalar(_) | Value::Tensor(_) => v.clone(),
         };
-        let each = (0..n).map(|k| self.lift(id, op, &args.iter().map(|v| at(k, v)).collect::<Vec<_>>()));
+        let each = (0..n).map(|k| self.lift_each(id, op, args, |v| at(k, v)));
         Ok(Value::tuple(each.collect::<Result<_>>()?))
+    }
+
+    /// The operation on something of each argument.
+    fn lift_each(&self, id: Id, op: Op, args: &[Value], of: impl Fn(&Value) -> Value) -> Result<Value> {
+        match args {
+            [a] => self.lift(id, op, &[of(a)]),
+            [a, b] => self.lift(id, op, &[of(a), of(b)]),
+            all => self.lift(id, op, &all.iter().map(of).collect::<Vec<_>>()),
+        }
     }
 
     /// All index tuples in order, the last one fastest, as variables of the body.
@@ -410,34 +424,18 @@ impl<'a> Interpreter<'a> {
         d
     }
 
-    /// Room for the elements of a tensor, where the machine and [`MAX_ELEMENTS`] leave it.
-    fn room(&self, id: Id, dims: &[usize]) -> Result<Vec<Value>> {
-        let mut data = vec![];
-        let fits = product(dims).filter(|n| *n <= MAX_ELEMENTS).is_some_and(|n| data.try_reserve_exact(n).is_ok());
-        if fits { Ok(data) } else { Err(self.limit(id, format!("a tensor of size {} is too large", list(dims)))) }
-    }
-
-    fn build(
-        &self,
-        id: Id,
-        dims: Vec<usize>,
-        env: &mut Vec<Value>,
-        element: impl Fn(&Self, &mut Vec<Value>, usize) -> Result<Value>,
-    ) -> Result<Value> {
-        let mut data = self.room(id, &dims)?;
-        self.indices(id, &dims, env, |env, at| {
-            data.push(element(self, env, at)?);
+    fn build(&self, id: Id, dims: Dims, body: Id, env: &mut Vec<Value>) -> Result<Value> {
+        let mut elements = self.room(id, &dims)?;
+        self.indices(id, &dims, env, |env, _| {
+            elements.push(self.eval(body, env)?);
             Ok(())
         })?;
-        self.same_shapes(id, &data)?;
-        Ok(self.made(dims, data))
+        self.same_shapes(id, &elements)?;
+        Ok(self.made(dims, elements))
     }
 
-    fn same_shapes(&self, id: Id, data: &[Value]) -> Result<()> {
-        if !matches!(data.first(), Some(Value::Scalar(_)) | None) && data.windows(2).any(|w| !w[0].same_shape(&w[1])) {
-            return Err(self.fail(id, "elements differ in shape"));
-        }
-        Ok(())
+    fn same_shapes(&self, id: Id, elements: &Elements) -> Result<()> {
+        if elements.same_shapes() { Ok(()) } else { Err(self.fail(id, "elements differ in shape")) }
     }
 
     fn step(&self, id: Id, body: Id, state: Value, x: Value, env: &mut Vec<Value>) -> Result<Value> {
@@ -464,7 +462,7 @@ impl<'a> Interpreter<'a> {
         };
         self.indices(id, &dims, env, |env, _| {
             let x = self.eval(kids[d], env)?;
-            let old = acc.take().unwrap_or_else(|| self.made_all(zero_like(&x)));
+            let old = acc.take().unwrap_or_else(|| self.made_all(x.zero_like()));
             acc = Some(self.lift(id, op, &[old, x])?);
             Ok(())
         })?;
@@ -501,8 +499,7 @@ impl<'a> Interpreter<'a> {
             return Err(Diagnostic::bug("a scatter gives a tensor"));
         };
         let zero = self.zero(id, *elem, None, env)?;
-        let mut data = self.room(id, &dims)?;
-        data.resize(product(&dims).unwrap_or(0), zero);
+        let mut elements = self.filled(id, &dims, &zero)?;
         self.indices(id, &[n], env, |env, _| {
             let Value::Tuple(pair) = self.eval(kids[d + 1], env)? else {
                 return Err(Diagnostic::bug("a scatter takes pairs"));
@@ -514,49 +511,14 @@ impl<'a> Interpreter<'a> {
             let Some(at) = offset(&index, &dims) else {
                 return Err(self.fail(id, format!("index out of range: {}, of size {}", list(&index), list(&dims))));
             };
-            self.read(&data[at..=at]);
-            data[at] = self.lift(id, Op::Add, &[data[at].clone(), pair[1].clone()])?;
-            self.rewritten(&data[at..=at]);
+            let old = elements.get(at);
+            self.read(&old);
+            let new = self.lift(id, Op::Add, &[old, pair[1].clone()])?;
+            self.rewritten(&new);
+            elements.set(at, new);
             Ok(())
         })?;
-        Ok(self.made(dims, data))
-    }
-
-    /// The zero of a type; the sizes of tensors come from a value, or from the sizes of a sum.
-    fn zero(&self, id: Id, ty: Ty, like: Option<&Value>, env: &mut Vec<Value>) -> Result<Value> {
-        if let Some(v) = like {
-            return Ok(zero_like(v));
-        }
-        match ty.kind() {
-            TyKind::Scalar(s) => Ok(Value::Scalar(Lit::zero(*s))),
-            TyKind::Tuple(parts) => {
-                Ok(Value::tuple(parts.iter().map(|p| self.zero(id, *p, None, env)).collect::<Result<_>>()?))
-            }
-            TyKind::Tensor(..) if self.empty.contains_key(&id) && ty == self.terms.ty(id) => {
-                let dims: Vec<usize> = self.empty[&id].iter().map(|s| self.size(id, *s, env)).collect::<Result<_>>()?;
-                self.zeros(id, ty, &dims)
-            }
-            TyKind::String | TyKind::Tensor(..) | TyKind::Var(..) => {
-                Err(self.fail(id, "a sum over nothing has no shape here"))
-            }
-        }
-    }
-
-    /// Zeros of a tensor type without tuples of tensors.
-    fn zeros(&self, id: Id, ty: Ty, dims: &[usize]) -> Result<Value> {
-        Ok(match ty.kind() {
-            TyKind::Tensor(rank, elem) => {
-                let (outer, inner) = dims.split_at(*rank);
-                let mut data = self.room(id, outer)?;
-                data.resize(product(outer).unwrap_or(0), self.zeros(id, *elem, inner)?);
-                self.made(outer.to_vec(), data)
-            }
-            TyKind::Tuple(parts) => {
-                Value::tuple(parts.iter().map(|p| self.zeros(id, *p, dims)).collect::<Result<_>>()?)
-            }
-            TyKind::Scalar(s) => Value::Scalar(Lit::zero(*s)),
-            TyKind::String | TyKind::Var(..) => Value::Scalar(Lit::zero(Scalar::F64)),
-        })
+        Ok(self.made(dims, elements))
     }
 }
 
@@ -564,15 +526,6 @@ impl<'a> Interpreter<'a> {
 pub fn product(dims: &[usize]) -> Option<usize> {
     // Sizes around a 0 make nothing, however large they are.
     if dims.contains(&0) { Some(0) } else { dims.iter().try_fold(1usize, |a, n| a.checked_mul(*n)) }
-}
-
-/// The zero of the same type and shape.
-pub fn zero_like(v: &Value) -> Value {
-    match v {
-        Value::Scalar(l) => Value::Scalar(l.ty().as_scalar().map_or(*l, Lit::zero)),
-        Value::Tuple(parts) => Value::tuple(parts.iter().map(zero_like).collect()),
-        Value::Tensor(t) => Value::tensor(t.dims.clone(), t.data.iter().map(zero_like).collect()),
-    }
 }
 
 /// The row-major place of an index; nothing where it is out of range.

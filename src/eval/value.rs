@@ -1,8 +1,11 @@
-//! Values, and how they are written as JSON.
+//! Values, and tensors in typed storage: numbers in their own width, tuples by component, all else as values.
+//!
+//! Rows of tensors of tensors are values, which are references: to hand one over copies nothing, and equal rows may be
+//! one. It must not know how values are written.
 
-use crate::diag::{Diagnostic, Result};
-use crate::ir::{Lit, Scalar, Ty, TyKind};
-use serde_json::Value as Json;
+use super::numbers::{Number, Numbers};
+use crate::ir::{Lit, Ty, TyKind};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// What a term means.
@@ -16,19 +19,43 @@ pub enum Value {
     Tensor(Arc<Tensor>),
 }
 
+/// Sizes, one an axis: few, which are kept beside the tensor.
+pub type Dims = SmallVec<[usize; 2]>;
+
 /// The sizes of the outer tensor and its elements in row-major order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tensor {
     /// One size an axis.
-    pub dims: Vec<usize>,
+    pub dims: Dims,
     /// As many as the product of the sizes, all of one shape.
-    pub data: Vec<Value>,
+    elements: Elements,
+}
+
+/// The elements of a tensor in order. Whoever asks gets values, however they are stored.
+#[derive(Clone, Debug)]
+pub struct Elements(Storage);
+
+/// None, of whatever type comes first.
+impl Default for Elements {
+    fn default() -> Elements {
+        Elements(Storage::Values(vec![]))
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Storage {
+    /// Numbers or truth values of one type.
+    Numbers(Numbers),
+    /// Tuples of one length: the elements of each component, and how many tuples there are.
+    Tuples(Box<[Elements]>, usize),
+    /// Tensors and texts; what differs in type.
+    Values(Vec<Value>),
 }
 
 impl Value {
     /// A tensor.
-    pub fn tensor(dims: Vec<usize>, data: Vec<Value>) -> Value {
-        Value::Tensor(Arc::new(Tensor { dims, data }))
+    pub fn tensor(dims: impl Into<Dims>, elements: Elements) -> Value {
+        Value::Tensor(Arc::new(Tensor { dims: dims.into(), elements }))
     }
 
     /// A tuple.
@@ -49,7 +76,7 @@ impl Value {
         match self {
             Value::Tensor(t) => match t.dims.get(axis) {
                 Some(n) => Some(*n),
-                None => t.data.first().map_or(Some(0), |e| e.size(axis - t.dims.len())),
+                None => t.first().map_or(Some(0), |e| e.size(axis - t.dims.len())),
             },
             Value::Scalar(_) | Value::Tuple(_) => None,
         }
@@ -60,109 +87,302 @@ impl Value {
         match (self, other) {
             (Value::Tuple(a), Value::Tuple(b)) => a.iter().zip(b.iter()).all(|(x, y)| x.same_shape(y)),
             (Value::Tensor(a), Value::Tensor(b)) => {
-                a.dims == b.dims && a.data.first().zip(b.data.first()).is_none_or(|(x, y)| x.same_shape(y))
+                a.dims == b.dims && a.first().zip(b.first()).is_none_or(|(x, y)| x.same_shape(&y))
             }
             _ => true,
         }
     }
 
-    /// The value as JSON: tuples and tensors are arrays; floats that JSON lacks are texts.
-    pub fn to_json(&self) -> Json {
+    /// The zero of the same type and shape.
+    #[must_use]
+    pub fn zero_like(&self) -> Value {
         match self {
-            Value::Scalar(Lit::Bool(b)) => Json::from(*b),
-            Value::Scalar(Lit::Int(_, v)) => Json::from(*v),
-            Value::Scalar(Lit::Str(s)) => Json::from(*s),
+            Value::Scalar(l) => Value::Scalar(zero(*l)),
+            Value::Tuple(parts) => Value::Tuple(parts.iter().map(Value::zero_like).collect()),
+            Value::Tensor(t) => Value::tensor(t.dims.clone(), t.elements.zeros()),
+        }
+    }
+}
+
+/// The zero of a number's type; a text has none but itself.
+fn zero(l: Lit) -> Lit {
+    l.ty().as_scalar().map_or(l, Lit::zero)
+}
+
+impl Tensor {
+    /// The elements.
+    pub fn elements(&self) -> &Elements {
+        &self.elements
+    }
+
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first element.
+    pub fn first(&self) -> Option<Value> {
+        (!self.is_empty()).then(|| self.get(0))
+    }
+
+    /// An element by its place in row-major order, which must be there.
+    #[inline]
+    pub fn get(&self, k: usize) -> Value {
+        self.elements.get(k)
+    }
+
+    /// The elements in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Value> + '_ {
+        self.elements.iter()
+    }
+}
+
+impl Elements {
+    /// None, with room for so many of a type; nothing where the machine has no room.
+    pub fn room(of: Ty, n: usize) -> Option<Elements> {
+        Some(Elements(match of.kind() {
+            TyKind::Scalar(s) => {
+                let mut all = Numbers::new(*s);
+                all.reserve(n).ok()?;
+                Storage::Numbers(all)
+            }
+            TyKind::Tuple(parts) => {
+                Storage::Tuples(parts.iter().map(|p| Elements::room(*p, n)).collect::<Option<_>>()?, 0)
+            }
+            TyKind::Tensor(..) | TyKind::String | TyKind::Var(..) => {
+                let mut all = vec![];
+                all.try_reserve_exact(n).ok()?;
+                Storage::Values(all)
+            }
+        }))
+    }
+
+    /// The same element so many times; nothing where the machine has no room.
+    pub fn filled(with: &Value, n: usize) -> Option<Elements> {
+        if let Value::Tuple(parts) = with {
+            let parts = parts.iter().map(|p| Elements::filled(p, n)).collect::<Option<_>>()?;
+            return Some(Elements(Storage::Tuples(parts, n)));
+        }
+        if let Value::Scalar(l) = with
+            && let Some(s) = l.ty().as_scalar()
+        {
+            let mut all = Numbers::new(s);
+            all.reserve(n).ok()?;
+            if all.resize(n, *l) {
+                return Some(Elements(Storage::Numbers(all)));
+            }
+        }
+        let mut all = vec![];
+        all.try_reserve_exact(n).ok()?;
+        all.resize(n, with.clone());
+        Some(Elements(Storage::Values(all)))
+    }
+
+    /// One element.
+    fn single(v: Value) -> Elements {
+        match &v {
             Value::Scalar(l) => {
-                let v = l.as_f64().unwrap_or_default();
-                if v.is_finite() { Json::from(v) } else { Json::from(v.to_string()) }
+                let mut all = l.ty().as_scalar().map(Numbers::new);
+                match all.take_if(|all| all.push(*l)) {
+                    Some(all) => Elements(Storage::Numbers(all)),
+                    None => Elements(Storage::Values(vec![v])),
+                }
             }
-            Value::Tuple(parts) => parts.iter().map(Value::to_json).collect(),
-            Value::Tensor(t) => nested(&t.dims, &t.data),
+            Value::Tuple(parts) => Elements(Storage::Tuples(parts.iter().cloned().map(Elements::single).collect(), 1)),
+            Value::Tensor(_) => Elements(Storage::Values(vec![v])),
         }
     }
 
-    /// A value of a type from JSON.
-    ///
-    /// # Errors
-    /// Says what was expected and what stands there; ragged arrays.
-    pub fn from_json(json: &Json, ty: Ty) -> Result<Value> {
-        let bad = || {
-            let text = json.to_string();
-            let text: String =
-                if text.len() > 60 { text.chars().take(57).chain("...".chars()).collect() } else { text };
-            Diagnostic::user("the argument does not fit its type").note(format!("expected {ty}, found {text}"))
-        };
-        match ty.kind() {
-            TyKind::Scalar(s) => scalar(json, *s).map(Value::Scalar).ok_or_else(bad),
-            TyKind::String => json.as_str().map(|s| Value::Scalar(Lit::Str(crate::ir::lit::intern(s)))).ok_or_else(bad),
-            TyKind::Tuple(parts) => match json.as_array() {
-                Some(each) if each.len() == parts.len() => {
-                    let each = each.iter().zip(parts).map(|(j, t)| Value::from_json(j, *t));
-                    Ok(Value::tuple(each.collect::<Result<_>>()?))
+    /// The zeros of the same types and shapes.
+    fn zeros(&self) -> Elements {
+        Elements(match &self.0 {
+            Storage::Numbers(all) => {
+                let mut zeros = Numbers::new(all.scalar());
+                match zeros.resize(all.len(), Lit::zero(all.scalar())) {
+                    true => Storage::Numbers(zeros),
+                    false => Storage::Values(self.iter().map(|v| v.zero_like()).collect()),
                 }
-                _ => Err(bad()),
-            },
-            TyKind::Tensor(rank, elem) => {
-                let (mut dims, mut flat) = (vec![], vec![json]);
-                for _ in 0..*rank {
-                    let rows: Vec<&Vec<Json>> =
-                        flat.iter().map(|j| j.as_array()).collect::<Option<_>>().ok_or_else(bad)?;
-                    let n = rows.first().map_or(0, |r| r.len());
-                    if rows.iter().any(|r| r.len() != n) {
-                        return Err(ragged());
+            }
+            Storage::Tuples(parts, n) => Storage::Tuples(parts.iter().map(Elements::zeros).collect(), *n),
+            Storage::Values(all) => Storage::Values(all.iter().map(Value::zero_like).collect()),
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Storage::Numbers(all) => all.len(),
+            Storage::Tuples(_, n) => *n,
+            Storage::Values(all) => all.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One of them, which must be there.
+    #[inline]
+    pub fn get(&self, k: usize) -> Value {
+        match &self.0 {
+            Storage::Numbers(all) => Value::Scalar(all.get(k)),
+            Storage::Tuples(parts, _) => Value::Tuple(parts.iter().map(|p| p.get(k)).collect()),
+            Storage::Values(all) => all[k].clone(),
+        }
+    }
+
+    /// All in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Value> + '_ {
+        (0..self.len()).map(|k| self.get(k))
+    }
+
+    /// Numbers or truth values of one type, where all are such.
+    pub fn numbers(&self) -> Option<&Numbers> {
+        match &self.0 {
+            Storage::Numbers(all) => Some(all),
+            Storage::Tuples(..) | Storage::Values(_) => None,
+        }
+    }
+
+    /// The elements of each component, where all are tuples of one length.
+    pub fn components(&self) -> Option<&[Elements]> {
+        match &self.0 {
+            Storage::Tuples(parts, _) => Some(parts),
+            Storage::Numbers(_) | Storage::Values(_) => None,
+        }
+    }
+
+    /// So many tuples, of the elements of each component; nothing where one has not as many.
+    pub fn tuples(components: Vec<Elements>, n: usize) -> Option<Elements> {
+        let fit = components.iter().all(|c| c.len() == n);
+        fit.then(|| Elements(Storage::Tuples(components.into(), n)))
+    }
+
+    /// Whether all have one shape.
+    pub fn same_shapes(&self) -> bool {
+        match &self.0 {
+            Storage::Numbers(_) => true,
+            Storage::Tuples(parts, _) => parts.iter().all(Elements::same_shapes),
+            Storage::Values(all) => all.windows(2).all(|w| w[0].same_shape(&w[1])),
+        }
+    }
+
+    /// Makes room for more, where the machine has some; where it has none, that shows when they come.
+    fn reserve(&mut self, more: usize) {
+        match &mut self.0 {
+            Storage::Numbers(all) => drop(all.reserve(more)),
+            Storage::Tuples(parts, _) => parts.iter_mut().for_each(|p| p.reserve(more)),
+            Storage::Values(all) => drop(all.try_reserve_exact(more)),
+        }
+    }
+
+    /// Adds one at the end.
+    #[inline]
+    pub fn push(&mut self, v: Value) {
+        if !self.stored(&v) {
+            self.push_other(v);
+        }
+    }
+
+    /// Adds one at the end, if it is what these elements are stored as.
+    fn stored(&mut self, v: &Value) -> bool {
+        match (&mut self.0, v) {
+            (Storage::Numbers(all), Value::Scalar(l)) => all.push(*l),
+            (Storage::Tuples(parts, n), Value::Tuple(each)) if parts.len() == each.len() => {
+                for (part, v) in parts.iter_mut().zip(each.iter()) {
+                    if !part.stored(v) {
+                        part.push_other(v.clone());
                     }
-                    dims.push(n);
-                    flat = rows.into_iter().flatten().collect();
                 }
-                let data = flat.into_iter().map(|j| Value::from_json(j, *elem)).collect::<Result<Vec<_>>>()?;
-                if data.windows(2).any(|w| !w[0].same_shape(&w[1])) {
-                    return Err(ragged());
-                }
-                Ok(Value::tensor(dims, data))
+                *n += 1;
+                true
             }
-            TyKind::Var(..) => Err(bad()),
+            _ => false,
         }
     }
-}
 
-/// Writes values in a line, texts as they are; gives the number of its characters.
-pub fn print(values: &[Value], out: &mut String) -> usize {
-    let from = out.len();
-    for v in values {
-        match v {
-            Value::Scalar(Lit::Str(s)) => out.push_str(s),
-            v => out.push_str(&v.to_json().to_string()),
+    /// Adds one that decides how elements are stored, or is stored as a value.
+    fn push_other(&mut self, v: Value) {
+        match (&mut self.0, &v) {
+            (Storage::Values(all), Value::Tensor(_) | Value::Scalar(Lit::Str(_))) => all.push(v),
+            _ => match self.is_empty() {
+                true => *self = Elements::single(v),
+                false => self.mixed(|all| all.push(v)),
+            },
         }
     }
-    out.push('\n');
-    out[from..].chars().count()
-}
 
-fn ragged() -> Box<Diagnostic> {
-    Diagnostic::user("the argument is ragged").note("expected rows of equal length at every level")
-}
-
-fn scalar(json: &Json, s: Scalar) -> Option<Lit> {
-    if s == Scalar::Bool {
-        return json.as_bool().map(Lit::Bool);
-    }
-    if s.is_float() {
-        let v = match json.as_str() {
-            Some(word) => word.parse::<f64>().ok().filter(|v| !v.is_finite())?,
-            None => json.as_f64()?,
+    /// Puts another in the place of one, which must be there.
+    #[inline]
+    pub fn set(&mut self, k: usize, v: Value) {
+        let stored = match (&mut self.0, &v) {
+            (Storage::Numbers(all), Value::Scalar(l)) => all.set(k, *l),
+            (Storage::Tuples(parts, _), Value::Tuple(each)) if parts.len() == each.len() => {
+                parts.iter_mut().zip(each.iter()).for_each(|(p, v)| p.set(k, v.clone()));
+                true
+            }
+            _ => false,
         };
-        return Lit::float(v).cast(s);
+        if !stored {
+            self.mixed(|all| all[k] = v);
+        }
     }
-    let v = json.as_i64()?;
-    (s.wrap(v) == v).then_some(Lit::Int(s, v))
+
+    /// Does something with the elements as values, which may be of any type from here on.
+    fn mixed(&mut self, change: impl FnOnce(&mut Vec<Value>)) {
+        let mut all = match std::mem::take(self).0 {
+            Storage::Values(all) => all,
+            others => Elements(others).iter().collect(),
+        };
+        change(&mut all);
+        self.0 = Storage::Values(all);
+    }
 }
 
-fn nested(dims: &[usize], data: &[Value]) -> Json {
-    match dims.split_first() {
-        None => data.first().map_or(Json::Null, Value::to_json),
-        Some((n, rest)) => {
-            let chunk = rest.iter().product::<usize>();
-            (0..*n).map(|k| nested(rest, &data[(k * chunk).min(data.len())..])).collect()
+/// Equal values at equal places, compared by bits, however they are stored.
+impl PartialEq for Elements {
+    fn eq(&self, other: &Elements) -> bool {
+        match (&self.0, &other.0) {
+            _ if self.is_empty() || other.is_empty() => self.len() == other.len(),
+            (Storage::Numbers(a), Storage::Numbers(b)) => a == b,
+            (Storage::Tuples(a, n), Storage::Tuples(b, m)) => n == m && a == b,
+            (Storage::Values(a), Storage::Values(b)) => a == b,
+            _ => self.iter().eq(other.iter()),
         }
+    }
+}
+
+impl FromIterator<Value> for Elements {
+    fn from_iter<I: IntoIterator<Item = Value>>(each: I) -> Elements {
+        let mut each = each.into_iter();
+        let Some(first) = each.next() else { return Elements::default() };
+        let mut out = Elements::single(first);
+        out.reserve(each.size_hint().0);
+        each.for_each(|v| out.push(v));
+        out
+    }
+}
+
+impl From<Vec<Value>> for Elements {
+    fn from(all: Vec<Value>) -> Elements {
+        all.into_iter().collect()
+    }
+}
+
+impl From<Numbers> for Elements {
+    fn from(all: Numbers) -> Elements {
+        Elements(Storage::Numbers(all))
+    }
+}
+
+impl<T: Number> From<Vec<T>> for Elements {
+    fn from(all: Vec<T>) -> Elements {
+        T::list(all).into()
     }
 }

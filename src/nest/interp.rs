@@ -247,7 +247,7 @@ impl<'a> Run<'a> {
                 let Some(tys) = self.nest.prints.get(at.0 as usize) else { return wrong("prints at an unknown place") };
                 let mut words = words.into_iter();
                 let values = tys.iter().map(|ty| self.value(*ty, &[], &mut words)).collect::<Result<Vec<_>>>()?;
-                let n = eval::value::print(&values, self.printed);
+                let n = eval::json::print(&values, self.printed);
                 f.vars[v.0 as usize] = Some(Num::One(Lit::int(n as i64)));
             }
         }
@@ -521,12 +521,12 @@ impl Packed {
                 parts.iter_mut().zip(each.iter()).try_for_each(|(p, v)| p.add(v, texts))
             }
             (Packed::Tensor(dims, seen, elem), Value::Tensor(t)) if dims.len() == t.dims.len() => {
-                if *seen && *dims != t.dims {
+                if *seen && dims[..] != t.dims[..] {
                     return Err(Diagnostic::user("the argument is ragged"));
                 }
                 *seen = true;
-                dims.clone_from(&t.dims);
-                t.data.iter().try_for_each(|v| elem.add(v, texts))
+                dims.copy_from_slice(&t.dims);
+                t.iter().try_for_each(|v| elem.add(&v, texts))
             }
             _ => Err(Diagnostic::user("the argument does not fit its type")),
         }

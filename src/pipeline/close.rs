@@ -19,7 +19,7 @@ fn greatest(value: &Value) -> f64 {
     match value {
         Value::Scalar(l) => float(*l).map_or(0.0, |(x, _)| if x.is_finite() { x.abs() } else { 0.0 }),
         Value::Tuple(parts) => parts.iter().map(greatest).fold(0.0, f64::max),
-        Value::Tensor(t) => t.data.iter().map(greatest).fold(0.0, f64::max),
+        Value::Tensor(t) => t.iter().map(|v| greatest(&v)).fold(0.0, f64::max),
     }
 }
 
@@ -47,7 +47,7 @@ fn compare(have: &Value, want: &Value, least: f64) -> Option<String> {
             a.iter().zip(b.iter()).find_map(|(a, b)| apart(a, b))
         }
         (Value::Tensor(a), Value::Tensor(b)) if a.dims == b.dims => {
-            a.data.iter().zip(&b.data).find_map(|(a, b)| compare(a, b, least))
+            a.iter().zip(b.iter()).find_map(|(a, b)| compare(&a, &b, least))
         }
         _ => Some("it has another shape".into()),
     }

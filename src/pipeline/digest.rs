@@ -20,7 +20,7 @@ fn add(value: &Value, hash: &mut Sha256) {
         Value::Tuple(parts) => parts.iter().for_each(|p| add(p, hash)),
         Value::Tensor(t) => {
             t.dims.iter().for_each(|n| hash.update((*n as u64).to_le_bytes()));
-            t.data.iter().for_each(|v| add(v, hash));
+            t.iter().for_each(|v| add(&v, hash));
         }
     }
 }

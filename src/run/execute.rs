@@ -5,7 +5,7 @@ use super::memory;
 use super::toolchain::Toolchain;
 use crate::codegen::{Interface, Unit};
 use crate::diag::{Diagnostic, Result, Source};
-use crate::eval::{self, Value};
+use crate::eval::{self, Elements, Numbers, Value};
 use crate::ir::{Lit, Scalar, Ty, TyKind};
 use indexmap::IndexSet;
 use libloading::Library;
@@ -278,7 +278,7 @@ unsafe extern "C" fn write(writer: *mut c_void, place: i32, words: *const u64) -
     // SAFETY: as many words are read as the types take.
     let mut words = (0..).map(|k| unsafe { *words.add(k) });
     let values: Vec<Value> = tys.iter().map(|ty| Unpacked::new(*ty, false, &mut words).value(0, &run.texts)).collect();
-    eval::value::print(&values, &mut run.printed) as i64
+    eval::json::print(&values, &mut run.printed) as i64
 }
 
 impl Run<'_> {
@@ -336,9 +336,27 @@ impl Run<'_> {
     }
 }
 
+/// Bytes of numbers one after another, in words of memory.
+#[derive(Default)]
+struct Buffer {
+    words: Vec<u64>,
+    bytes: usize,
+}
+
+impl Buffer {
+    fn add(&mut self, bytes: &[u8]) {
+        let (from, to) = (self.bytes, self.bytes + bytes.len());
+        self.words.resize(to.div_ceil(8), 0);
+        // SAFETY: words have no padding, and 8 bytes each; nobody else sees them meanwhile.
+        let all = unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast::<u8>(), 8 * self.words.len()) };
+        all[from..to].copy_from_slice(bytes);
+        self.bytes = to;
+    }
+}
+
 /// A value on its way in: one buffer for each scalar component.
 enum Packed {
-    Scalar(Scalar, Vec<u64>, usize),
+    Scalar(Scalar, Buffer),
     /// Numbers of texts.
     Text(Vec<u64>),
     Tuple(Vec<Packed>),
@@ -348,7 +366,7 @@ enum Packed {
 impl Packed {
     fn new(ty: Ty) -> Result<Packed> {
         Ok(match ty.kind() {
-            TyKind::Scalar(s) => Packed::Scalar(*s, vec![], 0),
+            TyKind::Scalar(s) => Packed::Scalar(*s, Buffer::default()),
             TyKind::String => Packed::Text(vec![]),
             TyKind::Tuple(parts) => Packed::Tuple(parts.iter().map(|p| Packed::new(*p)).collect::<Result<_>>()?),
             TyKind::Tensor(d, elem) => Packed::Tensor(vec![0; *d], false, Box::new(Packed::new(*elem)?)),
@@ -362,38 +380,45 @@ impl Packed {
                 words.push(texts.insert_full(text).0 as u64);
                 Ok(())
             }
-            (Packed::Scalar(s, words, count), Value::Scalar(l)) if l.ty() == Ty::scalar(*s) => {
-                let (bits, each) = (bits(*l), 8 / s.bytes() as usize);
-                let shift = *count % each * (64 / each);
-                if shift == 0 {
-                    words.push(0);
-                }
-                let mask = if each == 1 { u64::MAX } else { (1 << (64 / each)) - 1 };
-                if let Some(last) = words.last_mut() {
-                    *last |= (bits & mask) << shift;
-                }
-                *count += 1;
+            (Packed::Scalar(s, buffer), Value::Scalar(l)) if l.ty() == Ty::scalar(*s) => {
+                buffer.add(&bits(*l).to_le_bytes()[..s.bytes() as usize]);
                 Ok(())
             }
             (Packed::Tuple(parts), Value::Tuple(each)) if parts.len() == each.len() => {
                 parts.iter_mut().zip(each.iter()).try_for_each(|(p, v)| p.add(v, texts))
             }
             (Packed::Tensor(dims, seen, elem), Value::Tensor(t)) if dims.len() == t.dims.len() => {
-                if *seen && *dims != t.dims || t.dims.iter().product::<usize>() != t.data.len() {
+                if *seen && dims[..] != t.dims[..] || t.dims.iter().product::<usize>() != t.len() {
                     return Err(Diagnostic::user("the argument is ragged"));
                 }
                 *seen = true;
-                dims.clone_from(&t.dims);
-                t.data.iter().try_for_each(|v| elem.add(v, texts))
+                dims.copy_from_slice(&t.dims);
+                elem.add_all(t.elements(), texts)
             }
             _ => Err(Diagnostic::user("the argument does not fit its type")),
         }
     }
 
+    /// Adds the elements of a tensor: numbers all at once.
+    fn add_all(&mut self, elements: &Elements, texts: &mut IndexSet<&'static str>) -> Result<()> {
+        match (self, elements.numbers(), elements.components()) {
+            (Packed::Scalar(s, buffer), Some(all), _) if all.scalar() == *s => {
+                buffer.add(all.bytes());
+                Ok(())
+            }
+            (Packed::Tuple(parts), _, Some(each)) if parts.len() == each.len() => {
+                parts.iter_mut().zip(each).try_for_each(|(p, e)| p.add_all(e, texts))
+            }
+            (one, ..) => elements.iter().try_for_each(|v| one.add(&v, texts)),
+        }
+    }
+
     fn words(&self, inside: bool, out: &mut Vec<u64>) {
         match self {
-            Packed::Scalar(_, words, _) | Packed::Text(words) if inside => out.push(words.as_ptr() as u64),
-            Packed::Scalar(_, words, _) | Packed::Text(words) => out.push(words.first().copied().unwrap_or(0)),
+            Packed::Scalar(_, Buffer { words, .. }) | Packed::Text(words) if inside => out.push(words.as_ptr() as u64),
+            Packed::Scalar(_, Buffer { words, .. }) | Packed::Text(words) => {
+                out.push(words.first().copied().unwrap_or(0));
+            }
             Packed::Tuple(parts) => parts.iter().for_each(|p| p.words(inside, out)),
             Packed::Tensor(dims, _, elem) => {
                 out.extend(dims.iter().map(|n| *n as u64));
@@ -466,8 +491,24 @@ impl Unpacked {
             Unpacked::Tuple(parts) => Value::tuple(parts.iter().map(|p| p.value(at, texts)).collect()),
             Unpacked::Tensor(dims, elem) => {
                 let n: usize = dims.iter().product();
-                Value::tensor(dims.clone(), (0..n).map(|k| elem.value(at * n + k, texts)).collect())
+                Value::tensor(dims.clone(), elem.elements(at * n, n, texts))
             }
         }
+    }
+
+    /// So many values from a place on: numbers all at once.
+    fn elements(&self, from: usize, n: usize, texts: &IndexSet<&'static str>) -> Elements {
+        let same = match self {
+            Unpacked::Data(s, _) if n == 0 => Some(Numbers::new(*s).into()),
+            Unpacked::Data(s, data) => {
+                let bytes = s.bytes() as usize;
+                // SAFETY: generated code gives a buffer of as many elements as its sizes say.
+                let all = unsafe { std::slice::from_raw_parts(data.add(from * bytes), n * bytes) };
+                Some(Numbers::from_bytes(*s, all).into())
+            }
+            Unpacked::Tuple(parts) => Elements::tuples(parts.iter().map(|p| p.elements(from, n, texts)).collect(), n),
+            Unpacked::Word(..) | Unpacked::Text(_) | Unpacked::Tensor(..) => None,
+        };
+        same.unwrap_or_else(|| (from..from + n).map(|k| self.value(k, texts)).collect())
     }
 }

@@ -105,7 +105,7 @@ fn words(ty: Ty, v: Option<&Value>, inside: bool, out: &mut Vec<f64>) {
                 _ => None,
             };
             out.extend((0..*rank).map(|k| tensor.and_then(|t| t.dims.get(k)).map_or(0.0, |n| *n as f64)));
-            words(*elem, tensor.and_then(|t| t.data.first()), true, out);
+            words(*elem, tensor.and_then(|t| t.first()).as_ref(), true, out);
         }
         (_, Some(Value::Scalar(l))) if !inside => out.push(l.to_f64().unwrap_or(0.0)),
         _ => out.push(0.0),

@@ -282,7 +282,7 @@ pub fn agree_from(a: &Value, b: &Value, tolerance: f64, least: f64) -> bool {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| agree_from(x, y, tolerance, least))
         }
         (Value::Tensor(a), Value::Tensor(b)) => {
-            a.dims == b.dims && a.data.iter().zip(&b.data).all(|(x, y)| agree_from(x, y, tolerance, least))
+            a.dims == b.dims && a.iter().zip(b.iter()).all(|(x, y)| agree_from(&x, &y, tolerance, least))
         }
         _ => false,
     }

@@ -29,7 +29,7 @@ pub fn same(a: &Value, b: &Value) -> bool {
         }
         (Value::Tuple(x), Value::Tuple(y)) => x.len() == y.len() && x.iter().zip(y.iter()).all(|(a, b)| same(a, b)),
         (Value::Tensor(x), Value::Tensor(y)) => {
-            x.dims == y.dims && x.data.len() == y.data.len() && x.data.iter().zip(&y.data).all(|(a, b)| same(a, b))
+            x.dims == y.dims && x.len() == y.len() && x.iter().zip(y.iter()).all(|(a, b)| same(&a, &b))
         }
         _ => false,
     }

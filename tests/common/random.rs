@@ -30,7 +30,7 @@ fn finite(v: &Value) -> bool {
     match v {
         Value::Scalar(l) => l.as_f64().is_none_or(f64::is_finite),
         Value::Tuple(parts) => parts.iter().all(finite),
-        Value::Tensor(t) => t.data.iter().all(finite),
+        Value::Tensor(t) => t.iter().all(|v| finite(&v)),
     }
 }
 
@@ -71,7 +71,7 @@ pub fn near(a: &Value, b: &Value, scale: f64) -> bool {
         },
         (Value::Tuple(x), Value::Tuple(y)) => x.iter().zip(y.iter()).all(|(p, q)| near(p, q, scale)),
         (Value::Tensor(x), Value::Tensor(y)) => {
-            x.dims == y.dims && x.data.iter().zip(&y.data).all(|(p, q)| near(p, q, scale))
+            x.dims == y.dims && x.iter().zip(y.iter()).all(|(p, q)| near(&p, &q, scale))
         }
         _ => false,
     }

@@ -85,7 +85,7 @@ pub fn same_bits(a: &Value, b: &Value) -> bool {
         }
         (Value::Tuple(a), Value::Tuple(b)) => a.iter().zip(b.iter()).all(|(x, y)| same_bits(x, y)),
         (Value::Tensor(a), Value::Tensor(b)) => {
-            a.dims == b.dims && a.data.iter().zip(&b.data).all(|(x, y)| same_bits(x, y))
+            a.dims == b.dims && a.iter().zip(b.iter()).all(|(x, y)| same_bits(&x, &y))
         }
         _ => false,
     }
@@ -342,7 +342,7 @@ fn near(a: &Value, b: &Value) -> bool {
             _ => x == y,
         },
         (Value::Tuple(a), Value::Tuple(b)) => a.iter().zip(b.iter()).all(|(x, y)| near(x, y)),
-        (Value::Tensor(a), Value::Tensor(b)) => a.dims == b.dims && a.data.iter().zip(&b.data).all(|(x, y)| near(x, y)),
+        (Value::Tensor(a), Value::Tensor(b)) => a.dims == b.dims && a.iter().zip(b.iter()).all(|(x, y)| near(&x, &y)),
         _ => false,
     }
 }

@@ -166,28 +166,28 @@ pub fn leaves(v: &Value) -> usize {
     match v {
         Value::Scalar(_) => 1,
         Value::Tuple(parts) => parts.iter().map(leaves).sum(),
-        Value::Tensor(t) => t.data.iter().map(leaves).sum(),
+        Value::Tensor(t) => t.iter().map(|v| leaves(&v)).sum(),
     }
 }
 
 /// One of the scalars of a value.
 fn leaf(v: &Value, k: usize) -> Option<Lit> {
-    let inside = |each: &[Value]| {
-        let mut k = k;
-        for v in each {
-            let n = leaves(v);
-            if k < n {
-                return leaf(v, k);
-            }
-            k -= n;
-        }
-        None
-    };
     match v {
         Value::Scalar(l) => (k == 0).then_some(*l),
-        Value::Tuple(parts) => inside(parts),
-        Value::Tensor(t) => inside(&t.data),
+        Value::Tuple(parts) => inside(parts.iter().cloned(), k),
+        Value::Tensor(t) => inside(t.iter(), k),
     }
+}
+
+fn inside(each: impl Iterator<Item = Value>, mut k: usize) -> Option<Lit> {
+    for v in each {
+        let n = leaves(&v);
+        if k < n {
+            return leaf(&v, k);
+        }
+        k -= n;
+    }
+    None
 }
 
 /// A value with another scalar in the place of one, which is counted down to.
@@ -200,7 +200,7 @@ pub fn replaced(v: &Value, k: &mut usize, new: Lit) -> Value {
     let out = match v {
         Value::Scalar(_) => Value::Scalar(new),
         Value::Tuple(parts) => Value::tuple(parts.iter().map(|p| replaced(p, k, new)).collect()),
-        Value::Tensor(t) => Value::tensor(t.dims.clone(), t.data.iter().map(|p| replaced(p, k, new)).collect()),
+        Value::Tensor(t) => Value::tensor(t.dims.clone(), t.iter().map(|p| replaced(&p, k, new)).collect()),
     };
     *k = usize::MAX;
     out

@@ -5,7 +5,7 @@
 use super::generate::number;
 use super::instance::{Filling, Role, Slot, Tm, metas};
 use super::literals::Pool;
-use crate::eval::Value;
+use crate::eval::{Elements, Value};
 use crate::ir::{Head, Lit, Op, Scalar, Ty, TyKind};
 use crate::rules::Rule;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +51,7 @@ fn value_weight(v: &Value) -> u64 {
         Value::Scalar(l) => 1 + simple(*l),
         Value::Tuple(parts) => parts.iter().map(value_weight).sum::<u64>(),
         Value::Tensor(t) => {
-            t.dims.iter().map(|n| 40 * *n as u64).sum::<u64>() + t.data.iter().map(value_weight).sum::<u64>()
+            t.dims.iter().map(|n| 40 * *n as u64).sum::<u64>() + t.iter().map(|v| value_weight(&v)).sum::<u64>()
         }
     }
 }
@@ -211,7 +211,7 @@ fn cut(v: &Value, n: usize) -> Value {
     let Value::Tensor(t) = v else { return v.clone() };
     let dims: Vec<usize> = t.dims.iter().map(|d| (*d).min(n)).collect();
     let total: usize = dims.iter().product();
-    let mut data = vec![];
+    let mut elements = Elements::default();
     for at in 0..total {
         let (mut rest, mut index) = (at, vec![0; dims.len()]);
         for k in (0..dims.len()).rev() {
@@ -219,9 +219,9 @@ fn cut(v: &Value, n: usize) -> Value {
             rest /= dims[k];
         }
         let old = index.iter().zip(&t.dims).fold(0, |a, (i, d)| a * d + i);
-        data.push(cut(&t.data[old], n));
+        elements.push(cut(&t.get(old), n));
     }
-    Value::tensor(dims, data)
+    Value::tensor(dims, elements)
 }
 
 fn smaller(v: &Value) -> Vec<Value> {
@@ -230,9 +230,9 @@ fn smaller(v: &Value) -> Vec<Value> {
         Value::Tuple(parts) => replaced(parts).into_iter().map(Value::tuple).collect(),
         Value::Tensor(t) => {
             let cuts = (0..t.dims.iter().copied().max().unwrap_or(0)).take(4).map(|n| cut(v, n));
-            let uniform = t.data.first().map(|x| Value::tensor(t.dims.clone(), vec![x.clone(); t.data.len()]));
-            let each = if t.data.len() <= 8 { replaced(&t.data) } else { vec![] };
-            cuts.chain(uniform).chain(each.into_iter().map(|d| Value::tensor(t.dims.clone(), d))).collect()
+            let uniform = t.first().map(|x| Value::tensor(t.dims.clone(), vec![x; t.len()].into()));
+            let each = if t.len() <= 8 { replaced(&t.iter().collect::<Vec<_>>()) } else { vec![] };
+            cuts.chain(uniform).chain(each.into_iter().map(|d| Value::tensor(t.dims.clone(), d.into()))).collect()
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn real(v: &Value) -> Real {
     match v {
         Value::Scalar(l) => literal(*l),
         Value::Tuple(parts) => Real::Tuple(parts.iter().map(real).collect()),
-        Value::Tensor(t) => Real::Tensor(t.dims.clone(), t.data.iter().map(real).collect()),
+        Value::Tensor(t) => Real::Tensor(t.dims.to_vec(), t.iter().map(|v| real(&v)).collect()),
     }
 }
 
