@@ -212,8 +212,27 @@ fn wrong_rules_are_told() {
         ("(rule \"r\" (a : Float) (div a a) 1.0 :when (nonzero 3))", "a condition speaks of metavariables"),
         ("(rule \"r\" (a : Float) (div a a) 1.0 :when nonzero)", "expected a condition"),
         ("(rule \"r\" (a : Float) (div a a) 1.0 :when)", "an attribute without a value"),
-        ("(rule \"r\" (a : Float) (div a a) 1.0 :unless (nonzero a))", "expected `:level`, `:when` or `:phase`"),
+        (
+            "(rule \"r\" (a : Float) (div a a) 1.0 :unless (nonzero a))",
+            "expected `:level`, `:when`, `:phase` or `:simplify`",
+        ),
         ("(rule \"r\" (a : Float) (div a a) 1.0 :level bits)", "expected `exact` or `real`"),
+        (
+            "(rule \"r\" (a : Float) (mul 2.0 a) (add a a) :simplify)",
+            "`a` stands on the right 2 times, and on the left 1",
+        ),
+        (
+            "(rule \"r\" (a : Float) (sub 0.0 a) (mul a -1.0) :simplify)",
+            "the right side has 3 nodes, and the left one 3",
+        ),
+        (
+            "(rule \"r\" (a : Float) (div a a) 1.0 :when (nonzero a) :simplify)",
+            "a rule that simplifies has no conditions",
+        ),
+        (
+            "(rule \"r\" (n : Integer) (sumbuild n (lam (i : Integer) 0.0)) 0.0 :simplify)",
+            "a rule that simplifies binds no variables",
+        ),
         ("(rule \"r\" (a : Float) (div a a) 1.0 :phase 10)", "a number from 1 to 9"),
         ("(rule \"r\" (a : Float) (div a a) 1)", "expected Float, found Integer"),
         ("(rule \"r\" (a : ?F) (div a a) 1.0)", "expected ?F, found Float"),

@@ -10,6 +10,7 @@ use crate::data::Output;
 use crate::diag::{Diagnostic, Result, nearest};
 use crate::ir::{Def, Fun, Program, print};
 use crate::pipeline::{self, Row};
+use crate::rules::Level;
 use clap::{Args, ValueEnum, value_parser};
 use rustc_hash::FxHashSet;
 use serde_json::{Value as Json, json};
@@ -101,7 +102,9 @@ impl Grad {
             Way::Fwd | Way::Rev => ad::derive(&program, &wanted)?,
             Way::Hvp => hessian::product(&program, &wanted).map(|made| (made.program, made.product))?,
         };
-        let (mut made, mut row) = (needed(&derived, fun), None);
+        let made = needed(&derived, fun);
+        let by_itself = |def: &Def| !program.defs.contains_key(&def.fun);
+        let (mut made, mut row) = (pipeline::simplify::simplified(&made, &by_itself, Level::Exact)?, None);
         if self.optimize {
             optimize::known_sizes(&made, &self.sizes)?;
             let (cost, sizes) = (self.cost.model(), self.sizes.clone());

@@ -20,6 +20,7 @@ mod outcome;
 pub mod replay;
 pub mod samples;
 mod search;
+pub mod simplify;
 pub mod trial;
 pub mod tuning;
 pub mod variants;

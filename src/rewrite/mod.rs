@@ -10,3 +10,4 @@ pub mod explain;
 pub mod inline;
 pub mod tabulate;
 pub mod agent;
+pub mod simplify;

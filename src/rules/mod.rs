@@ -6,6 +6,7 @@
 pub mod assume;
 pub mod check;
 mod library;
+pub mod measure;
 mod read;
 mod rule;
 

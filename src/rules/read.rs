@@ -1,5 +1,6 @@
 //! `(rule "name" PARAMS LHS RHS :level L :when (C x) :phase N)` becomes a [`Rule`].
 
+use super::measure::{Grows, simplifies};
 use super::{Condition, Level, Meta, Rule};
 use crate::diag::{Diagnostic, Result, Source, Span, nearest};
 use crate::ir::read::{Atom, Form, Tree, read};
@@ -45,19 +46,32 @@ fn one(tree: &Tree, source: &Arc<Source>, at: usize, parts: &[usize]) -> Result<
     let sides = rule(tree, source, *params, (*lhs, *rhs))?;
     let span = tree.at(at).span;
     let text = source.text[span.start as usize..span.end as usize].to_string();
-    let (level, phase, when) = (Level::Real, 1, vec![]);
-    let mut rule = Rule { name: title.clone(), level, phase, when, sides, text, source: source.clone() };
+    let (level, phase, simplify, when) = (Level::Real, 1, false, vec![]);
+    let mut rule = Rule { name: title.clone(), level, phase, simplify, when, sides, text, source: source.clone() };
     attributes_of(tree, attributes, &mut rule)?;
     check_variables(tree, *rhs, &rule)?;
+    if rule.simplify
+        && let Err(Grows { right, what, hint }) = simplifies(&rule)
+    {
+        let message = format!("the rule `{title}` does not make every term smaller");
+        return Err(error(tree, if right { *rhs } else { *lhs }, &message, &what).hint(Some(hint.into())));
+    }
     Ok(rule)
 }
 
 fn attributes_of(tree: &Tree, attributes: &[usize], rule: &mut Rule) -> Result<()> {
-    for pair in attributes.chunks(2) {
-        let [key, value] = pair else {
-            let hint = "attributes come in pairs; a second condition has a `:when` of its own";
-            return Err(error(tree, pair[0], "an attribute without a value", hint));
+    let mut rest = attributes;
+    while let [key, after @ ..] = rest {
+        if tree.name(*key) == Some(":simplify") {
+            rule.simplify = true;
+            rest = after;
+            continue;
+        }
+        let [value, after @ ..] = after else {
+            let hint = "attributes come in pairs, but for `:simplify`; a second condition has a `:when` of its own";
+            return Err(error(tree, *key, "an attribute without a value", hint));
         };
+        rest = after;
         match tree.name(*key) {
             Some(":level") => match tree.name(*value).and_then(Level::named) {
                 Some(level) => rule.level = level,
@@ -72,7 +86,7 @@ fn attributes_of(tree: &Tree, attributes: &[usize], rule: &mut Rule) -> Result<(
                 rule.when.push(condition);
             }
             _ => {
-                let label = "expected `:level`, `:when` or `:phase`";
+                let label = "expected `:level`, `:when`, `:phase` or `:simplify`";
                 return Err(error(tree, *key, "unknown attribute", label));
             }
         }

@@ -95,6 +95,8 @@ pub struct Rule {
     pub level: Level,
     /// Rules of a later phase run only when the earlier ones have settled.
     pub phase: u32,
+    /// Whether it makes every term smaller, so that it is taken wherever it fits, without a search.
+    pub simplify: bool,
     /// Conditions on metavariables, all of which must hold.
     pub when: Vec<(Condition, Vec<Meta>)>,
     /// The two sides.

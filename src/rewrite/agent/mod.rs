@@ -7,7 +7,7 @@
 
 pub mod bindings;
 pub mod costs;
-mod matching;
+pub mod matching;
 pub mod oracle;
 pub mod optimize;
 pub mod params;
