@@ -618,7 +618,7 @@ fn what_is_known_to_hold_is_not_asked() {
 
 /// The derivative of a function `f` by all its floats, as made.
 fn derived(text: &str) -> String {
-    let program = common::read("f.ks", text);
+    let program = common::read("f.ks", text).unwrap();
     let def = program.named("f")[0];
     let checked = Checked::new(&program, def, &floats(def)).unwrap();
     let made = checked.program();
