@@ -221,12 +221,12 @@ fn folds_of_no_steps_have_gradients_with_few_states() {
 fn few_states_are_held() {
     let program = common::read("folds", FOLDS).unwrap();
     let [plain, few] = both(&program, program.named("vector")[0]).unwrap();
-    let d = 100;
+    let d = 400;
     let states = |of: &(Program, Fun), n: u32| {
         let w = floats((0..d).map(|k| f64::from(k) / f64::from(d)));
         let args = [w.clone(), floats((0..n).map(|k| f64::from(k % 7) * 0.1)), w];
         let bytes = peak(|| drop(run(of, &args).unwrap()));
-        bytes / (f64::from(d) * size_of::<Value>() as f64)
+        bytes / (f64::from(d) * size_of::<f64>() as f64)
     };
     let held = [(&plain, 100), (&plain, 900), (&few, 100), (&few, 900)].map(|(of, n)| states(of, n));
     println!("states held: plain {:.0}, {:.0}; few {:.0}, {:.0}", held[0], held[1], held[2], held[3]);

@@ -25,7 +25,9 @@ pub(super) fn inline_cheap(s: &mut Schedule) {
 /// Whether elements are as cheap to compute again as to read, or are read once.
 pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
     let known = s.graph.stage(stage);
-    if !known.over().is_empty() {
+    // What lanes leave of a reduction is nothing at some sizes, and a reduction at others, where it has a place of its own.
+    let left = |step: &Step| matches!(step, Step::Reassociate { stage, .. } if *stage == known.name);
+    if !known.over().is_empty() || s.steps.iter().any(left) {
         return false;
     }
     let (readers, (nodes, dear)) = (s.consumers(stage), nodes(s, stage));

@@ -1,11 +1,12 @@
 //! A body of any size loses what need not be there: directed steps are taken until none is left.
 //!
-//! The steps that look at binders are code (`nodes.rs`, `lets.rs`); the others are lines of rule files that bear the mark
-//! `:simplify` (`rules.rs`). Each makes a measure smaller: the number of nodes or, of as many, how far in the names that
-//! are used are bound, or how many lets stand in values of lets. So there are no more steps than nodes. A step changes a bounded number of pointers (`tree.rs`)
-//! besides what it takes away, which is taken away once; after it what stands a few levels above is looked at again. So
-//! time is linear in the size of the body, written out as a tree. Steps that look at all uses of a let are tried for all
-//! lets that have changed, and at the end everything is looked at once more, both a bounded number of times.
+//! The steps that look at binders are code (`nodes.rs`, `lets.rs`); the others are lines of rule files that bear the
+//! mark `:simplify` (`rules.rs`). Each makes a measure smaller: the number of nodes or, of as many, how far in the
+//! names that are used are bound, or how many lets stand in values of lets. So there are no more steps than nodes. A
+//! step changes a bounded number of pointers (`tree.rs`) besides what it takes away, which is taken away once; after it
+//! what stands a few levels above is looked at again. So time is linear in the size of the body, written out as a tree.
+//! Steps that look at all uses of a let are tried for all lets that have changed, and at the end everything is looked
+//! at once more, both a bounded number of times.
 //!
 //! The value stays the same, to the bit where only rules that keep the bits are given. No failure is added, and one may
 //! go together with what is not needed. What sums of tensors have over nothing is read off their elements, so these keep
