@@ -24,6 +24,7 @@ pub mod hessian;
 mod invariant;
 mod keep;
 mod kept;
+mod leaving;
 mod like;
 mod make;
 mod nested;
