@@ -48,10 +48,12 @@ impl Reverse<'_, '_> {
 
     /// Notes which lets of the scope a term needs inside of loops of its own.
     pub(super) fn note_repeated(&self, scope: &mut Scope, id: Id, loops: usize) {
-        let n = scope.plans.len();
-        let free = self.w.e.terms.free(id);
-        for at in (0..n).filter(|_| loops > 0) {
-            scope.repeated[at] |= free.has(n - 1 - at + loops);
+        if loops == 0 {
+            return;
+        }
+        let (n, free) = (scope.plans.len(), self.w.e.terms.free(id));
+        for (at, repeated) in scope.repeated.iter_mut().enumerate() {
+            *repeated |= free.has(n - 1 - at + loops);
         }
     }
 

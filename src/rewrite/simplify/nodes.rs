@@ -19,9 +19,6 @@ use super::tree::{At, NONE, Tree};
 use crate::ir::{Head, Lit, Monoid, Ty};
 use smallvec::{SmallVec, smallvec};
 
-/// So many nodes of a row are looked at for variables of the loop that copies it.
-const LOOKED: usize = 24;
-
 impl Tree<'_> {
     /// Does one step at a node; its name, or nothing where there is none.
     pub fn node_step(&mut self, at: At) -> Option<&'static str> {
@@ -246,7 +243,7 @@ impl Tree<'_> {
         let read = self.nodes[body].kids.clone();
         let in_order = (0..d).all(|k| self.use_of(read[k]) == Some(first + k));
         let of = read[d];
-        if !in_order || !self.is_path(of) || self.may_use(of, first, d, &mut LOOKED.clone()) {
+        if !in_order || !self.is_path(of) || self.may_use(of, first, d) {
             return false;
         }
         let sizes: Vec<Key> = kids[..d].iter().map(|size| self.key(*size)).collect();
@@ -268,7 +265,7 @@ impl Tree<'_> {
     fn asks(&mut self, size: At, of: At) -> bool {
         matches!(self.nodes[size].head, Head::Size(_)) && {
             let asked = self.nodes[size].kids[0];
-            self.same(asked, of, &mut LOOKED.clone())
+            self.same(asked, of)
         }
     }
 

@@ -16,8 +16,6 @@ use smallvec::SmallVec;
 const WIDE: usize = 4;
 /// The arena of what rules have seen is emptied where it has so many terms.
 const LARGE: usize = 20_000;
-/// Parts of so many nodes are compared, where a rule asks whether they are equal.
-const COMPARED: usize = 24;
 
 /// The rules that simplify, by what their left sides begin with.
 pub struct Directed<'a> {
@@ -74,7 +72,7 @@ impl<'a> Directed<'a> {
             let kids: SmallVec<[Id; 3]> = kids.into_iter().map(|k| self.seen(tree, k, levels - 1, parts)).collect();
             return self.terms.put(head, kids);
         }
-        let known = (0..parts.len()).find(|k| tree.same(parts[*k][0], at, &mut COMPARED.clone()));
+        let known = (0..parts.len()).find(|k| tree.same(parts[*k][0], at));
         let k = match known {
             Some(k) => {
                 parts[k].push(at);

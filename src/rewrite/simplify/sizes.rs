@@ -7,7 +7,7 @@ use super::tree::{At, Tree};
 use crate::ir::{Head, named_size};
 use smallvec::SmallVec;
 
-/// So many names are looked through, and so many nodes compared.
+/// So many names are looked through, and so many nodes of a term looked at or compared.
 const FUEL: usize = 24;
 
 /// What tells sizes apart.
@@ -27,7 +27,7 @@ impl Tree<'_> {
     /// Whether two integers are seen to be equal.
     pub fn same_size(&mut self, a: Key, b: Key) -> bool {
         match (a, b) {
-            (Key::Node(a), Key::Node(b)) => self.same(a, b, &mut FUEL.clone()),
+            (Key::Node(a), Key::Node(b)) => self.same(a, b),
             (a, b) => a == b,
         }
     }
@@ -153,7 +153,12 @@ impl Tree<'_> {
     }
 
     /// Whether two nodes are the same term, of few nodes.
-    pub fn same(&mut self, a: At, b: At, left: &mut usize) -> bool {
+    pub fn same(&mut self, a: At, b: At) -> bool {
+        let mut left = FUEL;
+        self.same_within(a, b, &mut left)
+    }
+
+    fn same_within(&mut self, a: At, b: At, left: &mut usize) -> bool {
         self.looked += 1;
         if *left == 0 {
             return false;
@@ -170,7 +175,21 @@ impl Tree<'_> {
             return false;
         }
         let pairs: SmallVec<[(At, At); 3]> = one.kids.iter().copied().zip(other.kids.iter().copied()).collect();
-        pairs.into_iter().all(|(a, b)| self.same(a, b, left))
+        pairs.into_iter().all(|(a, b)| self.same_within(a, b, left))
+    }
+
+    /// Whether one of so many variables stands somewhere in a node, of few nodes; also where that is not known.
+    pub fn may_use(&mut self, at: At, first: usize, count: usize) -> bool {
+        let (mut todo, mut left) = (vec![at], FUEL);
+        while let Some(at) = todo.pop() {
+            if left == 0 || self.use_of(at).is_some_and(|v| (first..first + count).contains(&v)) {
+                return true;
+            }
+            left -= 1;
+            self.looked += 1;
+            todo.extend(self.nodes[at].kids.iter().copied());
+        }
+        false
     }
 
     /// What a variable of a loop ranges over: it is at least 0 and below that.

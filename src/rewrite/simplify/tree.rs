@@ -346,20 +346,6 @@ impl<'p> Tree<'p> {
         }
     }
 
-    /// Whether a variable stands somewhere in a node, which has at most so many nodes; also where that is not known.
-    pub fn may_use(&mut self, at: At, first: usize, count: usize, left: &mut usize) -> bool {
-        if *left == 0 {
-            return true;
-        }
-        *left -= 1;
-        self.looked += 1;
-        if let Some(v) = self.use_of(at) {
-            return (first..first + count).contains(&v);
-        }
-        let kids = self.nodes[at].kids.clone();
-        kids.into_iter().any(|kid| self.may_use(kid, first, count, left))
-    }
-
     /// The tree as a term.
     pub fn write(&mut self, terms: &mut Terms) -> Id {
         for k in 0..self.params.len() {
