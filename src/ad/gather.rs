@@ -102,14 +102,19 @@ impl Walk<'_, '_> {
     }
 
     /// A piece that changes one element by what loops add up, with the sum before the loop over all elements, which does not
-    /// make it again where it comes to that element. Elements whose sizes are not known stay as they are.
+    /// make it again where it comes to that element. An element that is a tensor would be made to be read once: it is worth
+    /// that where the loops end by the index, as those over pairs do, so that the piece cannot leave the loop over it. Such
+    /// an element whose sizes are not known stays as it is.
     fn summed_first(&mut self, rank: usize, elem: Ty, like: &Like, p: Piece) -> Result<Piece> {
-        let inner = like.sizes.get(rank..).unwrap_or_default();
-        let is_float = |ty: Ty| ty.as_scalar().is_some_and(Scalar::is_float);
-        let known = is_float(elem) || elem.as_tensor().is_some_and(|(r, leaf)| r == inner.len() && is_float(leaf));
-        let Some((Step::At(index), rest)) = p.steps.split_first().filter(|_| known) else { return Ok(p) };
+        let Some((Step::At(index), rest)) = p.steps.split_first() else { return Ok(p) };
         let loops = p.loops();
         let index: Vec<Id> = index.iter().map(|i| put_out(&mut self.e, *i, loops)).collect();
+        let inner = like.sizes.get(rank..).unwrap_or_default();
+        let is_float = |ty: Ty| ty.as_scalar().is_some_and(Scalar::is_float);
+        let known = elem.as_tensor().is_some_and(|(r, leaf)| r == inner.len() && is_float(leaf));
+        if !is_float(elem) && !(known && self.ends_by(&p, &index)) {
+            return Ok(p);
+        }
         let items = p.items.iter().take_while(|i| matches!(i, Item::Guard(_))).cloned().collect();
         let one = Piece { items, steps: vec![Step::At(index.clone())], ..p };
         let whole = self.e.now(like.val);
@@ -119,6 +124,15 @@ impl Walk<'_, '_> {
         let sum = self.e.bind(sum);
         let value = self.e.now(sum);
         Ok(Piece { value, ..one.now(&mut self.e) })
+    }
+
+    /// Whether how often a loop of a piece runs depends on a variable of the indices, which stand outside of all its loops.
+    fn ends_by(&self, p: &Piece, index: &[Id]) -> bool {
+        let terms = &self.e.terms;
+        let extents = p.items.iter().filter_map(|i| if let Item::Loop(n) = i { Some(*n) } else { None });
+        let own = |v: &usize| index.iter().any(|i| terms.free(*i).has(*v));
+        let own: Vec<usize> = (0..p.depth).filter(own).collect();
+        extents.enumerate().any(|(k, n)| own.iter().any(|v| terms.free(n).has(v + k)))
     }
 
     /// The tensor by element.
