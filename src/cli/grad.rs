@@ -82,7 +82,7 @@ enum Way {
 impl Grad {
     /// Carries it out.
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
-        let program = input::program(&self.file)?;
+        let program = pipeline::accumulated::accumulated(&input::program(&self.file)?)?;
         let def = input::definition(&program, &self.def)?;
         let wrt = self.by(def)?;
         if self.check {

@@ -53,6 +53,11 @@ pub fn to_body(terms: &mut Terms, id: Id, params: usize, depth: usize) -> Id {
     })
 }
 
+/// A term over so many parameters, in a scope of `depth` loops, as a flat term: with leaves for parameters.
+pub fn with_leaves(terms: &mut Terms, id: Id, depth: usize, params: usize) -> Id {
+    terms.map_free(id, depth, &mut |t, i, ty, _| t.put(parameter(params - 1 - i as usize, ty), []))
+}
+
 /// What takes the place of a term without children, under so many binders.
 type Leaf<'a> = &'a mut dyn FnMut(&mut Terms, Id, usize) -> Option<Id>;
 

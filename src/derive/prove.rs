@@ -456,7 +456,7 @@ impl<'a> Prover<'a> {
         let mut r = |k: usize| self.range(kids[k], scope);
         match head {
             // The state of a fold starts from what may be infinite, and so may the elements be.
-            Head::Var(_, ty) => ty.as_scalar().is_some_and(|s| !s.is_float()),
+            Head::Var(i, ty) => ty.as_scalar().is_some_and(|s| !s.is_float() || self.is_scanned(i, scope)),
             Head::Op(op) => match op.row().domain {
                 Domain::All => true,
                 Domain::Divisor => op == Op::Div && valued || r(1).nonzero,

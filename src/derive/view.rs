@@ -80,11 +80,20 @@ impl Prover<'_> {
         (1..3).all(|k| self.inside((Head::If, &kids), k, scope, |p, inner| deep(|| p.in_range(kids[k], n, inner))))
     }
 
-    /// The state that child `k` of a node has for a variable, where every step keeps its sizes.
+    /// The state that child `k` of a node has for a variable: a tensor where every step keeps its sizes, or the number
+    /// of a scan.
     pub(super) fn state(&mut self, (head, kids): (Head, &[Id]), k: usize, scope: &Scope) -> Option<State> {
         let folds = matches!(head, Head::Fold | Head::Scan) && k == 2;
         let tensor = folds && self.terms.ty(kids[0]).as_tensor().is_some();
-        (tensor && self.keeps_shape(kids[0], kids[2], scope)).then(|| State { depth: scope.len(), init: kids[0] })
+        let keeps = tensor && self.keeps_shape(kids[0], kids[2], scope);
+        let scalar = folds && head == Head::Scan && self.terms.ty(kids[0]).as_scalar().is_some();
+        (keeps || scalar).then(|| State { depth: scope.len(), init: kids[0] })
+    }
+
+    /// Whether a variable is the state of a scan within what is to be proved: it has a value over the reals where the
+    /// first has one, and each step gives one where the state before has.
+    pub(super) fn is_scanned(&self, i: u32, scope: &Scope) -> bool {
+        scope.len().checked_sub(1 + i as usize).is_some_and(|depth| self.states.iter().any(|s| s.depth == depth))
     }
 
     /// The sizes of a variable that is such a state.

@@ -3,6 +3,7 @@
 //! Invariant: no definition comes out costlier than it went in, as recomputed from the printed text, at the sizes
 //! that were told and at others.
 
+pub mod accumulated;
 mod assemble;
 mod callers;
 pub mod close;

@@ -9,5 +9,6 @@ pub mod regions;
 pub mod explain;
 pub mod inline;
 pub mod tabulate;
+pub mod accumulate;
 pub mod agent;
 pub mod simplify;

@@ -149,6 +149,7 @@ pub fn optimize<'c>(
     }
     let Walk { mut search, reports, proved, .. } = walk;
     search.left = TABLES;
+    search.accumulate(settings.level);
     search.tabulate();
     let journals = search.journal.take().into_iter().chain(ends.filter_map(|e| e.journal)).collect();
     let best = search.best?;
@@ -189,6 +190,7 @@ pub fn region<'c>(
     let mut walk = Walk { def, settings, effort: settings.effort, looks, search, reports, proved };
     walk.run(start.clone(), &PART_OF_MANY);
     let Walk { mut search, reports, proved, .. } = walk;
+    search.accumulate(settings.level);
     let journals = search.journal.take().into_iter().collect();
     let best = search.best?;
     Some(Found { terms: best.terms, id: best.id, cost: best.cost, reports, journals, proved })

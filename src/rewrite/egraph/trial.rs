@@ -12,12 +12,17 @@ use super::plan::{Builder, Plan};
 use super::retrace::retraced;
 use crate::cost::{Costing, Model, Sweep};
 use crate::ir::{Def, Id, Terms, Ty};
+use crate::rewrite::accumulate::{Accumulated, accumulated};
 use crate::rewrite::tabulate::{self, Known, Target};
+use crate::rules::Level;
 use crate::types::shape::has_shapeless;
 use std::rc::Rc;
 
 /// The share of the time after which nothing new is tried: what is being tried has to end too.
 const EXTRACT_SHARE: f64 = 0.95;
+
+/// So often sums become elements of running sums: some stand in others.
+const MAX_RUNNING: usize = 4;
 
 /// A definition as it is has so many parts at most, or is left alone.
 const MAX_PARTS: usize = 1_000_000;
@@ -207,6 +212,21 @@ impl<'a, 'c> Trials<'a, 'c> {
             }
             if cost >= before {
                 return;
+            }
+        }
+    }
+
+    /// Turns sums over what comes before or after into running sums, for as long as that helps.
+    pub fn accumulate(&mut self, level: Level) {
+        for _ in 0..MAX_RUNNING {
+            let Some(best) = self.best.as_ref().filter(|_| self.left > 0 && !(self.stop)(EXTRACT_SHARE)) else { return };
+            let cost = best.cost;
+            let Some(Accumulated { between, after }) = accumulated(&best.flat, self.def, level) else { return };
+            if self.term(after).is_none_or(|new| new > cost - 1e-9) {
+                return;
+            }
+            if let Some(journal) = &mut self.journal {
+                journal.starts.push(between);
             }
         }
     }

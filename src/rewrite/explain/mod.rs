@@ -13,6 +13,7 @@ pub mod pace;
 pub mod running;
 pub mod shorten;
 pub mod shortest;
+mod sums;
 mod task;
 pub mod terms;
 

@@ -2,7 +2,7 @@
 
 use crate::cost::Model;
 use crate::derive::check::Checker;
-use crate::derive::flat::{Scope, bound, to_body};
+use crate::derive::flat::{Scope, bound, to_body, with_leaves};
 use crate::derive::prove::{Asked, Prover};
 use crate::ir::{Def, Id, Terms, deep};
 use crate::rewrite::egraph::elaborate::elaborate;
@@ -28,6 +28,14 @@ pub fn proved(checker: &mut Checker<'_>, def: &Def, model: Model) -> (Terms, Id)
     (terms, id)
 }
 
+/// Which parts of a let-free body over a definition's parameters cannot fail.
+pub fn total(terms: &mut Terms, body: Id, def: &Def) -> FxHashMap<Id, bool> {
+    let flat = with_leaves(terms, body, 0, def.params.len());
+    let (known, local) = Default::default();
+    let mut prover = Prover::new(terms, def, (&known, &local), Asked::Total, vec![]);
+    totals(&mut prover, flat).0
+}
+
 /// The body of a flat program, and which of its parts cannot fail.
 fn totals(p: &mut Prover<'_>, flat: Id) -> (FxHashMap<Id, bool>, Id) {
     let (n, mut total) = (p.def.params.len(), FxHashMap::default());
@@ -40,8 +48,8 @@ fn with_lets(terms: &mut Terms, body: Id, def: &Def, total: &FxHashMap<Id, bool>
     elaborate(terms, body, &def.params, total, model)
 }
 
-/// Notes which terms of a body cannot fail, wherever they stand in it.
-fn mark(
+/// Notes which terms of a body, the same flat, cannot fail wherever they stand in it.
+pub fn mark(
     p: &mut Prover<'_>,
     (flat, body): (Id, Id),
     scope: &Scope,

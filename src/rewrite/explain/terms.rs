@@ -1,6 +1,7 @@
 //! Flat terms become concrete terms of a trace and come back; and the equations that need no search.
 
 use super::pace::Pace;
+use super::sums::sums;
 use crate::derive::axioms::Axiom;
 use crate::derive::flat::{first_of_name, parameter};
 use crate::ir::{Def, Head, Id, Lit, Op, Terms, deep};
@@ -73,7 +74,7 @@ impl<'a> Concrete<'a> {
 }
 
 /// What the variables of a binder range over, as the e-graph has it.
-fn extents(trace: &mut Trace, head: Head, kids: &[Tid], sizes: &mut FxHashMap<Tid, Tid>) -> Vec<Tid> {
+pub(super) fn extents(trace: &mut Trace, head: Head, kids: &[Tid], sizes: &mut FxHashMap<Tid, Tid>) -> Vec<Tid> {
     let unknown = trace.put(Label::Unknown, []);
     let mut closed = |size: Tid| bound(trace, size, sizes).unwrap_or(unknown);
     match head {
@@ -187,6 +188,11 @@ pub fn axioms(trace: &mut Trace, def: &Def, root: Tid, seen: &mut FxHashSet<Tid>
         let (label, kids) = trace.node(id).clone();
         todo.extend(&kids);
         let Label::Head(head) = label else { continue };
+        if head == Head::Index(1) {
+            for (rule, to) in sums(trace, kids[0], kids[1]) {
+                trace.by(id, to, rule);
+            }
+        }
         for (axiom, to) in equal(trace, def, head, &kids) {
             trace.by(id, to, axiom.name());
             // What reading a table gives is there already; more of it could be endless.
@@ -295,7 +301,7 @@ fn literal(head: Head, args: &[Lit]) -> Option<Lit> {
 }
 
 /// A term moved out of the `n` innermost binders, where it does not depend on them.
-fn lowered(trace: &mut Trace, id: Tid, n: usize) -> Option<Tid> {
+pub(super) fn lowered(trace: &mut Trace, id: Tid, n: usize) -> Option<Tid> {
     let theta = Theta { inner: vec![None; n], depth: 0 };
     (!trace.free(id).below(n)).then(|| trace.mapped(id, &theta, 0))
 }

@@ -1,0 +1,69 @@
+//! Definitions get running sums for sums over what comes before or after each element, before they are differentiated:
+//! the derivative of a sum over the rest of a list, for each of its elements, takes quadratic work as the sum does,
+//! and that of running sums takes linear work.
+//!
+//! A definition changes only where it has such sums and costs less with running ones. Calls stay, so that derivatives
+//! that are written by hand are used. It must not know what is differentiated.
+
+use super::{Options, recursive};
+use crate::cost::{Costing, Model, Sweep};
+use crate::diag::{Diagnostic, Result};
+use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty};
+use crate::rewrite::accumulate::{Accumulated, accumulated as with_sums};
+use crate::rewrite::egraph::elaborate::elaborate;
+use crate::rewrite::explain::running;
+use crate::rewrite::inline::flatten;
+use crate::rewrite::tabulate::Known;
+use crate::types::{sizes, verify};
+use rustc_hash::FxHashSet;
+
+/// Larger definitions stay: that lets may leave loops is proved part by part.
+const MAX_NODES: usize = 5_000;
+/// So often running sums are looked for: some stand in others.
+const MAX_ROUNDS: usize = 4;
+
+/// The program with running sums in its definitions. Values are those over the reals: what is added in another order
+/// rounds otherwise.
+///
+/// # Errors
+/// A bug: what came out does not check.
+pub fn accumulated(program: &Program) -> Result<Program> {
+    let (mut out, kept): (Program, FxHashSet<Fun>) = (program.clone(), program.defs.keys().copied().collect());
+    let (stay, printing) = (recursive(program), program.printing());
+    for def in program.defs.values().filter(|d| !stay.contains(&d.fun) && !printing.contains(&d.fun)) {
+        let Some(body) = def.term() else { continue };
+        let Some((terms, id)) = cheaper(program, def, body, &kept) else { continue };
+        let id = out.terms.import(&terms, id);
+        if sizes::agree(&out.defs, def, &out.terms, id) {
+            out.defs.insert(def.fun, Def { body: Body::Term(id), ..def.clone() });
+        }
+    }
+    match verify::verify(&out) {
+        Ok(()) => Ok(out),
+        Err(d) => Err(Diagnostic::bug("what has running sums does not check").note(d.render())),
+    }
+}
+
+/// A cheaper body with running sums, in an arena of its own.
+fn cheaper(program: &Program, def: &Def, body: Id, kept: &FxHashSet<Fun>) -> Option<(Terms, Id)> {
+    let level = Options::standard().float;
+    let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
+    let flat = flatten(program, kept, (&program.terms, body), &tys, MAX_NODES)?;
+    let mut known = Known { terms: flat.terms, id: flat.id, total: Default::default() };
+    known.total = running::total(&mut known.terms, known.id, def);
+    let mut found = false;
+    for _ in 0..MAX_ROUNDS {
+        let Some(Accumulated { after, .. }) = with_sums(&known, def, level) else { break };
+        (known, found) = (after, true);
+    }
+    if !found {
+        return None;
+    }
+    let Known { mut terms, id, total } = known;
+    let id = elaborate(&mut terms, id, &def.params, &total, Model::Analytic);
+    let (mut costing, mut sweep) =
+        (Costing::new(program, Model::Analytic, &[]), Sweep::new(program, def, Model::Analytic, &[]).ok()?);
+    let before = costing.def(def).ok()?;
+    let cost = costing.term(id, def, &terms);
+    (sweep.price(id, &terms, cost, before) < before - 1e-9).then_some((terms, id))
+}
