@@ -112,7 +112,8 @@ impl Walk<'_, '_> {
         let inner = like.sizes.get(rank..).unwrap_or_default();
         let is_float = |ty: Ty| ty.as_scalar().is_some_and(Scalar::is_float);
         let known = elem.as_tensor().is_some_and(|(r, leaf)| r == inner.len() && is_float(leaf));
-        if !is_float(elem) && !(known && self.ends_by(&p, &index)) {
+        let worth = is_float(elem) || known && self.ends_by(&p, &index);
+        if !worth {
             return Ok(p);
         }
         let items = p.items.iter().take_while(|i| matches!(i, Item::Guard(_))).cloned().collect();

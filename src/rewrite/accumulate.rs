@@ -104,7 +104,8 @@ impl<'a> Walk<'a> {
         for (k, kid) in kids.iter().enumerate() {
             let (depth, mut inner) = (self.scope.len(), frame);
             if head.binds(k, kids.len()) > 0 {
-                let bound = if head == Head::Let { vec![None] } else { bound_extents(&mut self.known.terms, head, &kids) };
+                let bound =
+                    if head == Head::Let { vec![None] } else { bound_extents(&mut self.known.terms, head, &kids) };
                 self.scope.extend(bound);
                 self.frames += 1;
                 inner = self.frames;
@@ -147,7 +148,7 @@ impl<'a> Walk<'a> {
             }
             let out = self.known.terms.put(Head::Index(1), [at, table]);
             // What reads within running sums that cannot fail does not fail.
-            for sure in self.known.terms.reachable(at).into_iter().chain([out]) {
+            for sure in self.known.terms.reachable(at).into_iter().chain([out, table]) {
                 self.known.total.entry(sure).or_insert(true);
             }
             return Some(out);
@@ -161,7 +162,8 @@ impl<'a> Walk<'a> {
         let terms = &mut self.known.terms;
         let n = terms.shift(range_of, v + 1);
         let i = terms.var(v as u32, Ty::int());
-        let range = range(terms, extent, i, n).filter(|r| matches!(r, Range::Through | Range::Before) || self.level == Level::Real)?;
+        let range = range(terms, extent, i, n)
+            .filter(|r| matches!(r, Range::Through | Range::Before) || self.level == Level::Real)?;
         let (under, j) = (terms.shift(i, 1), terms.var(0, Ty::int()));
         let place = match range {
             Range::Through | Range::Before => j,
@@ -172,7 +174,7 @@ impl<'a> Walk<'a> {
             }
         };
         let element = if place == j { element } else { as_variable(terms, element, place)? };
-        if (0..=v).any(|w| terms.free(element).has(w + 1)) {
+        if terms.free(element).has(v + 1) {
             return None;
         }
         let all = vector(terms, element, n);
@@ -180,6 +182,8 @@ impl<'a> Walk<'a> {
         let read = terms.put(Head::Index(1), [place, inner]);
         let between = terms.put(Head::Reduce(Monoid::Add, 1), [extent, read]);
         let table = scanned(terms, range, all, n)?;
+        let table = self.of_inner(table, v)?;
+        let terms = &mut self.known.terms;
         let at = match range {
             Range::Through | Range::Before => i,
             Range::From | Range::After => {
@@ -190,10 +194,40 @@ impl<'a> Walk<'a> {
         Some(Sums { between, table, at })
     }
 
+    /// Running sums where they do not depend on the loops inside that of variable `v`: those for one round of these are
+    /// an element of those for all.
+    fn of_inner(&mut self, table: Id, v: usize) -> Option<Id> {
+        let (terms, depth) = (&mut self.known.terms, self.scope.len());
+        let inner: Vec<usize> = (0..v).rev().filter(|w| terms.free(table).has(*w)).collect();
+        if inner.is_empty() {
+            return Some(table);
+        }
+        let (d, mut kids, mut place) = (inner.len(), vec![], vec![]);
+        for w in &inner {
+            let extent = terms.shift(self.scope[depth - 1 - w]?, w + 1);
+            if (0..=v).any(|w| terms.free(extent).has(w)) {
+                return None;
+            }
+            kids.push(extent);
+            place.push(terms.var(*w as u32, Ty::int()));
+        }
+        let body = terms.map_free(table, 0, &mut |t, i, ty, under| {
+            let new = inner.iter().position(|w| *w == i as usize).map_or(i as usize + d, |p| d - 1 - p);
+            t.var((new + under) as u32, ty)
+        });
+        kids.push(body);
+        place.push(terms.put(Head::Build(d), kids));
+        Some(terms.put(Head::Index(d), place))
+    }
+
     /// Whether running sums cannot fail outside the loop of variable `v`; their parts are noted.
     fn is_certain(&mut self, table: Id, v: usize) -> bool {
         let (params, depth) = (self.def.params.len(), self.scope.len() - 1 - v);
         let Known { terms, total, .. } = &mut *self.known;
+        let table = match (terms.head(table), terms.kids(table)) {
+            (Head::Index(_), [.., all]) => *all,
+            _ => table,
+        };
         let Some(outside) = lowered(terms, table, v + 1) else { return false };
         let mut scope: Scope = vec![];
         for (level, extent) in self.scope[..depth].iter().enumerate() {

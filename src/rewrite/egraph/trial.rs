@@ -219,7 +219,9 @@ impl<'a, 'c> Trials<'a, 'c> {
     /// Turns sums over what comes before or after into running sums, for as long as that helps.
     pub fn accumulate(&mut self, level: Level) {
         for _ in 0..MAX_RUNNING {
-            let Some(best) = self.best.as_ref().filter(|_| self.left > 0 && !(self.stop)(EXTRACT_SHARE)) else { return };
+            let Some(best) = self.best.as_ref().filter(|_| self.left > 0 && !(self.stop)(EXTRACT_SHARE)) else {
+                return;
+            };
             let cost = best.cost;
             let Some(Accumulated { between, after }) = accumulated(&best.flat, self.def, level) else { return };
             if self.term(after).is_none_or(|new| new > cost - 1e-9) {

@@ -21,7 +21,8 @@ fn scanned(trace: &mut Trace, at: Tid, n: Tid, step: Tid) -> Option<Vec<(&'stati
     let [_, element] = binary(trace, if later { kids[1] } else { step }, Op::Add)?;
     let (Label::Head(Head::Index(1)), read) = trace.node(element).clone() else { return None };
     let all = lowered(trace, read[1], 2)?;
-    let (is_first, one) = (|t: &Trace, id: Tid| matches!(t.node(id).0, Label::Head(Head::Var(0, _))), constant(trace, 1));
+    let (is_first, one) =
+        (|t: &Trace, id: Tid| matches!(t.node(id).0, Label::Head(Head::Var(0, _))), constant(trace, 1));
     if is_first(trace, read[0]) && !later {
         let count = op(trace, Op::Add, [at, one]);
         return Some(vec![("prefix-sums", sum(trace, count, all, &|_, j| j))]);

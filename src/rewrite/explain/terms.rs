@@ -189,8 +189,10 @@ pub fn axioms(trace: &mut Trace, def: &Def, root: Tid, seen: &mut FxHashSet<Tid>
         todo.extend(&kids);
         let Label::Head(head) = label else { continue };
         if head == Head::Index(1) {
-            for (rule, to) in sums(trace, kids[0], kids[1]) {
-                trace.by(id, to, rule);
+            let of = element(trace, kids[1]).unwrap_or(kids[1]);
+            for (rule, to) in sums(trace, kids[0], of) {
+                let read = trace.put(label, [kids[0], of]);
+                trace.by(read, to, rule);
             }
         }
         for (axiom, to) in equal(trace, def, head, &kids) {
@@ -268,15 +270,7 @@ fn equal(trace: &mut Trace, def: &Def, head: Head, kids: &[Tid]) -> Vec<(Axiom, 
             }
         }
         (Head::Size(axis), _) => out.extend(known_size(trace, kids[0], axis).map(|s| (Axiom::Size, s))),
-        (Head::Index(d), _) => {
-            if let (Label::Head(Head::Build(e)), inner) = trace.node(kids[d]).clone()
-                && e == d
-            {
-                let inner_most = kids[..d].iter().rev().map(|k| Some(*k)).collect();
-                let theta = Theta { inner: inner_most, depth: 0 };
-                out.push((Axiom::Element, trace.mapped(inner[d], &theta, 0)));
-            }
-        }
+        (Head::Index(_), _) => out.extend(made(trace, head, kids).map(|e| (Axiom::Element, e))),
         (Head::Build(d), _) => {
             if let (Label::Head(Head::Index(e)), read) = trace.node(kids[d]).clone()
                 && e == d
@@ -289,6 +283,22 @@ fn equal(trace: &mut Trace, def: &Def, head: Head, kids: &[Tid]) -> Vec<(Axiom, 
         _ => {}
     }
     out
+}
+
+/// An element of a tensor that is made on the spot.
+fn element(trace: &mut Trace, id: Tid) -> Option<Tid> {
+    let (Label::Head(head @ Head::Index(_)), kids) = trace.node(id).clone() else { return None };
+    made(trace, head, &kids)
+}
+
+fn made(trace: &mut Trace, head: Head, kids: &[Tid]) -> Option<Tid> {
+    let Head::Index(d) = head else { return None };
+    let (label, inner) = trace.node(kids[d]).clone();
+    if label != Label::Head(Head::Build(d)) {
+        return None;
+    }
+    let at = kids[..d].iter().rev().map(|k| Some(*k)).collect();
+    Some(trace.mapped(inner[d], &Theta { inner: at, depth: 0 }, 0))
 }
 
 fn literal(head: Head, args: &[Lit]) -> Option<Lit> {
