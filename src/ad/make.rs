@@ -1,19 +1,23 @@
 //! Requests become definitions: signatures, parameters and the order in which they stand.
 
+use super::adapter;
 use super::adjoint::Reverse;
 use super::checkpoint::checkpoint;
 use super::emit::{Emit, Val};
 use super::env::{Active, Entry};
 use super::flow::has_floats;
 use super::like::Like;
+use super::mode::Mode;
 use super::nested::Nested;
 use super::normal::normal;
-use super::requests::{Key, Mode, Request, Requests, packed};
+use super::order::order;
+use super::requests::{Key, Request, Requests};
 use super::scalar::Partials;
 use super::shared::shared;
 use super::split::{lifted, split};
 use super::sweep::sweep;
 use super::walk::Walk;
+use super::written::{ByHand, packed};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty};
 use crate::types::{sizes, verify};
@@ -120,7 +124,7 @@ impl<'a> Maker<'a> {
         let sig = def.fun.sig();
         let plain = sig.params.iter().chain([&sig.ret]).all(|t| !t.has_tensor()) && has_floats(sig.ret);
         let recursive = self.terms.reachable(body).iter().any(|id| self.terms.head(*id) == Head::Call(def.fun));
-        if plain && !recursive && self.requests.written(def.fun, Mode::Reverse).is_none() {
+        if plain && !recursive && !self.requests.is_written(def.fun, Mode::Reverse) {
             let made = normal(&mut self.terms, &self.inline[1], body);
             if self.terms.size(made) <= SMALL {
                 self.scalars.insert(def.fun, made);
@@ -130,7 +134,7 @@ impl<'a> Maker<'a> {
             return;
         }
         for (k, mode) in [Mode::Forward, Mode::Reverse].into_iter().enumerate() {
-            if self.requests.written(def.fun, mode).is_none() {
+            if !self.requests.is_written(def.fun, mode) {
                 let made = normal(&mut self.terms, &self.inline[k], body);
                 if self.terms.size(made) <= INLINED {
                     self.inline[k].insert(def.fun, made);
@@ -155,8 +159,11 @@ impl<'a> Maker<'a> {
         let mode = if kind == "fwd" { Mode::Forward } else { Mode::Reverse };
         let wrt: Vec<bool> = sig.params.iter().map(|t| has_floats(*t)).collect();
         let moves = wrt.contains(&true) && has_floats(sig.ret);
+        let passes = ["sufrev", "sufrevpass"].contains(&kind);
+        self.requests.prefer(passes);
         let request = match self.requests.written(of.fun, mode) {
-            None if !moves => None,
+            Ok(Some(ByHand::Passes(..))) if kind == "sufrevpass" => return Err(twice(declared)),
+            Ok(None | Some(ByHand::Flat(..) | ByHand::Passes(..))) if !moves => None,
             _ => Some(self.requests.get(of.fun, mode, &wrt, Some(declared.span))?),
         };
         let body = match request {
@@ -165,16 +172,13 @@ impl<'a> Maker<'a> {
                 self.work()?;
                 self.wrapper(declared, of, (mode, &wrt), flat)
             }
-            Some(Request::Written(by_hand)) if ["sufrev", "sufrevpass"].contains(&kind) => {
+            Some(Request::Written(by_hand)) if by_hand.sig().name != declared.name() => {
                 let mut e = Emit::new(&mut self.terms);
                 let (x, d) = packed_parameters(&mut e, declared);
                 let (x, d) = (e.now(x), e.now(d));
                 e.put(Head::Call(by_hand), [x, d])
             }
-            Some(Request::Written(_)) => {
-                let message = format!("`{}` is defined and declared", declared.name());
-                return Err(Diagnostic::user(message).at(declared.span, "declared here"));
-            }
+            Some(Request::Written(_)) => return Err(twice(declared)),
         };
         let names = if kind == "sufrevpass" { ["dx", "x"] } else { ["x", "dx"] };
         let sizes = |p: &Param, name: &str| match name == "x" || mode == Mode::Forward {
@@ -252,16 +256,17 @@ impl<'a> Maker<'a> {
     fn wanted(&mut self, wanted: &Wanted) -> Result<Fun> {
         let def = &self.program.defs[&wanted.fun];
         differentiable(def)?;
+        self.requests.prefer(false);
         let flat = match self.requests.get(wanted.fun, wanted.mode, &wanted.wrt, Some(def.span))? {
             Request::Made(flat) => flat,
-            Request::Written(by_hand) => self.unpacked(wanted, def, by_hand)?,
+            Request::Written(by_hand) => self.unpacked(wanted, def, ByHand::Packed(by_hand)),
         };
         self.work()?;
-        let by_hand = self.requests.written(wanted.fun, wanted.mode).is_some();
+        let by_hand = self.requests.is_written(wanted.fun, wanted.mode);
         if !wanted.value {
             return Ok(flat);
         }
-        let key = Key { fun: wanted.fun, mode: wanted.mode, wrt: wanted.wrt.clone() };
+        let key = self.requests.key(wanted.fun, wanted.mode, &wanted.wrt);
         let made = if by_hand { self.with_value(def, flat) } else { self.body(&key, true)? };
         let sig = flat.sig();
         let ret = Ty::tuple(vec![def.fun.sig().ret, sig.ret]);
@@ -287,47 +292,20 @@ impl<'a> Maker<'a> {
     }
 
     /// A derivative that is written by hand, as a function of arguments one by one.
-    fn unpacked(&mut self, wanted: &Wanted, def: &Def, by_hand: Fun) -> Result<Fun> {
-        let key = Key { fun: wanted.fun, mode: wanted.mode, wrt: wanted.wrt.clone() };
+    fn unpacked(&mut self, wanted: &Wanted, def: &Def, own: ByHand) -> Fun {
+        let key = self.requests.key(wanted.fun, wanted.mode, &wanted.wrt);
         let flat = self.requests.plain(&key);
+        let body = self.adapted(def, &key, own);
         let params = parameters(def, &key);
-        let mut w = Walk::new(&mut self.terms, &mut self.requests, &mut self.partials);
-        let vars: Vec<Val> = params.iter().map(|p| w.e.enter(p.ty)).collect();
-        let vars: Vec<Id> = vars.into_iter().map(|v| w.e.now(v)).collect();
-        let (args, rest) = vars.split_at(def.params.len());
-        let pack = |w: &mut Walk<'_, '_>, each: Vec<Id>| match each.as_slice() {
-            [one] => *one,
-            _ => w.e.put(Head::Tuple, each),
-        };
-        let packed_args = pack(&mut w, args.to_vec());
-        let body = match wanted.mode {
-            Mode::Forward => {
-                let mut given = rest.iter();
-                let changes: Vec<Option<Id>> =
-                    wanted.wrt.iter().map(|by| if *by { given.next().copied() } else { None }).collect();
-                let changes =
-                    changes.into_iter().zip(args).map(|(c, a)| c.unwrap_or_else(|| w.zero(*a, &[]))).collect();
-                let changes = pack(&mut w, changes);
-                w.e.put(Head::Call(by_hand), [packed_args, changes])
-            }
-            Mode::Reverse => {
-                let all = w.e.put(Head::Call(by_hand), [packed_args, rest[0]]);
-                let n = args.len();
-                if n == 1 {
-                    all
-                } else {
-                    let mark = w.e.depth();
-                    let all = w.e.bind(all);
-                    let of = w.e.now(all);
-                    let chosen = (0..n).filter(|k| wanted.wrt[*k]);
-                    let parts = chosen.map(|k| w.e.get(k as u32, n as u32, of)).collect();
-                    let parts = pack(&mut w, parts);
-                    w.e.close(mark, parts)
-                }
-            }
-        };
         self.out.insert(flat, Def { fun: flat, params, body: Body::Term(body), span: def.span });
-        Ok(flat)
+        flat
+    }
+
+    /// The body of a derivative that is written by hand.
+    fn adapted(&mut self, def: &Def, key: &Key, own: ByHand) -> Id {
+        let mut w = Walk::new(&mut self.terms, &mut self.requests, &mut self.partials);
+        let vars: Vec<Val> = parameters(def, key).iter().map(|p| w.e.enter(p.ty)).collect();
+        adapter::body(&mut w, own, (key.mode, &key.wrt), vars.split_at(def.params.len()))
     }
 
     /// Makes the bodies of all requests, and puts them behind what they call.
@@ -364,6 +342,10 @@ impl<'a> Maker<'a> {
 
     fn body(&mut self, key: &Key, value: bool) -> Result<Id> {
         let def = self.definition(key.fun)?;
+        self.requests.prefer(key.passes);
+        if let Some(own) = self.requests.written(key.fun, key.mode)? {
+            return Ok(self.adapted(&def, key, own));
+        }
         let Some(body) = def.term() else {
             return Err(Diagnostic::bug(format!("`{}` has no body to differentiate", def.name())));
         };
@@ -425,6 +407,7 @@ impl<'a> Maker<'a> {
         for fun in made {
             self.readable(fun);
         }
+        order(&self.terms, &mut self.out).map_err(|d| d.within(&self.program.source))?;
         let program = Program { terms: self.terms, defs: self.out, source: self.program.source.clone() };
         verify::verify(&program)?;
         Ok(program)
@@ -570,6 +553,11 @@ fn without_floats(e: &mut Emit<'_>, like: Id) -> Id {
     let element = e.put(Head::Index(rank), at.into_iter().chain([inside]));
     let zero = without_floats(e, element);
     e.put(Head::Build(rank), sizes.into_iter().chain([zero]))
+}
+
+fn twice(declared: &Def) -> Box<Diagnostic> {
+    let message = format!("`{}` is defined and declared", declared.name());
+    Diagnostic::user(message).at(declared.span, "declared here")
 }
 
 /// The word that says which derivative a definition declares.

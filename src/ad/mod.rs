@@ -10,6 +10,7 @@
 //! Calls of functions of tensors are inlined, so that their loops are seen together with those
 //! around them. Other functions get derivatives of their own, by the parameters that matter.
 
+mod adapter;
 mod adjoint;
 pub mod arguments;
 pub mod check;
@@ -27,9 +28,11 @@ mod kept;
 mod leaving;
 mod like;
 mod make;
+mod mode;
 mod nested;
 mod normal;
 mod nothing;
+mod order;
 mod parts;
 mod piece;
 mod preaccumulate;
@@ -49,8 +52,9 @@ mod split;
 mod stand_in;
 mod sweep;
 mod walk;
+mod written;
 
 pub use flow::has_floats;
 pub use make::{Wanted, complete, derive};
-pub use requests::Mode;
+pub use mode::Mode;
 use requests::{Request, Requests};

@@ -2,29 +2,12 @@
 //! name at once. Bodies are made later.
 
 use super::flow::{closed, has_floats};
+use super::mode::Mode;
+use super::written::{ByHand, Written, packed};
 use crate::diag::{Diagnostic, Result, Span};
-use crate::ir::{Body, Def, Fun, Head, Id, Program, Signature, Terms, Ty};
+use crate::ir::{Body, Def, Fun, Head, Id, Program, Signature, Terms};
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// Which way derivatives flow.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Mode {
-    /// Tangents with the values.
-    Forward,
-    /// Adjoints against them.
-    Reverse,
-}
-
-impl Mode {
-    /// The word that names derivatives of the mode.
-    pub fn word(self) -> &'static str {
-        match self {
-            Mode::Forward => "fwd",
-            Mode::Reverse => "rev",
-        }
-    }
-}
 
 /// A derivative that may be called.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -44,14 +27,18 @@ pub struct Key {
     pub mode: Mode,
     /// By which parameters.
     pub wrt: Vec<bool>,
+    /// Whether a way forwards and one back that somebody wrote go before other derivatives that somebody wrote.
+    pub passes: bool,
 }
 
 /// See the module.
 pub struct Requests {
     /// Derivatives with the functions that stand for them, in the order of requests.
     pub made: IndexMap<Key, Fun>,
-    /// Derivatives that the source defines, by name and parameter types.
-    written: FxHashMap<(String, Vec<Ty>), Fun>,
+    /// Derivatives that the source defines.
+    written: Written,
+    /// See [`Key::passes`].
+    passes: bool,
     /// Functions without a body.
     bodiless: FxHashSet<Fun>,
     /// Bodies of functions that call themselves.
@@ -59,17 +46,13 @@ pub struct Requests {
     names: FxHashSet<String>,
 }
 
-/// One type for several parameters.
-pub fn packed(tys: &[Ty]) -> Ty {
-    if tys.len() == 1 { tys[0] } else { Ty::tuple(tys.to_vec()) }
-}
-
 impl Requests {
     /// Nothing is requested of a program.
     pub fn new(program: &Program) -> Requests {
         let mut out = Requests {
             made: IndexMap::new(),
-            written: FxHashMap::default(),
+            written: Written::new(program),
+            passes: false,
             bodiless: FxHashSet::default(),
             recursive: FxHashMap::default(),
             names: FxHashSet::default(),
@@ -85,11 +68,7 @@ impl Requests {
         match def.body {
             Body::Term(body) => self.know_recursion(terms, def.fun, body),
             Body::External => drop(self.bodiless.insert(def.fun)),
-            Body::Derivative => return,
-        }
-        let by_hand = ["[fwd ", "[rev "].iter().any(|p| def.name().starts_with(p));
-        if by_hand {
-            self.written.insert((def.name().to_string(), def.fun.sig().params.clone()), def.fun);
+            Body::Derivative => {}
         }
     }
 
@@ -106,15 +85,27 @@ impl Requests {
         self.recursive.get(&f).map_or_else(|| wrt.to_vec(), |body| closed(terms, f, *body, wrt))
     }
 
-    /// Whether the source defines the derivative itself.
-    pub fn written(&self, f: Fun, mode: Mode) -> Option<Fun> {
-        let sig = f.sig();
-        let s = packed(&sig.params);
-        let second = match mode {
-            Mode::Forward => s.tangent(),
-            Mode::Reverse => sig.ret.tangent(),
-        };
-        self.written.get(&(format!("[{} {}]", mode.word(), sig.name), vec![s, second])).copied()
+    /// From here on a way forwards and one back go before other derivatives by hand, or behind them.
+    pub fn prefer(&mut self, passes: bool) {
+        self.passes = passes && self.written.twofold;
+    }
+
+    /// A derivative by parameters, by what is preferred now.
+    pub fn key(&self, fun: Fun, mode: Mode, wrt: &[bool]) -> Key {
+        Key { fun, mode, wrt: wrt.to_vec(), passes: self.passes && mode == Mode::Reverse }
+    }
+
+    /// The derivative that the source defines itself.
+    ///
+    /// # Errors
+    /// It is not whole.
+    pub fn written(&self, f: Fun, mode: Mode) -> Result<Option<ByHand>> {
+        self.written.find(f, mode, self.passes)
+    }
+
+    /// Whether the source has something to say about the derivative.
+    pub fn is_written(&self, f: Fun, mode: Mode) -> bool {
+        !matches!(self.written(f, mode), Ok(None))
     }
 
     /// A derivative of a function, for a call at a place.
@@ -122,24 +113,25 @@ impl Requests {
     /// # Errors
     /// The function has none.
     pub fn get(&mut self, f: Fun, mode: Mode, wrt: &[bool], place: Option<Span>) -> Result<Request> {
-        if let Some(g) = self.written(f, mode) {
+        let at = |d: Box<Diagnostic>| match place {
+            Some(span) => d.at(span, "a derivative flows through this call"),
+            None => d,
+        };
+        let own = self.written(f, mode).map_err(at)?;
+        if let Some(ByHand::Packed(g)) = own {
             return Ok(Request::Written(g));
         }
-        let refuse = |message: String, label: &str, place: Option<Span>| {
-            let d = Diagnostic::user(message);
-            match place {
-                Some(span) => Err(d.at(span, label)),
-                None => Err(d),
-            }
-        };
-        let sig = f.sig();
-        if self.bodiless.contains(&f) {
-            let message = format!("`{}` is declared, but not defined here, so it has no derivative", sig.name);
-            let hint = format!("hint: define `[{} {}]`", mode.word(), sig.name);
-            return refuse(message, "a derivative flows through this call", place)
-                .map_err(|d: Box<Diagnostic>| d.note(hint));
+        if own.is_none() && self.bodiless.contains(&f) {
+            let name = &f.sig().name;
+            let message = format!("`{name}` is declared, but not defined here, so it has no derivative");
+            let passes = match mode {
+                Mode::Forward => "",
+                Mode::Reverse => &format!(", or `[suffwdpass {name}]` and `[sufrevpass {name}]`"),
+            };
+            let hint = format!("hint: define `[{} {name}]`{passes}", mode.word());
+            return Err(at(Diagnostic::user(message)).note(hint));
         }
-        let key = Key { fun: f, mode, wrt: wrt.to_vec() };
+        let key = self.key(f, mode, wrt);
         if let Some(g) = self.made.get(&key) {
             return Ok(Request::Made(*g));
         }
@@ -170,8 +162,9 @@ impl Requests {
             }
         };
         // Structured names and operators become plain ones.
-        let plain: String = sig.name.chars().map(|c| if "[] ".contains(c) { '$' } else { c }).collect();
-        let mut name = format!("{}${plain}", key.mode.word());
+        let plain: String = sig.name.chars().map(|c| if "[]() ".contains(c) { '$' } else { c }).collect();
+        let word = if key.passes { "sufrev" } else { key.mode.word() };
+        let mut name = format!("{word}${plain}");
         let floats = sig.params.iter().map(|t| has_floats(*t));
         if !floats.eq(key.wrt.iter().copied()) {
             name += "$";

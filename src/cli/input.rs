@@ -24,7 +24,7 @@ pub fn program(path: &Path) -> Result<Program> {
 /// As [`program`], where `name` may be a derivative that the program does not ask for.
 pub fn program_for(path: &Path, name: &str) -> Result<Program> {
     let program = program(path)?;
-    if !program.named(name).is_empty() {
+    if !types::meant(&program, name).is_empty() {
         return Ok(program);
     }
     let mut text = program.source.text.clone();
@@ -37,26 +37,28 @@ pub fn program_for(path: &Path, name: &str) -> Result<Program> {
 
 /// Adds to a text what asks for a derivative, by its name; not so where the name is of another kind.
 fn ask(program: &Program, name: &str, text: &mut String) -> Result<bool> {
-    let inner = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
-    let Some((kind, of)) = inner.and_then(|n| n.split_once(' ')) else { return Ok(false) };
-    if !types::KINDS.contains(&kind) {
+    let inner = name.strip_prefix('[').and_then(|n| n.strip_suffix(']')).and_then(|n| n.split_once(' '));
+    let Some((kind, of)) = inner.or_else(|| name.split_once('$')) else { return Ok(false) };
+    let older = inner.is_none() && types::meant(program, of).is_empty();
+    if older || !types::KINDS.contains(&kind) {
         return Ok(false);
     }
     let def = definition(program, of.trim())?;
     let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
     let arg = if tys.len() == 1 { tys[0] } else { Ty::tuple(tys) };
-    text.push_str(&format!("\n(gdef {kind} [{} {arg}])\n", of.trim()));
+    text.push_str(&format!("\n(gdef {kind} [{} {arg}])\n", def.name()));
     Ok(true)
 }
 
 /// The one definition of a name.
 pub fn definition<'a>(program: &'a Program, name: &str) -> Result<&'a Def> {
-    match program.named(name).as_slice() {
+    match types::meant(program, name).as_slice() {
         [def] => Ok(def),
         [] => Err(unknown(program, name)),
         many => {
             let message = format!("`{name}` has {} definitions in `{}`", many.len(), program.source.name);
-            let d = Diagnostic::user(message).note("a name that stands for one is needed; rename the one meant");
+            let one = types::whole_name(many[0]);
+            let d = Diagnostic::user(message).note(format!("hint: say which one by its type, as in `{one}`"));
             Err(many.iter().fold(d, |d, def| d.note(format!("candidate: {}", signature(def)))))
         }
     }

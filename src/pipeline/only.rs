@@ -5,6 +5,7 @@ use crate::diag::{Diagnostic, Result, nearest};
 use crate::ir::{Def, Program};
 use crate::rewrite::agent;
 use crate::rules::{Library, Rule};
+use crate::types;
 
 /// Whether a rule or move is among those that were named.
 pub fn names(only: &[String], name: &str, group: &str) -> bool {
@@ -54,12 +55,15 @@ fn group(rule: &Rule) -> &str {
 /// # Errors
 /// A name that no definition has.
 pub fn chosen<'a>(program: &'a Program, names: &[String]) -> Result<Vec<&'a Def>> {
+    let mut meant: Vec<&Def> = vec![];
     for name in names {
-        if program.named(name).is_empty() {
+        let each = types::meant(program, name);
+        if each.is_empty() {
             let hint = nearest(name, program.defs.values().map(Def::name));
             return Err(Diagnostic::user(format!("there is no definition `{name}`")).hint(hint));
         }
+        meant.extend(each);
     }
-    let wanted = |d: &&Def| d.term().is_some() && (names.is_empty() || names.iter().any(|n| n == d.name()));
+    let wanted = |d: &&Def| d.term().is_some() && (names.is_empty() || meant.iter().any(|m| m.fun == d.fun));
     Ok(program.defs.values().filter(wanted).collect())
 }

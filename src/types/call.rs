@@ -125,7 +125,7 @@ impl Elab<'_> {
             return Err(self.other_argument(head, named, "is given", &tys));
         }
         let name = named.name.as_str();
-        if let Some(id) = self.user_call(at, name, ids, &tys, args)? {
+        if let Some(id) = self.user_call(at, named, ids, &tys, args)? {
             return Ok(id);
         }
         if let Some(id) = self.known_call(at, name, ids, &tys, args)? {
@@ -134,8 +134,16 @@ impl Elab<'_> {
         if let Some((base, said)) = suffixed(name)
             && !self.by_name.contains_key(name)
             && packed(&said) == packed(&tys)
-            && let Some(id) = self.known_call(at, base, ids, &tys, args)?
         {
+            let base = Named { name: base.to_string(), arg: None };
+            if let Some(id) = self.user_call(at, &base, ids, &tys, args)? {
+                return Ok(id);
+            }
+            if let Some(id) = self.known_call(at, &base.name, ids, &tys, args)? {
+                return Ok(id);
+            }
+        }
+        if let Some(id) = self.derivative_call(at, named, ids, &tys)? {
             return Ok(id);
         }
         Err(self.no_such_call(head, name, ids, &tys, args))
@@ -145,23 +153,38 @@ impl Elab<'_> {
     pub(super) fn call_values(&mut self, head: usize, ids: &[Id]) -> Result<Option<Id>> {
         let named = self.fun_name(head)?;
         let tys: Vec<Ty> = ids.iter().map(|i| self.terms.ty(*i)).collect();
-        match self.user_call(head, &named.name, ids, &tys, &[])? {
+        if let Some(id) = self.user_call(head, &named, ids, &tys, &[])? {
+            return Ok(Some(id));
+        }
+        match self.known_call(head, &named.name, ids, &tys, &[])? {
             Some(id) => Ok(Some(id)),
-            None => self.known_call(head, &named.name, ids, &tys, &[]),
+            None => self.derivative_call(head, &named, ids, &tys),
         }
     }
 
     /// A call of an operation or of a prelude function, where there is one.
-    fn known_call(&mut self, at: usize, name: &str, ids: &[Id], tys: &[Ty], places: &[usize]) -> Result<Option<Id>> {
+    pub(super) fn known_call(
+        &mut self,
+        at: usize,
+        name: &str,
+        ids: &[Id],
+        tys: &[Ty],
+        places: &[usize],
+    ) -> Result<Option<Id>> {
         if let Some(op) = Op::named(name).find(|op| op.result_ty(tys).is_some()) {
             return self.node(at, Head::Op(op), ids, places).map(Some);
         }
         if MANY.contains(&name) && ids.len() > 2 {
             let mut all = ids[0];
             for k in 1..ids.len() {
-                let tys = [self.terms.ty(all), tys[k]];
+                let (pair, tys) = ([all, ids[k]], [self.terms.ty(all), tys[k]]);
+                let own = Named { name: name.to_string(), arg: None };
+                if let Some(id) = self.user_call(at, &own, &pair, &tys, &[at])? {
+                    all = id;
+                    continue;
+                }
                 let Some(op) = Op::named(name).find(|op| op.result_ty(&tys).is_some()) else { return Ok(None) };
-                all = self.node(at, Head::Op(op), &[all, ids[k]], &[at])?;
+                all = self.node(at, Head::Op(op), &pair, &[at])?;
             }
             return Ok(Some(all));
         }
@@ -175,7 +198,27 @@ impl Elab<'_> {
             let id = self.node(at, Head::Op(op), &kids, &[])?;
             return Ok(Some(self.close(mark, id)));
         }
-        self.prelude_call(at, name, ids, tys)
+        if let Some(made) = self.prelude_call(at, name, ids, tys)? {
+            return Ok(Some(made));
+        }
+        match (ids, tys) {
+            ([one], [ty]) if ty.as_tuple().is_some() => self.prelude_call_of_tuple(at, name, *one, *ty),
+            _ => Ok(None),
+        }
+    }
+
+    /// A call of a function of the prelude with a tuple of its arguments.
+    fn prelude_call_of_tuple(&mut self, at: usize, name: &str, one: Id, ty: Ty) -> Result<Option<Id>> {
+        let before = (self.mark(), self.opened());
+        let parts = ty.as_tuple().unwrap_or_default();
+        let kids = self.unpack(one, parts.len());
+        match self.prelude_call(at, name, &kids, parts)? {
+            Some(id) => Ok(Some(self.close(before.1, id))),
+            None => {
+                self.restore(&before.0);
+                Ok(None)
+            }
+        }
     }
 
     /// The components of a tuple; a let may open.
@@ -187,19 +230,29 @@ impl Elab<'_> {
         (0..n).map(|k| self.part(whole, k, n)).collect()
     }
 
-    fn user_call(&mut self, at: usize, name: &str, ids: &[Id], tys: &[Ty], places: &[usize]) -> Result<Option<Id>> {
-        let mut funs = self.by_name.get(name).cloned().unwrap_or_default();
-        funs.retain(|f| !self.higher.contains_key(f));
+    /// A call of a function of the program, where one takes these arguments.
+    pub(super) fn user_call(
+        &mut self,
+        at: usize,
+        named: &Named,
+        ids: &[Id],
+        tys: &[Ty],
+        places: &[usize],
+    ) -> Result<Option<Id>> {
+        let funs = self.meant(named);
         if let Some(f) = funs.iter().find(|f| f.sig().params == tys) {
+            self.one_of(at, named, &funs, *f)?;
             return self.node(at, Head::Call(*f), ids, places).map(Some);
         }
         let packed = Ty::tuple(tys.to_vec());
         if let Some(f) = funs.iter().find(|f| f.sig().params == [packed]) {
+            self.one_of(at, named, &funs, *f)?;
             let arg = self.terms.put(Head::Tuple, ids.iter().copied());
             return self.node(at, Head::Call(*f), &[arg], &[at]).map(Some);
         }
         let parts = if tys.len() == 1 { tys[0].as_tuple() } else { None };
-        if let Some((parts, f)) = parts.and_then(|p| Some((p, *funs.iter().find(|f| f.sig().params == p)?))) {
+        if let Some((parts, f)) = parts.and_then(|p| Some((p, funs.iter().copied().find(|f| f.sig().params == p)?))) {
+            self.one_of(at, named, &funs, f)?;
             let mark = self.opened();
             let kids = self.unpack(ids[0], parts.len());
             let id = self.node(at, Head::Call(f), &kids, &[])?;

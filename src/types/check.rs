@@ -107,6 +107,9 @@ impl Elab<'_> {
             None => {
                 let tys: Vec<_> = both.iter().map(|i| self.terms.ty(*i)).collect();
                 let name = self.fun_name(at)?.name;
+                if let Some(d) = self.no_such_function(at, at, &name, &[]) {
+                    return Err(d);
+                }
                 Err(self.no_such_call(at, &name, &both, &tys, &[]))
             }
         }

@@ -1,17 +1,16 @@
 //! Top-level declarations.
 
 use super::meaning::Meaning;
-use super::named::{Named, packed};
+use super::named::{Known, Named, packed};
 use super::outside::Declared;
+use super::own::is_operation;
 use super::{Elab, RuleSides, sizes};
 use crate::diag::{Diagnostic, Result, nearest};
 use crate::ir::read::Form;
-use crate::ir::{Body, Def, Fun, Head, Id, Op, Param, Signature, Ty, deep};
+use crate::ir::{Body, Def, Fun, Head, Id, Param, Signature, Ty, deep};
 use rustc_hash::FxHashMap;
 
 const DECLARATIONS: [&str; 4] = ["def", "edef", "gdef", "rule"];
-/// What `gdef` makes.
-pub const KINDS: [&str; 7] = ["fwd", "rev", "CL", "shape", "suffwdpass", "sufrevpass", "sufrev"];
 
 impl Elab<'_> {
     /// Reads a declaration; an error in it does not hide those in the next.
@@ -87,6 +86,10 @@ impl Elab<'_> {
             ("edef", 4) => self.edef(&kids),
             ("gdef", 3) => self.gdef(&kids),
             ("rule", _) => Ok(()),
+            ("def", 4) if self.has_names(kids[2]) || self.tree.list(kids[2]).is_some_and(<[usize]>::is_empty) => {
+                let message = "expected `(def NAME TYPE (PARAM …) BODY)`";
+                Err(self.error(kids[2], message, "the type of the result is missing in front of the parameters"))
+            }
             ("def", n) => Err(self.arity(at, "(def NAME TYPE (PARAM …) BODY)", 4, n - 1)),
             ("edef", n) => Err(self.arity(at, "(edef NAME TYPE (TYPE …))", 3, n - 1)),
             ("gdef", n) => Err(self.arity(at, "(gdef DERIVATIVE [f TYPE])", 2, n - 1)),
@@ -145,13 +148,15 @@ impl Elab<'_> {
             (Err(d), Ok(_)) | (Ok(_), Err(d)) => return Err(d),
         };
         self.as_said(at, &named, &params.iter().map(|p| p.ty).collect::<Vec<_>>())?;
-        let name = named.name;
         let tys: Vec<Ty> = params.iter().map(|p| p.ty).collect();
-        let fun = match self.declared_before(at, &name, &tys, ret)? {
+        let fun = match self.declared_before(at, &named, &tys, ret)? {
             Some(fun) if self.defs.get(&fun).is_some_and(|d| d.body == Body::External) => fun,
-            _ => self.declare(at, &name, tys, ret)?,
+            _ => {
+                let known = self.known(&named, &tys);
+                self.declare(at, known, tys, ret)?
+            }
         };
-        Ok((name, ret, params, fun))
+        Ok((named.name, ret, params, fun))
     }
 
     /// Size names mean the sizes of the first parameter that carries them.
@@ -170,13 +175,14 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Registers a function; it may not exist yet, nor hide an operation.
-    fn declare(&mut self, at: usize, name: &str, params: Vec<Ty>, ret: Ty) -> Result<Fun> {
+    /// Registers a function; it may not exist yet, nor hide a form.
+    pub(super) fn declare(&mut self, at: usize, known: Known, params: Vec<Ty>, ret: Ty) -> Result<Fun> {
+        let name = known.key.as_str();
         if super::expr::is_reserved(name) {
             return Err(self.error(at, &format!("`{name}` is a form of the language"), "choose another name"));
         }
         for other in self.by_name.get(name).into_iter().flatten() {
-            if packed(&other.sig().params) == packed(&params) {
+            if packed(&other.sig().params) == packed(&params) && self.said.get(other).copied() == known.said {
                 let mut d =
                     self.error(at, &format!("`{name}` is defined twice for these parameter types"), "again here");
                 if let Some(def) = self.defs.get(other) {
@@ -188,12 +194,9 @@ impl Elab<'_> {
                 return Err(d);
             }
         }
-        if Op::named(name).any(|op| op.result_ty(&params).is_some()) {
-            let message = format!("`{name}` on these types is a built-in operation");
-            return Err(self.error(at, &message, "a definition would hide it"));
-        }
-        let fun = Fun::new(Signature { name: name.to_string(), params, ret });
-        self.by_name.entry(name.to_string()).or_default().push(fun);
+        let fun = Fun::new(Signature { name: known.name, params, ret });
+        self.said.extend(known.said.map(|arg| (fun, arg)));
+        self.by_name.entry(known.key).or_default().push(fun);
         Ok(fun)
     }
 
@@ -203,16 +206,21 @@ impl Elab<'_> {
         if functions.is_empty() {
             self.as_said(kids[1], &named, &tys)?;
         }
-        let name = named.name;
+        let name = named.name.clone();
         let tys = if functions.is_empty() { self.as_defined(&name, tys) } else { tys };
         let known = super::call::is_known(&name, &tys, ret) || super::expr::is_reserved(&name);
         if known && functions.is_empty() {
             return Ok(());
         }
-        if functions.is_empty() && self.declared_before(kids[1], &name, &tys, ret)?.is_some() {
+        if functions.is_empty() && self.declared_before(kids[1], &named, &tys, ret)?.is_some() {
             return Ok(());
         }
-        let fun = self.declare(kids[1], &name, tys, ret)?;
+        if is_operation(&name, &tys) {
+            let message = format!("`{name}` on these types is a built-in operation");
+            return Err(self.error(kids[1], &message, "it gives another type"));
+        }
+        let known = self.known(&named, &tys);
+        let fun = self.declare(kids[1], known, tys, ret)?;
         let body = if functions.is_empty() { self.body_outside(fun, kids[1]) } else { Body::External };
         if !functions.is_empty() {
             self.higher.insert(fun, functions);
@@ -227,94 +235,11 @@ impl Elab<'_> {
     }
 
     /// A definition whose parameters have no names in the source.
-    fn insert_unnamed(&mut self, fun: Fun, at: usize, body: Body) {
+    pub(super) fn insert_unnamed(&mut self, fun: Fun, at: usize, body: Body) {
         let name = |k: usize| format!("x{}", k + 1);
         let param = |(k, ty): (usize, &Ty)| Param { name: name(k), ty: *ty, sizes: vec![] };
         let params = fun.sig().params.iter().enumerate().map(param).collect();
         self.defs.insert(fun, Def { fun, params, body, span: self.tree.at(at).span });
-    }
-
-    fn gdef(&mut self, kids: &[usize]) -> Result<()> {
-        let derivative = self.tree.name(kids[1]).unwrap_or_default().to_string();
-        let (name, fun) = self.differentiated(kids[2])?;
-        let (s, t) = (packed(&fun.sig().params), fun.sig().ret);
-        let made = format!("[{derivative} {name}]");
-        let (params, ret) = match derivative.as_str() {
-            "fwd" => (vec![s, s.tangent()], t.tangent()),
-            "rev" | "sufrev" => (vec![s, t.tangent()], s.tangent()),
-            "sufrevpass" => (vec![t.tangent(), s], s.tangent()),
-            "CL" => (fun.sig().params.clone(), t),
-            "shape" | "suffwdpass" => return self.companion(kids[2], &made, &derivative, fun),
-            other => {
-                let message = format!("derivatives of the kind `{other}` are not supported");
-                let label = format!("one of {}", KINDS.map(|k| format!("`{k}`")).join(", "));
-                return Err(self.error(kids[1], &message, &label).hint(nearest(other, KINDS)));
-            }
-        };
-        let fun = self.declare(kids[2], &made, params, ret)?;
-        self.insert_unnamed(fun, kids[2], Body::Derivative);
-        Ok(())
-    }
-
-    /// The function that `[f T]`, or `[rev [f T]]`, stands for.
-    fn differentiated(&mut self, at: usize) -> Result<(String, Fun)> {
-        let expected = |e: &Self| Err(e.error(at, "expected a function and its argument type", "such as `[f Float]`"));
-        let Form::Bracket(of) = &self.tree.at(at).form else { return expected(self) };
-        let [first, second] = *of.as_slice() else { return expected(self) };
-        // The type may stand further in, at the function whose derivative this is.
-        let mut inner = second;
-        while let Form::Bracket(of) = &self.tree.at(inner).form {
-            let [_, next] = *of.as_slice() else { return expected(self) };
-            inner = next;
-        }
-        let (base, nested) = if inner == second { (first, false) } else { (at, true) };
-        let (name, arg) = (self.fun_name(base)?.name, self.ty(inner)?);
-        let funs = self.by_name.get(&name).cloned().unwrap_or_default();
-        let takes = |f: &Fun| match nested {
-            true if name.starts_with("[sufrevpass ") => f.sig().params.last() == Some(&arg),
-            true => packed(&f.sig().params) == arg || f.sig().params.first() == Some(&arg),
-            false => packed(&f.sig().params) == arg,
-        };
-        if let Some(fun) = funs.iter().find(|f| takes(f)) {
-            return Ok((name, *fun));
-        }
-        if self.doubtful.contains(&name) {
-            return Err(Diagnostic::consequence());
-        }
-        let message = format!("there is no function `{name}` of {arg} above this line");
-        let d = self.error(base, &message, "here");
-        if funs.is_empty() {
-            return Err(d.hint(nearest(&name, self.by_name.keys().map(String::as_str))));
-        }
-        Err(funs.iter().fold(d, |d, f| d.note(format!("it takes {}", packed(&f.sig().params)))))
-    }
-
-    /// What a function has beside its derivatives: the shape of its result, or the result with the
-    /// argument, from which `sufrevpass` goes back.
-    fn companion(&mut self, at: usize, name: &str, kind: &str, of: Fun) -> Result<()> {
-        let tys = of.sig().params.clone();
-        tys.iter().for_each(|ty| self.scope.push(*ty));
-        let n = tys.len();
-        let args: Vec<Id> = tys.iter().enumerate().map(|(k, ty)| self.terms.var((n - 1 - k) as u32, *ty)).collect();
-        let result = self.terms.put(Head::Call(of), args.iter().copied());
-        let body = match (kind, args.as_slice()) {
-            ("shape", _) => {
-                let mark = self.opened();
-                let result = self.bind(result);
-                let shape = self.shape_of(result);
-                self.close(mark, shape)
-            }
-            (_, [one]) => self.terms.put(Head::Tuple, [result, *one]),
-            (_, many) => {
-                let argument = self.terms.put(Head::Tuple, many.iter().copied());
-                self.terms.put(Head::Tuple, [result, argument])
-            }
-        };
-        self.scope.clear();
-        let ret = self.terms.ty(body);
-        let fun = self.declare(at, name, tys, ret)?;
-        self.insert_unnamed(fun, at, Body::Term(body));
-        Ok(())
     }
 
     /// Whether every evaluation of the term calls `fun`.

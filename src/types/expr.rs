@@ -130,7 +130,12 @@ impl Elab<'_> {
     fn list(&mut self, at: usize, head: usize, args: &[usize]) -> Result<Id> {
         let Some(name) = self.tree.name(head) else {
             // Brackets around a form are nothing but that: `((f x))` is `(f x)`.
-            let bracketed = args.is_empty() && self.tree.list(head).is_some_and(|kids| !kids.is_empty());
+            let bracketed = args.is_empty()
+                && match &self.tree.at(head).form {
+                    Form::List(kids) => !kids.is_empty(),
+                    Form::Atom(Atom::Number(_) | Atom::Text(_)) => true,
+                    Form::Atom(Atom::Name(_)) | Form::Bracket(_) => false,
+                };
             return if bracketed { self.expr(head) } else { self.call(at, head, args) };
         };
         let shadowed = (self.generic || HIDDEN.contains(&name)) && self.by_name.contains_key(name);
@@ -158,6 +163,9 @@ impl Elab<'_> {
         }
         if name.starts_with(LINEAR_MAPS) && name[2..].starts_with(|c: char| c.is_ascii_uppercase()) {
             return Err(self.error(head, &format!("operations on linear maps (`{name}`) are not supported"), "here"));
+        }
+        if args.is_empty() && self.stands_for_value(name) {
+            return self.name(head);
         }
         self.call(at, head, args)
     }

@@ -42,12 +42,17 @@ impl Elab<'_> {
     fn is_function(&self, name: &str) -> bool {
         let built_in = |name: &str| Op::named(name).next().is_some() || call::is_prelude(name);
         let older = || suffixed(name).is_some_and(|(base, _)| built_in(base));
-        self.by_name.contains_key(name) || is_form(name) || built_in(name) || older()
+        self.by_name.contains_key(name) || is_form(name) || built_in(name) || older() || self.is_derivative(name)
     }
 
     /// Whether a word is a number or the name of a value.
     fn is_value(&self, word: &str) -> bool {
         self.names.contains_key(word) || word.parse::<f64>().is_ok()
+    }
+
+    /// Whether a name is that of a value and of no function.
+    pub(super) fn stands_for_value(&self, name: &str) -> bool {
+        (matches!(name, "true" | "false") || self.names.contains_key(name)) && !self.is_function(name)
     }
 
     /// `x+1.0` and `x,` are names here: what was meant by them.
@@ -163,16 +168,9 @@ impl Elab<'_> {
             names.push(form);
         }
         names.extend(call::prelude().iter().map(|p| p.0));
-        self.punctuated(name).or_else(|| self.older_derivative(name)).or_else(|| nearest(name, names)).or_else(|| {
+        self.punctuated(name).or_else(|| nearest(name, names)).or_else(|| {
             name.starts_with('[').then(|| "derivatives exist where a `gdef` or a `def` makes them".to_string())
         })
-    }
-
-    /// `rev$f` in older programs, where derivatives need not be asked for.
-    fn older_derivative(&self, name: &str) -> Option<String> {
-        let (kind, of) = name.split_once('$').filter(|(kind, _)| matches!(*kind, "fwd" | "rev"))?;
-        let asked = format!("`(gdef {kind} [{of} …])` makes the derivative, `([{kind} {of}] …)` calls it");
-        self.by_name.contains_key(of).then_some(asked)
     }
 
     /// A call as it would be written, arguments that are long left out.
@@ -197,7 +195,7 @@ impl Elab<'_> {
         tys: &[Ty],
         args: &[usize],
     ) -> Box<Diagnostic> {
-        if self.doubtful.contains(name) {
+        if self.doubtful.contains(name) || self.is_doubtful_derivative(name) {
             return Diagnostic::consequence();
         }
         let show = |tys: &[Ty]| tys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
@@ -208,7 +206,7 @@ impl Elab<'_> {
         let more = known.iter().filter(|p| p.0 == name).map(|(_, p, r)| format!("({name} {}) -> {r}", show(p)));
         let label = if tys.is_empty() { "found no arguments".to_string() } else { format!("found ({})", show(tys)) };
         let mut d = self.error(head, &format!("`{name}` does not take these arguments"), &label);
-        for c in sigs.chain(ops).chain(more) {
+        for c in sigs.chain(ops).chain(more).chain(self.derivatives(name)) {
             d = d.note(format!("candidate: {c}"));
         }
         d.hint(self.converted(name, ids, tys, args))

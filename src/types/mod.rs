@@ -6,8 +6,10 @@
 mod array;
 mod call;
 mod check;
+mod chosen;
 mod contracted;
 mod declare;
+mod derived;
 mod expr;
 mod foreign;
 mod hints;
@@ -16,6 +18,7 @@ mod linear;
 mod meaning;
 mod named;
 mod outside;
+mod own;
 pub mod scope;
 pub mod rows;
 pub mod shape;
@@ -27,7 +30,8 @@ pub mod texts;
 mod types;
 pub mod verify;
 
-pub use declare::KINDS;
+pub use chosen::{meant, whole_name};
+pub use named::KINDS;
 
 use crate::diag::{Diagnostic, Result, Source};
 use crate::ir::names::Numbers;
@@ -51,6 +55,12 @@ pub struct Elab<'a> {
     terms: Terms,
     defs: IndexMap<Fun, Def>,
     by_name: FxHashMap<String, Vec<Fun>>,
+    /// The types in the names of functions whose parameters do not tell of what they are made.
+    said: FxHashMap<Fun, Ty>,
+    /// Derivatives that calls ask for.
+    asked: FxHashSet<Fun>,
+    /// Built-in functions that are functions of the program, with the names that sources call them by.
+    wrappers: Vec<(String, Fun)>,
     scope: Vec<Ty>,
     names: FxHashMap<String, SmallVec<[Meaning; 1]>>,
     /// The names in scope in the order in which they came.
@@ -146,6 +156,9 @@ impl<'a> Elab<'a> {
             terms: Terms::default(),
             defs: IndexMap::default(),
             by_name: FxHashMap::default(),
+            said: FxHashMap::default(),
+            asked: FxHashSet::default(),
+            wrappers: vec![],
             scope: vec![],
             names: FxHashMap::default(),
             named: vec![],

@@ -4,7 +4,10 @@
 use super::{Elab, MAX_NESTING};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::read::Form;
-use crate::ir::{Scalar, Ty};
+use crate::ir::{Fun, Scalar, Ty};
+
+/// What `gdef` makes.
+pub const KINDS: [&str; 7] = ["fwd", "rev", "CL", "shape", "suffwdpass", "sufrevpass", "sufrev"];
 
 /// A function as the source names it.
 pub struct Named {
@@ -14,10 +17,66 @@ pub struct Named {
     pub arg: Option<Ty>,
 }
 
+/// A function that is about to be declared.
+pub(super) struct Known {
+    /// By what sources name it, without types.
+    pub key: String,
+    /// Its own name, with a type where its parameters do not tell of what it is made.
+    pub name: String,
+    /// That type.
+    pub said: Option<Ty>,
+}
+
+impl Known {
+    /// A function of a name in the source.
+    pub fn new(named: &Named, params: &[Ty]) -> Known {
+        let said = named.needed(params);
+        let key = named.name.clone();
+        Known { name: said.map_or_else(|| key.clone(), |arg| with_type(&key, arg)), key, said }
+    }
+}
+
 impl Named {
     /// Whether a function with these parameters may be meant.
     pub fn fits(&self, params: &[Ty]) -> bool {
-        self.arg.is_none_or(|arg| takes(&self.name, params, arg))
+        self.arg.is_none_or(|arg| takes(&self.name, params, arg).unwrap_or(true))
+    }
+
+    /// The type that has to stand in the name of a function with these parameters, as they do not tell of which
+    /// function it is made.
+    pub(super) fn needed(&self, params: &[Ty]) -> Option<Ty> {
+        self.arg.filter(|arg| takes(&self.name, params, *arg).is_none())
+    }
+}
+
+/// A structured name with the type of the innermost function in it.
+pub(super) fn with_type(name: &str, arg: Ty) -> String {
+    with_base(name, &format!("[{} {arg}]", innermost(name)))
+}
+
+/// The innermost function of a structured name without types.
+pub(super) fn innermost(name: &str) -> &str {
+    let inside = name.trim_end_matches(']');
+    inside.rsplit_once(' ').map_or(inside, |(_, of)| of)
+}
+
+/// A structured name without types, of another innermost function.
+pub(super) fn with_base(name: &str, base: &str) -> String {
+    let inside = name.trim_end_matches(']').len();
+    format!("{}{base}{}", &name[..inside - innermost(name).len()], &name[inside..])
+}
+
+/// The argument of the innermost function of a structured name, from that of the whole; nothing where it does not tell.
+pub(super) fn argument(name: &str, arg: Ty) -> Option<Ty> {
+    let made = name.strip_prefix('[').and_then(|n| n.strip_suffix(']')).and_then(|n| n.split_once(' '));
+    let Some((kind, of)) = made else { return Some(arg) };
+    match kind {
+        "fwd" | "rev" | "sufrev" => match arg.as_tuple() {
+            Some([first, _]) => argument(of, *first),
+            _ => None,
+        },
+        "sufrevpass" => None,
+        _ => argument(of, arg),
     }
 }
 
@@ -26,19 +85,43 @@ pub(super) fn packed(tys: &[Ty]) -> Ty {
     if tys.len() == 1 { tys[0] } else { Ty::tuple(tys.to_vec()) }
 }
 
-/// Whether a function of this name and with these parameters is made of a function of `arg`.
-fn takes(name: &str, params: &[Ty], arg: Ty) -> bool {
+/// Whether a function of this name and with these parameters is made of a function of `arg`; nothing where they do
+/// not tell.
+fn takes(name: &str, params: &[Ty], arg: Ty) -> Option<bool> {
     let made = name.strip_prefix('[').and_then(|n| n.strip_suffix(']')).and_then(|n| n.split_once(' '));
-    let Some((kind, of)) = made else { return packed(params) == arg };
+    let Some((kind, of)) = made else { return Some(packed(params) == arg) };
     match (kind, params) {
         ("fwd" | "rev" | "sufrev", [first, _]) => takes(of, &[*first], arg),
         // Arguments one by one, and what a way forwards leaves behind, do not tell.
-        ("fwd" | "rev" | "sufrev" | "sufrevpass", _) => true,
+        ("fwd" | "rev" | "sufrev" | "sufrevpass", _) => None,
         _ => takes(of, params, arg),
     }
 }
 
 impl Elab<'_> {
+    /// The functions that a name may mean; those first that it says more of.
+    pub(super) fn meant(&self, named: &Named) -> Vec<Fun> {
+        let all = self.by_name.get(&named.name).into_iter().flatten().filter(|f| !self.higher.contains_key(f));
+        let (typed, plain): (Vec<Fun>, Vec<Fun>) = all.partition(|f| self.said.contains_key(f));
+        match named.arg {
+            None => [plain, typed].concat(),
+            Some(arg) => typed.into_iter().filter(|f| self.said[f] == arg).chain(plain).collect(),
+        }
+    }
+
+    /// Refuses a name without a type where functions of the same parameters differ in that.
+    pub(super) fn one_of(&self, at: usize, named: &Named, meant: &[Fun], fun: Fun) -> Result<()> {
+        let other = |f: &&Fun| **f != fun && f.sig().params == fun.sig().params;
+        match meant.iter().find(other).filter(|_| named.arg.is_none() && self.said.contains_key(&fun)) {
+            None => Ok(()),
+            Some(other) => {
+                let message = format!("`{}` may be two functions of these arguments", named.name);
+                let label = format!("write `{}` or `{}`", fun.sig().name, other.sig().name);
+                Err(self.error(at, &message, &label))
+            }
+        }
+    }
+
     /// The name of a function.
     pub(super) fn fun_name(&mut self, at: usize) -> Result<Named> {
         match &self.tree.at(at).form {

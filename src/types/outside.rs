@@ -26,8 +26,13 @@ impl Elab<'_> {
     ///
     /// # Errors
     /// They do not say the same types.
-    pub(super) fn declared_before(&self, at: usize, name: &str, params: &[Ty], ret: Ty) -> Result<Option<Fun>> {
-        let same = |f: &&Fun| packed(&f.sig().params) == packed(params) && !self.higher.contains_key(f);
+    pub(super) fn declared_before(&self, at: usize, named: &Named, params: &[Ty], ret: Ty) -> Result<Option<Fun>> {
+        let (name, said) = (&named.name, named.needed(params));
+        let same = |f: &&Fun| {
+            packed(&f.sig().params) == packed(params)
+                && !self.higher.contains_key(f)
+                && self.said.get(f).copied() == said
+        };
         let Some(fun) = self.by_name.get(name).into_iter().flatten().find(same) else { return Ok(None) };
         let Some(def) = self.defs.get(fun).filter(|d| d.body != Body::Derivative) else { return Ok(None) };
         if fun.sig().params == params && fun.sig().ret == ret {
@@ -182,7 +187,7 @@ impl Elab<'_> {
     }
 
     /// Whether the parameters have names, as those of a `def`.
-    fn has_names(&self, at: usize) -> bool {
+    pub(super) fn has_names(&self, at: usize) -> bool {
         let named = |at: usize| {
             let colon = self.tree.list(at).and_then(|kids| kids.get(1));
             colon.and_then(|k| self.tree.name(*k)) == Some(":")
