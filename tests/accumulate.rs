@@ -61,7 +61,7 @@ fn each_form_becomes_running_sums() {
         sum("(add i 1)", "(index j x)"),
         sum("(add i 1)", "(exp (index j x))"),
         sum("i", "(index j x)"),
-        sum("i", "(mul (index j x) (index 0 (index j a)))"),
+        sum("i", "(mul (index j x) (sum (index j a)))"),
         format!("(if (gt i 2) {} 1.0)", sum("(add i 1)", "(index j x)")),
     ];
     let real = [
@@ -92,6 +92,8 @@ fn what_would_change_or_fail_stays() {
         // The last element is not read.
         (sum("i", "(index (add j 1) x)"), Level::Real),
         (format!("(if (gt i 0) {} 0.0)", sum("i", "(index (sub (add j 1) 1) (index (sub i i) a))")), Level::Real),
+        // There may be no columns.
+        (sum("i", "(mul (index j x) (index 0 (index j a)))"), Level::Exact),
         // Each sum is over others.
         (sum("(add i 1)", "(index (sub i j) x)"), Level::Exact),
     ];

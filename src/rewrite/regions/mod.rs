@@ -40,10 +40,6 @@ const NODES: usize = 1_000;
 const FLAT: usize = 20_000;
 /// Terms without lets that are larger are not elaborated: that takes longer than all regions.
 const ELABORATED: usize = 5_000;
-/// Of the regions of a round that were not searched before, so many are searched first; where these gain a smaller share
-/// of what they cost than `LITTLE`, the others stay as they are.
-const SAMPLE: usize = 6;
-const LITTLE: f64 = 0.005;
 /// The share of the time after which no more rounds begin.
 const LAST_BEGIN: f64 = 0.6;
 /// The share of the time after which what is not proved is given up.
@@ -99,9 +95,6 @@ struct Tried {
     better: Option<Better>,
     /// What the search did.
     reports: Vec<Report>,
-    /// What the region costs, and what a cheaper term saves.
-    cost: f64,
-    gain: f64,
 }
 
 /// A cheaper term for a region.
@@ -326,26 +319,14 @@ impl Round<'_, '_> {
     /// Searches the regions that were not searched yet; what is to become of each.
     fn run(&self, done: &mut Done) -> Vec<Plan> {
         let (plans, tasks) = self.tasks(done);
-        let (sample, others) = sampled(tasks);
-        let tried = self.each(sample, done);
-        let (gained, cost) = tried.into_iter().fold((0.0, 0.0), |(g, c), (gain, cost)| (g + gain, c + cost));
-        if gained >= LITTLE * cost {
-            self.each(others, done);
-        }
-        plans
-    }
-
-    /// Searches regions: what each gains, and what it costs.
-    fn each(&self, tasks: Vec<(Key, Task)>, done: &mut Done) -> Vec<(f64, f64)> {
         let first = done.count;
         let found: Vec<Tried> = tasks.par_iter().enumerate().map(|(k, (_, t))| self.search(t, first + k)).collect();
         done.count += tasks.len();
-        let each = tasks.into_iter().zip(found).map(|((key, _), Tried { better, reports, gain, cost })| {
+        for ((key, _), Tried { better, reports }) in tasks.into_iter().zip(found) {
             done.searched.insert(key, better);
             done.reports.extend(reports);
-            (gain, cost)
-        });
-        each.collect()
+        }
+        plans
     }
 
     fn cut(&self, act: &mut cut::Act<'_>) -> (Terms, Id) {
@@ -410,11 +391,9 @@ impl Round<'_, '_> {
     /// A cheaper term for a region, which is the `n`th.
     fn search(&self, task: &Task, n: usize) -> Tried {
         self.on(task, |def, before, costs, settings| {
-            let mut out = Tried { cost: before, ..Tried::default() };
-            let Some(mut found) = region(def, before, &task.flat, costs, settings) else { return out };
-            out.reports = std::mem::take(&mut found.reports);
+            let Some(mut found) = region(def, before, &task.flat, costs, settings) else { return Tried::default() };
+            let mut out = Tried { better: None, reports: std::mem::take(&mut found.reports) };
             if found.cost < before - 1e-9 {
-                out.gain = before - found.cost;
                 let (proof, why) = self.proved(task, n, &mut found);
                 out.better = Some(Better { term: (found.terms, found.id), proof, why });
             }
@@ -506,16 +485,6 @@ impl Round<'_, '_> {
         let Settings { level, model, sizes, stop, .. } = *self.settings;
         World { program, kept, rules: self.rules, level, model, sizes, stop }
     }
-}
-
-/// A few of the regions, evenly spread, and the others.
-fn sampled(tasks: Vec<(Key, Task)>) -> (Vec<(Key, Task)>, Vec<(Key, Task)>) {
-    let every = tasks.len().div_ceil(SAMPLE).max(1);
-    let (mut sample, mut others) = (vec![], vec![]);
-    for (k, task) in tasks.into_iter().enumerate() {
-        if k % every == 0 { sample.push(task) } else { others.push(task) }
-    }
-    (sample, others)
 }
 
 /// Lemmas of regions that are equal but for where their lets stand.
