@@ -8,8 +8,8 @@ use common::random::{compare, replayed};
 use common::{arguments, read};
 use daedal::ad;
 use daedal::cost::Model;
-use daedal::eval::Interpreter;
-use daedal::ir::{Program, print};
+use daedal::eval::{Interpreter, Value};
+use daedal::ir::{Fun, Program, print};
 use daedal::pipeline::accumulated::accumulated;
 use daedal::pipeline::{Options, optimize};
 use daedal::rules::{Level, Library};
@@ -103,29 +103,42 @@ fn what_would_change_or_fail_stays() {
     }
 }
 
-/// Protects: the derivative of a loss with such sums takes linear work, and is right.
+/// Protects: the derivative of a loss with such sums takes linear work, and is right: where a condition says what is added
+/// up, and where a sum over pairs is of products, too.
 #[test]
 fn derivatives_take_linear_work() {
-    let text = "(def f Float (x : (Vec Float) n) (sumbuild n (lam (i : Integer)
-      (log (sumbuild (sub n i) (lam (j : Integer) (exp (index (add i j) x))))))))";
-    let source = read("f.ks", text).unwrap();
-    let running = accumulated(&source).unwrap();
-    let derived = |program: &Program| {
-        let fun = program.named("f")[0].fun;
-        let wanted = ad::Wanted { fun, mode: ad::Mode::Reverse, wrt: vec![true], value: false, checkpoint: false };
-        ad::derive(program, &wanted).unwrap()
-    };
-    let (plain, fast) = (derived(&source), derived(&running));
-    let run = |(program, fun): &(Program, daedal::ir::Fun), n: usize| {
-        let numbers: Vec<String> = (0..n).map(|k| format!("{:.3}", (k as f64 * 0.7).sin())).collect();
-        let words = [format!("[{}]", numbers.join(",")), "1.0".to_string()];
-        let interpreter = Interpreter::new(program).counted();
-        let value = interpreter.run(&program.defs[fun], &arguments(&program.defs[fun], &words).unwrap()).unwrap();
-        (value, interpreter.tally().work())
-    };
-    assert!(common::agree(&run(&plain, 40).0, &run(&fast, 40).0, 1e-12));
-    let (small, large) = (run(&fast, 64).1, run(&fast, 256).1);
-    assert!(large < 5 * small, "{small} operations for 64 numbers, {large} for 256");
+    let each = [
+        "(log (sumbuild (sub n i) (lam (j : Integer) (exp (index (add i j) x)))))",
+        "(log (sumbuild n (lam (j : Integer) (if (gte j i) (exp (index j x)) 0.0))))",
+        "(log (sumbuild n (lam (j : Integer) (if (lt i j) 0.0 (exp (index j x))))))",
+        "(sumbuild i (lam (j : Integer) (mul (index i x) (mul (index j x) (sumbuild 3 (lam (q : Integer)
+           (mul (sin (mul (to_float q) (index i x))) (cos (mul (to_float q) (index j x))))))))))",
+    ];
+    for element in each {
+        let text = format!("(def f Float (x : (Vec Float) n) (sumbuild n (lam (i : Integer) {element})))");
+        let source = read("f.ks", &text).unwrap();
+        let (plain, fast) = (derived(&source), derived(&accumulated(&source).unwrap()));
+        assert!(common::agree(&run(&plain, 40).0, &run(&fast, 40).0, 1e-9), "{text}");
+        assert_eq!(run(&plain, 0).0, run(&fast, 0).0, "{text}");
+        let (small, large) = (run(&fast, 64).1, run(&fast, 256).1);
+        assert!(large < 5 * small, "{text}: {small} operations for 64 numbers, {large} for 256");
+    }
+}
+
+/// The gradient of `f`.
+fn derived(program: &Program) -> (Program, Fun) {
+    let fun = program.named("f")[0].fun;
+    let wanted = ad::Wanted { fun, mode: ad::Mode::Reverse, wrt: vec![true], value: false, checkpoint: false };
+    ad::derive(program, &wanted).unwrap()
+}
+
+/// The gradient at so many numbers, and what it takes.
+fn run((program, fun): &(Program, Fun), n: usize) -> (Value, u64) {
+    let numbers: Vec<String> = (0..n).map(|k| format!("{:.3}", (k as f64 * 0.7).sin())).collect();
+    let words = [format!("[{}]", numbers.join(",")), "1.0".to_string()];
+    let interpreter = Interpreter::new(program).counted();
+    let value = interpreter.run(&program.defs[fun], &arguments(&program.defs[fun], &words).unwrap()).unwrap();
+    (value, interpreter.tally().work())
 }
 
 fn element() -> impl Strategy<Value = String> {
@@ -147,7 +160,12 @@ fn element() -> impl Strategy<Value = String> {
             (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(mul {a} {b})")),
             (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(add {a} {b})")),
             inner.clone().prop_map(|a| format!("(exp (min {a} 3.0))")),
-            (inner.clone(), inner).prop_map(|(a, b)| format!("(if (lt j i) {a} {b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(if (lt j i) {a} {b})")),
+            inner.clone().prop_map(|a| format!("(if (gte j i) {a} 0.0)")),
+            inner.clone().prop_map(|a| format!("(if (lte i j) 0.0 {a})")),
+            (inner.clone(), inner).prop_map(|(a, b)| format!(
+                "(sumbuild d (lam (q : Integer) (mul (index q (index i a)) (mul {a} (mul (index q (index j a)) {b})))))"
+            )),
         ]
     })
 }
@@ -180,7 +198,14 @@ proptest! {
         let sum = sum(extent, &element);
         let body = if around.is_empty() { sum } else { format!("(if {around} {sum} 1.0)") };
         let float = if exact { Level::Exact } else { Level::Real };
-        let found = checked(&program(&body), float);
+        let program = program(&body);
+        let found = checked(&program, float);
         prop_assert!(found.is_ok(), "{body} at level {float}: {}", found.unwrap_err());
+        let running = accumulated(&program).unwrap();
+        for (x, a) in POINTS {
+            let args = arguments(program.named("f")[0], &[x.to_string(), a.to_string()]).unwrap();
+            let same = compare(&program, &running, "f", &args, Level::Real);
+            prop_assert!(same.is_ok(), "{body}: {}\n{}", same.unwrap_err(), print::program(&running));
+        }
     }
 }

@@ -10,16 +10,17 @@ use crate::cost::{Costing, Model, Sweep};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty};
 use crate::rewrite::accumulate::{Accumulated, accumulated as with_sums};
-use crate::rewrite::egraph::elaborate::elaborate;
+use crate::rewrite::egraph::elaborate::{Elaborated, elaborate_both};
 use crate::rewrite::explain::running;
 use crate::rewrite::inline::flatten;
+use crate::rewrite::separate::separated;
 use crate::rewrite::tabulate::Known;
 use crate::types::{sizes, verify};
 use rustc_hash::FxHashSet;
 
 /// Larger definitions stay: that lets may leave loops is proved part by part.
 const MAX_NODES: usize = 5_000;
-/// So often running sums are looked for: some stand in others.
+/// So often sums take other forms and running sums are looked for: some stand in others.
 const MAX_ROUNDS: usize = 4;
 
 /// The program with running sums in its definitions. Values are those over the reals: what is added in another order
@@ -53,14 +54,26 @@ fn cheaper(program: &Program, def: &Def, body: Id, kept: &FxHashSet<Fun>) -> Opt
     known.total = running::total(&mut known.terms, known.id, def);
     let mut found = false;
     for _ in 0..MAX_ROUNDS {
-        let Some(Accumulated { after, .. }) = with_sums(&known, def, level) else { break };
-        (known, found) = (after, true);
+        let id = separated(&mut known);
+        let changed = id != known.id;
+        if changed {
+            known.id = id;
+            known.total = running::total(&mut known.terms, id, def);
+        }
+        match with_sums(&known, def, level) {
+            Some(Accumulated { after, .. }) => (known, found) = (after, true),
+            None if changed => {}
+            None => break,
+        }
     }
     if !found {
         return None;
     }
     let Known { mut terms, id, total } = known;
-    let id = elaborate(&mut terms, id, &def.params, &total, Model::Analytic);
+    // What is added up leaves the arm of the first of the running sums.
+    let Elaborated { within, outside, .. } =
+        elaborate_both(&mut terms, id, &def.params, &total, (Model::Analytic, usize::MAX))?;
+    let id = outside.unwrap_or(within);
     let (mut costing, mut sweep) =
         (Costing::new(program, Model::Analytic, &[]), Sweep::new(program, def, Model::Analytic, &[]).ok()?);
     let before = costing.def(def).ok()?;

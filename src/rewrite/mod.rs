@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod egraph;
 pub mod regions;
+pub mod separate;
 pub mod explain;
 pub mod inline;
 pub mod tabulate;

@@ -159,11 +159,7 @@ impl<'a> Extract<'a> {
                     }
                 }
             }
-            if let Val::Tensor { sizes, .. } = &mut self.env[from + q]
-                && b < sizes.len()
-            {
-                sizes[b] = n;
-            }
+            resize(&mut self.env[from + q], b, n);
         }
         Ok(())
     }
@@ -485,5 +481,15 @@ impl<'a> Extract<'a> {
         self.path.pop();
         self.ranges = before;
         out
+    }
+}
+
+/// Gives an axis, counted through nested tensors, another size.
+fn resize(v: &mut Val, axis: usize, n: Body) {
+    if let Val::Tensor { sizes, elem, .. } = v {
+        match axis.checked_sub(sizes.len()) {
+            None => sizes[axis] = n,
+            Some(inner) => resize(elem, inner, n),
+        }
     }
 }

@@ -116,10 +116,11 @@ fn linked(task: &Task<'_>, journal: &mut Journal) -> Result<(Tid, Vec<Tid>), Str
     let n = task.def.params.len();
     let stop = || (task.stop)(PROOF_SHARE);
     let pace = Pace::new(&stop);
-    let (mut seen, mut concrete) = (FxHashSet::default(), Concrete::new(n, &pace));
+    let (mut seen, mut read, mut concrete) = (FxHashSet::default(), FxHashSet::default(), Concrete::new(n, &pace));
     let mut link = |trace: &mut Trace, terms: &Terms, id: Id| -> Result<Tid, String> {
         let id = concrete.of(trace, terms, id).ok_or(LATE)?;
         terms::axioms(trace, task.def, id, &mut seen, &pace);
+        sums::related(trace, id, &mut read);
         Ok(id)
     };
     let (mut first, _) = task.there()?;

@@ -3,14 +3,33 @@
 //! No e-graph fires these rules backwards, since a running sum needs to be told how far it runs. So what
 //! [`crate::rewrite::accumulate`] makes is related here to the sums that it takes the place of.
 
-use super::terms::{extents, lowered};
+use super::terms::{element, extents, lowered};
 use crate::ir::{Head, Lit, Monoid, Op, Ty};
 use crate::rewrite::egraph::language::Label;
 use crate::rewrite::egraph::trace::{Tid, Trace};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Records what sums the elements of running sums are, in a term and its parts.
+pub fn related(trace: &mut Trace, root: Tid, seen: &mut FxHashSet<Tid>) {
+    let mut todo = vec![root];
+    while let Some(id) = todo.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let (label, kids) = trace.node(id).clone();
+        todo.extend(&kids);
+        if label == Label::Head(Head::Index(1)) {
+            let of = element(trace, kids[1]).unwrap_or(kids[1]);
+            for (rule, to) in sums(trace, kids[0], of) {
+                let read = trace.put(label, [kids[0], of]);
+                trace.by(read, to, rule);
+            }
+        }
+    }
+}
 
 /// The sums that an element of a vector is by rules, with the names of these.
-pub fn sums(trace: &mut Trace, at: Tid, of: Tid) -> Vec<(&'static str, Tid)> {
+fn sums(trace: &mut Trace, at: Tid, of: Tid) -> Vec<(&'static str, Tid)> {
     let (Label::Head(Head::Scan), kids) = trace.node(of).clone() else { return vec![] };
     scanned(trace, at, kids[1], kids[2]).unwrap_or_default()
 }

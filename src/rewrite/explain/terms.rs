@@ -1,7 +1,6 @@
 //! Flat terms become concrete terms of a trace and come back; and the equations that need no search.
 
 use super::pace::Pace;
-use super::sums::sums;
 use crate::derive::axioms::Axiom;
 use crate::derive::flat::{first_of_name, parameter};
 use crate::ir::{Def, Head, Id, Lit, Op, Terms, deep};
@@ -188,13 +187,6 @@ pub fn axioms(trace: &mut Trace, def: &Def, root: Tid, seen: &mut FxHashSet<Tid>
         let (label, kids) = trace.node(id).clone();
         todo.extend(&kids);
         let Label::Head(head) = label else { continue };
-        if head == Head::Index(1) {
-            let of = element(trace, kids[1]).unwrap_or(kids[1]);
-            for (rule, to) in sums(trace, kids[0], of) {
-                let read = trace.put(label, [kids[0], of]);
-                trace.by(read, to, rule);
-            }
-        }
         for (axiom, to) in equal(trace, def, head, &kids) {
             trace.by(id, to, axiom.name());
             // What reading a table gives is there already; more of it could be endless.
@@ -286,7 +278,7 @@ fn equal(trace: &mut Trace, def: &Def, head: Head, kids: &[Tid]) -> Vec<(Axiom, 
 }
 
 /// An element of a tensor that is made on the spot.
-fn element(trace: &mut Trace, id: Tid) -> Option<Tid> {
+pub(super) fn element(trace: &mut Trace, id: Tid) -> Option<Tid> {
     let (Label::Head(head @ Head::Index(_)), kids) = trace.node(id).clone() else { return None };
     made(trace, head, &kids)
 }
