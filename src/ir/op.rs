@@ -418,6 +418,17 @@ impl Op {
         self.row().name
     }
 
+    /// The comparison of integers that holds where this one does not.
+    pub fn opposite(self) -> Option<Op> {
+        Some(match self {
+            Op::Lt => Op::Gte,
+            Op::Lte => Op::Gt,
+            Op::Gt => Op::Lte,
+            Op::Gte => Op::Lt,
+            _ => return None,
+        })
+    }
+
     /// All operations of a name: overloads that take different types.
     pub fn named(name: &str) -> impl Iterator<Item = Op> {
         ROWS.iter().filter(move |r| r.name == name).map(|r| r.op)

@@ -9,7 +9,7 @@ use super::{Options, recursive};
 use crate::cost::{Costing, Model, Sweep};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty};
-use crate::rewrite::accumulate::{Accumulated, accumulated as with_sums};
+use crate::rewrite::accumulate::accumulated as with_sums;
 use crate::rewrite::egraph::elaborate::{Elaborated, elaborate_both};
 use crate::rewrite::explain::running;
 use crate::rewrite::inline::flatten;
@@ -61,7 +61,7 @@ fn cheaper(program: &Program, def: &Def, body: Id, kept: &FxHashSet<Fun>) -> Opt
             known.total = running::total(&mut known.terms, id, def);
         }
         match with_sums(&known, def, level) {
-            Some(Accumulated { after, .. }) => (known, found) = (after, true),
+            Some(after) => (known, found) = (after, true),
             None if changed => {}
             None => break,
         }

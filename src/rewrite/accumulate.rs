@@ -15,35 +15,29 @@
 use super::explain::running::mark;
 use super::inline::bound_extents;
 use super::tabulate::Known;
-use crate::derive::flat::{Scope, lowered, replaced_leaves, with_leaves};
+use crate::derive::flat::{Scope, lowered, parameter, replaced_leaves, with_leaves};
 use crate::derive::prove::{Asked, Prover};
-use crate::ir::{Def, Fun, Head, Id, Lit, Monoid, Node, Op, Scalar, Signature, Terms, Ty, deep};
+use crate::ir::{Def, Head, Id, Lit, Monoid, Node, Op, Scalar, Terms, Ty, deep};
 use crate::rules::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Deeper loops are left alone: which variables a term depends on is exact up to some sixty.
 const MAX_DEPTH: usize = 48;
 
-/// A term with running sums.
-pub struct Accumulated {
-    /// The term with sums over tensors of what they add up, which is on the way to it.
-    pub between: (Terms, Id),
-    /// The term with elements of running sums.
-    pub after: Known,
+/// The term with running sums for all sums that may be read off some; nothing where there is none.
+pub fn accumulated(known: &Known, def: &Def, level: Level) -> Option<Known> {
+    let mut out = known.clone();
+    let mut walk = Walk::new(&mut out, def, level, true);
+    let (id, found) = (walk.replace(known.id, 0), walk.found);
+    out.id = id;
+    found.then_some(out)
 }
 
-/// The term with running sums for all sums that may be read off some; nothing where there is none.
-pub fn accumulated(known: &Known, def: &Def, level: Level) -> Option<Accumulated> {
-    let mut after = known.clone();
-    let mut walk = Walk::new(&mut after, def, level, true);
-    let (new, found) = (walk.replace(known.id, 0), walk.found);
-    if !found {
-        return None;
-    }
-    after.id = new;
-    let mut between = known.clone();
-    let id = Walk::new(&mut between, def, level, false).replace(known.id, 0);
-    Some(Accumulated { between: (between.terms, id), after })
+/// The term on the way to that, for those who prove it: the same sums, over tensors of what they add up.
+pub fn over_tensors(known: &Known, def: &Def, level: Level) -> (Terms, Id) {
+    let mut out = known.clone();
+    let id = Walk::new(&mut out, def, level, false).replace(known.id, 0);
+    (out.terms, id)
 }
 
 /// Which elements a sum is over, seen from the variable of a loop.
@@ -104,9 +98,7 @@ impl<'a> Walk<'a> {
         for (k, kid) in kids.iter().enumerate() {
             let (depth, mut inner) = (self.scope.len(), frame);
             if head.binds(k, kids.len()) > 0 {
-                let bound =
-                    if head == Head::Let { vec![None] } else { bound_extents(&mut self.known.terms, head, &kids) };
-                self.scope.extend(bound);
+                self.scope.extend(bound_extents(&mut self.known.terms, head, &kids));
                 self.frames += 1;
                 inner = self.frames;
             }
@@ -165,15 +157,12 @@ impl<'a> Walk<'a> {
         let range = range(terms, extent, i, n)
             .filter(|r| matches!(r, Range::Through | Range::Before) || self.level == Level::Real)?;
         let (under, j) = (terms.shift(i, 1), terms.var(0, Ty::int()));
-        let place = match range {
-            Range::Through | Range::Before => j,
-            Range::From => within(terms, element, &[[under, j], [j, under]])?,
-            Range::After => {
-                let next = next(terms, under);
-                within(terms, element, &[[next, j]])?
-            }
+        let next = next(terms, under);
+        let (place, element) = match range {
+            Range::Through | Range::Before => (j, element),
+            Range::From => of_sum(terms, element, &[[under, j], [j, under]])?,
+            Range::After => of_sum(terms, element, &[[next, j]])?,
         };
-        let element = if place == j { element } else { as_variable(terms, element, place)? };
         if terms.free(element).has(v + 1) {
             return None;
         }
@@ -262,40 +251,23 @@ fn range(terms: &mut Terms, extent: Id, i: Id, n: Id) -> Option<Range> {
     }
 }
 
-/// The first of these sums that stands in an element.
-fn within(terms: &mut Terms, element: Id, each: &[[Id; 2]]) -> Option<Id> {
-    let sums: Vec<Id> = each.iter().map(|pair| terms.op(Op::Add, *pair)).collect();
-    sums.into_iter().find(|sum| holds(terms, element, *sum, &mut FxHashSet::default()))
-}
-
-/// Whether a part stands in a term, perhaps under binders.
-fn holds(terms: &mut Terms, id: Id, part: Id, seen: &mut FxHashSet<(Id, Id)>) -> bool {
-    if id == part {
-        return true;
-    }
-    if !seen.insert((id, part)) {
-        return false;
-    }
-    let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
-    kids.iter().enumerate().any(|(k, kid)| {
-        let part = terms.shift(part, head.binds(k, kids.len()));
-        deep(|| holds(terms, *kid, part, seen))
+/// The first of these sums, of the innermost variable and others, by which alone an element depends on the innermost
+/// variable, and the element with one variable for it.
+fn of_sum(terms: &mut Terms, element: Id, each: &[[Id; 2]]) -> Option<(Id, Id)> {
+    // No parameter has this number.
+    let leaf = terms.put(parameter(usize::MAX, Ty::int()), []);
+    each.iter().find_map(|pair| {
+        let sum = terms.op(Op::Add, *pair);
+        let marked = replaced(terms, element, sum, leaf, &mut FxHashMap::default());
+        if marked == element || terms.free(marked).has(0) {
+            return None;
+        }
+        let mut variable = |t: &mut Terms, id: Id, under: usize| (id == leaf).then(|| t.var(under as u32, Ty::int()));
+        Some((sum, replaced_leaves(terms, marked, &mut variable)))
     })
 }
 
-/// An element with one variable for a sum of the innermost variable and others; nothing where it depends on the
-/// innermost one in another way.
-fn as_variable(terms: &mut Terms, element: Id, sum: Id) -> Option<Id> {
-    // No parameter has such a name.
-    let mark = Head::Call(Fun::new(Signature { name: "element".into(), params: vec![], ret: Ty::int() }));
-    let leaf = terms.put(mark, []);
-    let marked = replaced(terms, element, sum, leaf, &mut FxHashMap::default());
-    if terms.free(marked).has(0) {
-        return None;
-    }
-    Some(replaced_leaves(terms, marked, &mut |t, id, under| (id == leaf).then(|| t.var(under as u32, Ty::int()))))
-}
-
+/// A term with a part exchanged, wherever it stands, perhaps under binders, for one without variables.
 fn replaced(terms: &mut Terms, id: Id, part: Id, by: Id, memo: &mut FxHashMap<(Id, Id), Id>) -> Id {
     if id == part {
         return by;

@@ -91,7 +91,7 @@ impl Walk<'_> {
             (v, 0) if v > 0 => (mirrored(op)?, v - 1),
             _ => return None,
         };
-        let op = if swapped { opposite(op)? } else { op };
+        let op = if swapped { op.opposite()? } else { op };
         let extent = (*self.scope.get(self.scope.len().checked_sub(1 + v)?)?)?;
         if terms.shift(extent, v + 1) != n {
             return None;
@@ -195,17 +195,6 @@ fn mirrored(op: Op) -> Option<Op> {
         Op::Lte => Op::Gte,
         Op::Gt => Op::Lt,
         Op::Gte => Op::Lte,
-        _ => return None,
-    })
-}
-
-/// The comparison that holds where another one does not.
-fn opposite(op: Op) -> Option<Op> {
-    Some(match op {
-        Op::Lt => Op::Gte,
-        Op::Lte => Op::Gt,
-        Op::Gt => Op::Lte,
-        Op::Gte => Op::Lt,
         _ => return None,
     })
 }

@@ -154,14 +154,7 @@ impl Ranges {
             return Some(true);
         }
         let Node::Op(op, _, args) = bodies.node(c).clone() else { return None };
-        let opposite = match op {
-            Op::Lt => Op::Gte,
-            Op::Lte => Op::Gt,
-            Op::Gt => Op::Lte,
-            Op::Gte => Op::Lt,
-            _ => return None,
-        };
-        let not = bodies.op(opposite, Scalar::Bool, &args);
+        let not = bodies.op(op.opposite()?, Scalar::Bool, &args);
         self.hold(bodies, not, &[]).then_some(false)
     }
 

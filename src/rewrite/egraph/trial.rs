@@ -12,7 +12,7 @@ use super::plan::{Builder, Plan};
 use super::retrace::retraced;
 use crate::cost::{Costing, Model, Sweep};
 use crate::ir::{Def, Id, Terms, Ty};
-use crate::rewrite::accumulate::{Accumulated, accumulated};
+use crate::rewrite::accumulate::{accumulated, over_tensors};
 use crate::rewrite::tabulate::{self, Known, Target};
 use crate::rules::Level;
 use crate::types::shape::has_shapeless;
@@ -223,12 +223,13 @@ impl<'a, 'c> Trials<'a, 'c> {
                 return;
             };
             let cost = best.cost;
-            let Some(Accumulated { between, after }) = accumulated(&best.flat, self.def, level) else { return };
+            let Some(after) = accumulated(&best.flat, self.def, level) else { return };
+            let between = self.journal.is_some().then(|| over_tensors(&best.flat, self.def, level));
             if self.term(after).is_none_or(|new| new > cost - 1e-9) {
                 return;
             }
             if let Some(journal) = &mut self.journal {
-                journal.starts.push(between);
+                journal.starts.extend(between);
             }
         }
     }
