@@ -9,7 +9,7 @@ use daedal::diag::Source;
 use daedal::eval::Interpreter;
 use daedal::rewrite::audit::{Audited, audit};
 use daedal::rewrite::egraph::pattern::compile;
-use daedal::rules::check::generate::Maker;
+use daedal::rules::check::generate::{Maker, Shape};
 use daedal::rules::check::instance::{choices, instance};
 use daedal::rules::check::mutate::mutants;
 use daedal::rules::check::number::Arithmetic;
@@ -92,6 +92,20 @@ fn wrong_rules_are_found_with_small_counterexamples() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Protects: a sum in another order is found whatever the seed, and the name of the rule, which is part of it.
+#[test]
+fn another_order_is_found_by_every_seed() {
+    let text = "(rule \"order\" ((n : Integer) (m : Integer) (p : (Lam Integer Integer)) (b : (Lam Integer Float)))
+        (sum (buildFromSparse n m (lam (i : Integer) (tuple (p i) (b i)))))
+        (sumbuild m (lam (i : Integer) (b i))) :level exact)";
+    let mut library = Library::default();
+    library.extend(&Source::new("order.rules", text)).unwrap();
+    let seeds: Vec<u64> = (1..=24).collect();
+    let found = |seed: &u64| check(&library.rules[0], &Effort::standard(*seed)).counterexample.is_some();
+    let missed: Vec<u64> = seeds.into_par_iter().filter(|seed| !found(seed)).collect();
+    assert!(missed.is_empty(), "seeds that miss it: {missed:?}");
+}
+
 /// Protects: what is shipped keeps what it claims, and is exercised enough to say so.
 #[test]
 fn shipped_rules_pass() {
@@ -170,7 +184,7 @@ fn both_evaluators_agree() {
         let types = choices(rule);
         for round in 0..12 {
             let mut maker = Maker::new(rule, (1000 * k + round) as u64);
-            let filling = maker.filling(&types[round % types.len()], false);
+            let filling = maker.filling(&types[round % types.len()], Shape::Rich);
             let Some(made) = instance(rule, &filling) else { continue };
             let values = maker.values(&filling.slots, true);
             let interpreter = Interpreter::new(&made.program);

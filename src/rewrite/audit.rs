@@ -14,7 +14,7 @@ use super::egraph::saturate::{Limits, graph, saturate};
 use crate::diag::{Result, Source, Span};
 use crate::eval::{Interpreter, Value};
 use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty, deep, print};
-use crate::rules::check::generate::Maker;
+use crate::rules::check::generate::{Maker, Shape};
 use crate::rules::check::instance::{Filling, Slot, Tm, choices, ground, instance, metas};
 use crate::rules::check::judge::same_bits;
 use crate::rules::check::number::Arithmetic;
@@ -142,10 +142,10 @@ fn start(rules: &[Compiled<'_>], rule: &Rule, level: Level, rng: &mut StdRng) ->
         let types = choices(rule);
         let types = &types[rng.random_range(0..types.len())];
         let mut maker = Maker::new(rule, rng.random());
-        let mut filling = maker.filling(types, rng.random_bool(0.5));
+        let mut filling = maker.filling(types, if rng.random_bool(0.5) { Shape::Plain } else { Shape::Rich });
         let plain = rng.random_bool(0.5);
         if plain {
-            filling = provable(rule, maker.filling(types, true));
+            filling = provable(rule, maker.filling(types, Shape::Plain));
         }
         for (k, (ty, _, args)) in metas(rule, types).into_iter().enumerate() {
             if !plain
@@ -175,7 +175,7 @@ fn nested(rules: &[Compiled<'_>], ty: Ty, from: usize, rng: &mut StdRng) -> Opti
             if ground(sides.terms.ty(sides.sides.0), &types) != ty {
                 continue;
             }
-            let filling = Maker::new(rule, rng.random()).filling(&types, true);
+            let filling = Maker::new(rule, rng.random()).filling(&types, Shape::Plain);
             let moved = (0..filling.slots.len()).map(|k| (k, k + from)).collect();
             let metas = filling.metas.iter().map(|t| t.renumbered(&moved)).collect();
             let slots = filling.slots.clone();

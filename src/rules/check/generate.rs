@@ -78,6 +78,17 @@ pub fn number(s: Scalar, v: f64) -> Lit {
     if s.is_int() { Lit::Int(s, s.wrap(v as i64)) } else { Lit::of(s, v) }
 }
 
+/// One of several ways to change the indices of a loop of three rounds, the short ones first.
+fn reordered(index: Tm, way: usize) -> Tm {
+    let lit = |v: i64| Tm::Lit(Lit::int(v));
+    let node = |op: Op, a: Tm, b: Tm| Tm::Node(Head::Op(op), vec![a, b]);
+    match way {
+        0 => node(Op::Sub, lit(2), index),
+        1 => node(Op::Mod, index, lit(2)),
+        _ => node(Op::Mod, node(Op::Add, index, lit(1)), lit(3)),
+    }
+}
+
 /// Makes fillings of one rule.
 pub struct Maker<'a> {
     rule: &'a Rule,
@@ -86,6 +97,21 @@ pub struct Maker<'a> {
     slots: Vec<Slot>,
     /// What the rule itself speaks of.
     pool: Pool,
+    /// What the terms of the last filling were like.
+    shape: Shape,
+}
+
+/// What terms are put for metavariables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// Variables.
+    Plain,
+    /// Also other terms.
+    Rich,
+    /// Elements of tensors, and indices in another order: what depends on the order of a loop is seen. A rule that
+    /// adds in another order than before is wrong only where a loop runs three times, nothing in it fails, and its
+    /// numbers round, which meets at random too seldom.
+    Ordered,
 }
 
 /// Which numbers are put for floats.
@@ -102,7 +128,8 @@ enum Kind {
 impl<'a> Maker<'a> {
     /// Equal seeds make equal fillings and values.
     pub fn new(rule: &'a Rule, seed: u64) -> Maker<'a> {
-        Maker { rule, roles: roles(rule), rng: StdRng::seed_from_u64(seed), slots: vec![], pool: Pool::of(rule) }
+        let (roles, rng, shape) = (roles(rule), StdRng::seed_from_u64(seed), Shape::Plain);
+        Maker { rule, roles, rng, slots: vec![], pool: Pool::of(rule), shape }
     }
 
     fn chance(&mut self, p: f64) -> bool {
@@ -113,9 +140,10 @@ impl<'a> Maker<'a> {
         each.choose(&mut self.rng).copied().unwrap_or(each[0])
     }
 
-    /// Terms for all metavariables: variables where `plain`, else also other terms.
-    pub fn filling(&mut self, types: &Types, plain: bool) -> Filling {
+    /// Terms for all metavariables.
+    pub fn filling(&mut self, types: &Types, shape: Shape) -> Filling {
         self.slots.clear();
+        self.shape = shape;
         let mut terms: Vec<Tm> = vec![];
         let known = metas(self.rule, types);
         for (k, (ty, _, args)) in known.iter().enumerate() {
@@ -124,11 +152,13 @@ impl<'a> Maker<'a> {
             let before = (0..k).filter(|j| known[*j].0 == *ty && known[*j].2 == *args).collect::<Vec<_>>();
             let term = if literal && self.chance(0.7) {
                 self.leaf_literal(*ty)
-            } else if !before.is_empty() && !plain && self.chance(0.08) {
+            } else if shape == Shape::Ordered {
+                self.ordered(*ty, role, args)
+            } else if !before.is_empty() && shape == Shape::Rich && self.chance(0.08) {
                 let j = self.pick(&before);
                 terms[j].clone()
             } else {
-                let fuel = if plain { 0 } else { self.pick(&[0, 0, 1, 1, 2, 3]) };
+                let fuel = if shape == Shape::Plain { 0 } else { self.pick(&[0, 0, 1, 1, 2, 3]) };
                 self.term(*ty, role, args, fuel)
             };
             terms.push(term);
@@ -246,15 +276,21 @@ impl<'a> Maker<'a> {
         }
     }
 
+    /// An element of a tensor at an index, or an index.
+    fn ordered(&mut self, ty: Ty, role: Role, args: &[Ty]) -> Tm {
+        let Some(j) = args.iter().position(|t| *t == Ty::int()) else { return self.variable(ty, role) };
+        if ty == Ty::int() {
+            let k = self.pick(&[0, 1]);
+            return if self.chance(0.6) { reordered(Tm::Arg(j), k) } else { Tm::Arg(j) };
+        }
+        let vector = self.variable(Ty::tensor(1, ty), Role::Free);
+        Tm::Node(Head::Index(1), vec![Tm::Arg(j), vector])
+    }
+
     /// The indices of a short loop in another order, or some of them several times.
     fn permuted(&mut self, index: Tm) -> Tm {
-        let lit = |v: i64| Tm::Lit(Lit::int(v));
-        let node = |op: Op, a: Tm, b: Tm| Tm::Node(Head::Op(op), vec![a, b]);
-        match self.pick(&[0, 0, 1, 2]) {
-            0 => node(Op::Sub, lit(2), index),
-            1 => node(Op::Mod, index, lit(2)),
-            _ => node(Op::Mod, node(Op::Add, index, lit(1)), lit(3)),
-        }
+        let k = self.pick(&[0, 0, 1, 2]);
+        reordered(index, k)
     }
 
     fn bound_literal(&mut self) -> Tm {
@@ -315,11 +351,13 @@ impl<'a> Maker<'a> {
     pub fn values(&mut self, slots: &[Slot], real: bool) -> Vec<Value> {
         let kind = match real {
             true => Kind::Finite,
+            false if self.shape == Shape::Ordered => Kind::Rounding,
             false if self.chance(0.4) => Kind::Rounding,
             false => Kind::Edges,
         };
         let base = match kind {
             // Two additions are the fewest whose order shows.
+            Kind::Rounding if self.shape == Shape::Ordered => self.pick(&[3, 3, 3, 4]),
             Kind::Rounding => self.pick(&[3, 3, 3, 3, 2, 4, 5, 17]),
             Kind::Finite | Kind::Edges => self.pick(&[0, 0, 1, 1, 2, 2, 2, 2, 3, 17]),
         };
@@ -382,7 +420,8 @@ impl<'a> Maker<'a> {
     }
 
     fn size(&mut self, base: usize) -> usize {
-        if self.chance(0.8) { base } else { self.pick(&[0, 1, 2, 3]) }
+        let same = self.shape == Shape::Ordered || self.chance(0.8);
+        if same { base } else { self.pick(&[0, 1, 2, 3]) }
     }
 
     fn scalar(&mut self, s: Scalar, role: Role, base: usize, kind: Kind) -> Lit {
@@ -396,7 +435,7 @@ impl<'a> Maker<'a> {
             s if spoken.is_some() => spoken.unwrap_or(Lit::Int(s, 0)),
             s => {
                 let v = match role {
-                    Role::Size if self.chance(0.05) => -1,
+                    Role::Size if self.shape != Shape::Ordered && self.chance(0.05) => -1,
                     Role::Size => self.size(base) as i64,
                     Role::Index => self.pick(&[0, 1, -1, 2, base as i64 - 1, base as i64, 3, 16, 17]),
                     Role::Free => {

@@ -20,7 +20,7 @@ pub mod value;
 
 use super::{Level, Rule};
 use crate::eval::Value;
-use generate::Maker;
+use generate::{Maker, Shape};
 use instance::{Filling, Instance, Types, choices, instance};
 use judge::{Judge, Outcome, Trial, Wrong};
 use shrink::{Case, shrink};
@@ -210,7 +210,12 @@ impl Search<'_> {
     fn one(&mut self, types: &Types, k: usize) -> Option<Counterexample> {
         let seed = mixed(self.effort.seed, &self.rule.name, k);
         let mut maker = Maker::new(self.rule, seed);
-        let filling = maker.filling(types, k.is_multiple_of(4));
+        let shape = match k % 8 {
+            0 | 4 => Shape::Plain,
+            6 if self.rule.level == Level::Exact => Shape::Ordered,
+            _ => Shape::Rich,
+        };
+        let filling = maker.filling(types, shape);
         let made = instance(self.rule, &filling)?;
         let trial = Trial::new(self.judge, self.rule, &made);
         for round in 0..self.effort.values {
