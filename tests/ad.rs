@@ -327,9 +327,9 @@ fn shapes_and_passes_are_those_of_the_reference() {
     (tuple r ([sufrevpass [f (Tuple Float (Vec Float))]] dr bog))))";
     let program = common::read("passes", text).unwrap();
     gives(&program, "[shape f]", &["2.0", "[1.0,2.0]"], "[]");
-    gives(&program, "[shape g]", &["[1.0,2.0,4.0]"], "[3,[3,3],[]]");
-    gives(&program, "[shape m]", &["2"], "[2,3]");
-    gives(&program, "[shape [rev f]]", &["[2.0,[1.0,2.0]]", "1.0"], "[[],2]");
+    gives(&program, "[shape g]", &["[1.0,2.0,4.0]"], "[[[],[],[]],[[[],[],[]],[[],[],[]]],[]]");
+    gives(&program, "[shape m]", &["2"], "[[[],[],[]],[[],[],[]]]");
+    gives(&program, "[shape [rev f]]", &["[2.0,[1.0,2.0]]", "1.0"], "[[],[[],[]]]");
     let gradient = "[6.0,[4.0,4.0]]";
     gives(&program, "[rev f]", &["[2.0,[1.0,2.0]]", "2.0"], gradient);
     gives(&program, "[sufrev f]", &["[2.0,[1.0,2.0]]", "2.0"], gradient);

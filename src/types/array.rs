@@ -126,11 +126,11 @@ impl Elab<'_> {
         Ok(self.close(mark, id))
     }
 
-    /// The compressed shape: unit of scalars, sizes of tensors of scalars, else a tensor of shapes.
+    /// The shape: unit of scalars, the shapes of the components, a tensor of shapes.
     pub(super) fn shape_of(&mut self, v: Val) -> Id {
-        match self.terms.ty(v.id).kind() {
+        match *self.terms.ty(v.id).kind() {
             TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => self.terms.put(Head::Tuple, []),
-            TyKind::Tuple(parts) => {
+            TyKind::Tuple(ref parts) => {
                 let parts: Vec<Id> = (0..parts.len())
                     .map(|k| {
                         let part = self.part(v, k, parts.len());
@@ -140,21 +140,26 @@ impl Elab<'_> {
                     .collect();
                 self.terms.put(Head::Tuple, parts)
             }
+            TyKind::Tensor(rank, elem) if elem.has_tensor() => self.like(v, rank, |e, levels| {
+                let x = e.element(levels, v);
+                let x = e.val(x);
+                e.shape_of(x)
+            }),
+            // All elements have one shape, which no element is read for.
             TyKind::Tensor(rank, elem) => {
-                if elem.has_tensor() {
-                    return self.like(v, *rank, |e, levels| {
-                        let x = e.element(levels, v);
-                        let x = e.val(x);
-                        e.shape_of(x)
-                    });
-                }
-                let sizes = self.sizes(v, *rank);
-                if *rank == 1 { sizes[0] } else { self.terms.put(Head::Tuple, sizes) }
+                let mut kids = self.sizes(v, rank);
+                kids.push(self.shape_of_scalars(elem));
+                self.terms.put(Head::ConstVec(rank), kids)
             }
         }
     }
 
-    fn tensor_rank(&mut self, at: usize, v: Val) -> Result<usize> {
+    fn shape_of_scalars(&mut self, ty: Ty) -> Id {
+        let parts: Vec<Id> = ty.as_tuple().unwrap_or_default().iter().map(|t| self.shape_of_scalars(*t)).collect();
+        self.terms.put(Head::Tuple, parts)
+    }
+
+    pub(super) fn tensor_rank(&mut self, at: usize, v: Val) -> Result<usize> {
         match self.terms.ty(v.id).as_tensor() {
             Some((rank, _)) => Ok(rank),
             None => {
