@@ -2,6 +2,8 @@
 
 use super::model::{ASSUMED, Model, assumed_trips};
 use crate::ir::{Head, Lit, Op, Ty, TyKind};
+use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
 
 /// What an extent counts as at least that is computed from sizes which nobody told: `n - k + 1` is 1 where both
 /// are assumed alike, and what runs that often seems to cost nothing.
@@ -48,10 +50,12 @@ pub enum Est {
     /// A number; what is no number counts as 1.
     Num(Guess),
     /// Components.
-    Tuple(Vec<Est>),
+    Tuple(Arc<[Est]>),
     /// Sizes of the outer tensor, and an element.
-    Tensor(Vec<Guess>, Box<Est>),
+    Tensor(Dims, Arc<Est>),
 }
+
+type Dims = SmallVec<[Guess; 2]>;
 
 impl Est {
     /// A value of a type of which nothing is known.
@@ -66,7 +70,7 @@ impl Est {
             TyKind::Tuple(parts) => Est::Tuple(parts.iter().map(|p| Est::of(*p, next)).collect()),
             TyKind::Tensor(rank, elem) => {
                 let dims = (0..*rank).map(|_| next()).collect();
-                Est::Tensor(dims, Box::new(Est::of(*elem, next)))
+                Est::Tensor(dims, Arc::new(Est::of(*elem, next)))
             }
         }
     }
@@ -89,14 +93,16 @@ impl Est {
     }
 
     /// The same value of a type, with no guess of what is no integer.
-    pub fn of_integers(self, ty: Ty) -> Est {
+    pub fn of_integers(&self, ty: Ty) -> Est {
         match (self, ty.kind()) {
             (Est::Num(_), TyKind::Scalar(s)) if s.is_float() => Est::Num(Guess::assumed(ASSUMED)),
             (Est::Tuple(parts), TyKind::Tuple(tys)) if parts.len() == tys.len() => {
-                Est::Tuple(parts.into_iter().zip(tys.iter()).map(|(part, ty)| part.of_integers(*ty)).collect())
+                Est::Tuple(parts.iter().zip(tys.iter()).map(|(part, ty)| part.of_integers(*ty)).collect())
             }
-            (Est::Tensor(dims, elem), TyKind::Tensor(_, ty)) => Est::Tensor(dims, Box::new(elem.of_integers(*ty))),
-            (est, _) => est,
+            (Est::Tensor(dims, elem), TyKind::Tensor(_, ty)) => {
+                Est::Tensor(dims.clone(), Arc::new(elem.of_integers(*ty)))
+            }
+            (est, _) => est.clone(),
         }
     }
 
@@ -146,10 +152,10 @@ impl Est {
         match (self, other) {
             (Est::Num(a), Est::Num(b)) => Est::Num(a.or(*b)),
             (Est::Tuple(a), Est::Tuple(b)) if a.len() == b.len() => {
-                Est::Tuple(a.iter().zip(b).map(|(a, b)| a.or(b)).collect())
+                Est::Tuple(a.iter().zip(b.iter()).map(|(a, b)| a.or(b)).collect())
             }
             (Est::Tensor(m, a), Est::Tensor(n, b)) if m.len() == n.len() => {
-                Est::Tensor(m.iter().zip(n).map(|(m, n)| m.or(*n)).collect(), Box::new(a.or(b)))
+                Est::Tensor(m.iter().zip(n).map(|(m, n)| m.or(*n)).collect(), Arc::new(a.or(b)))
             }
             _ => self.clone(),
         }
@@ -172,31 +178,31 @@ pub fn bound(head: Head, kids: &[Est]) -> Vec<Est> {
 
 /// The guess of a node from those of its children.
 pub fn node(head: Head, ty: Ty, kids: &[Est]) -> Est {
-    let nums = |range: std::ops::Range<usize>| kids[range].iter().map(|e| e.num().extent()).collect::<Vec<_>>();
+    let nums = |range: std::ops::Range<usize>| kids[range].iter().map(|e| e.num().extent()).collect::<Dims>();
     match head {
         Head::Const(l) => Est::Num(Guess::told(l.to_f64().unwrap_or(1.0))),
         Head::Let | Head::Assert => kids[1].clone(),
         Head::If => kids[1].or(&kids[2]),
-        Head::Tuple => Est::Tuple(kids.to_vec()),
+        Head::Tuple => Est::Tuple(kids.into()),
         Head::Get(i, _) => match &kids[0] {
             Est::Tuple(parts) => parts[i as usize].clone(),
             Est::Num(_) | Est::Tensor(..) => Est::unknown(ty),
         },
         Head::Op(op) => operation(op, ty, kids),
         Head::Cast(_) => kids[0].clone(),
-        Head::Build(d) => Est::Tensor(nums(0..d), Box::new(kids[d].clone())),
+        Head::Build(d) => Est::Tensor(nums(0..d), Arc::new(kids[d].clone())),
         Head::Reduce(_, d) => kids[d].clone(),
         Head::Sum => kids[0].element(),
         Head::Index(d) => kids[d].element(),
         Head::Size(k) => Est::Num(kids[0].axis(k)),
         Head::Fold => kids[0].clone(),
-        Head::Scan => Est::Tensor(nums(1..2), Box::new(kids[0].clone())),
-        Head::ConstVec(d) => Est::Tensor(nums(0..d), Box::new(kids[d].clone())),
-        Head::DeltaVec(d) => Est::Tensor(nums(0..d), Box::new(kids[2 * d].clone())),
-        Head::VecInit => Est::Tensor(vec![Guess::told(kids.len() as f64)], Box::new(kids[0].clone())),
+        Head::Scan => Est::Tensor(nums(1..2), Arc::new(kids[0].clone())),
+        Head::ConstVec(d) => Est::Tensor(nums(0..d), Arc::new(kids[d].clone())),
+        Head::DeltaVec(d) => Est::Tensor(nums(0..d), Arc::new(kids[2 * d].clone())),
+        Head::VecInit => Est::Tensor(smallvec![Guess::told(kids.len() as f64)], Arc::new(kids[0].clone())),
         Head::Scatter(d) => Est::Tensor(
             nums(0..d),
-            Box::new(match &kids[d + 1] {
+            Arc::new(match &kids[d + 1] {
                 Est::Tuple(pair) => pair[1].clone(),
                 Est::Num(_) | Est::Tensor(..) => Est::Num(Guess::told(1.0)),
             }),

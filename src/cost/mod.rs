@@ -234,19 +234,16 @@ impl<'a> Costing<'a> {
             _ => (0.0, estimate::node(head, ty, &ests)),
         };
         let trips = estimate::trips(self.model, head, &ests);
-        let shape = Shape {
-            ty,
-            kids: &tys,
-            elements: self.elements(ty, &est),
-            inner: kids.last().map_or(1.0, |k| self.elements(terms.ty(*k), &ests[n - 1])),
-            trips,
-        };
+        let inner = kids.last().map_or(1.0, |k| self.elements(head, terms.ty(*k), &ests[n - 1]));
+        let shape = Shape { ty, kids: &tys, elements: self.elements(head, ty, &est), inner, trips };
         let own = self.model.own(head, &shape);
         (own + called + combine(head, &costs, trips), est)
     }
 
-    fn elements(&self, ty: Ty, est: &Est) -> f64 {
+    /// What counts of a node or its last child. A let costs the same whatever it is of, which may be a long tuple.
+    fn elements(&self, head: Head, ty: Ty, est: &Est) -> f64 {
         match self.model {
+            _ if head == Head::Let => 1.0,
             Model::Knossos => elements(ty),
             Model::Analytic | Model::Stored | Model::Recomputed => est.elements(),
         }

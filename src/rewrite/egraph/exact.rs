@@ -5,9 +5,8 @@
 //! cost that was seen. Limits are counts.
 
 use super::extract::{Candidates, Choice, extracted_kids};
-use super::language::{ENode, Label};
+use super::language::ENode;
 use super::relax::{Cut, Open, Relaxed, Verdict, is_bound, relax};
-use crate::ir::Head;
 use egg::Id;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,33 +85,21 @@ impl Search<'_, '_> {
     /// All members that some acyclic choice can use, without those that only swap operands: one
     /// branch, or none where there is no choice. Nothing where the classes are too many.
     fn start(&self) -> Option<Vec<Open>> {
-        let every = self.all.nodes.iter().map(|(id, each)| (*id, self.distinct(each))).collect();
+        let every = self.all.nodes.keys().map(|id| (*id, self.all.distinct(*id, None))).collect();
         let Some(mut open) = narrowed(self.all, self.root, every) else { return Some(vec![]) };
         if open.len() > self.effort.places {
             return None;
         }
-        for id in open.keys().copied().collect::<Vec<_>>() {
-            let without = possible(self.all, &open, Some(id));
+        let needs = Needs::new(self.all, &open);
+        for (at, id) in open.keys().copied().collect::<Vec<_>>().into_iter().enumerate() {
+            let without = needs.possible(Some(at));
             let nodes = &self.all.nodes[&id];
+            let fits = |kid: &Id| needs.places.get(kid).is_some_and(|k| without[*k]);
             if let Some(members) = open.get_mut(&id) {
-                members.retain(|k| extracted_kids(&nodes[*k]).iter().all(|kid| without.contains(kid)));
+                members.retain(|k| extracted_kids(&nodes[*k]).iter().all(fits));
             }
         }
         Some(narrowed(self.all, self.root, open).into_iter().collect())
-    }
-
-    /// Members that differ only in the order of operands cost the same, where they fail alike.
-    fn distinct(&self, members: &[ENode]) -> Vec<usize> {
-        let mut seen = BTreeSet::new();
-        let key = |n: &ENode| {
-            let mut n = n.clone();
-            if let Label::Head(Head::Op(_)) = n.label {
-                n.kids.sort();
-            }
-            n
-        };
-        let total = |n: &ENode| super::facts::node_total(self.all.graph(), n);
-        (0..members.len()).filter(|k| seen.insert((key(&members[*k]), total(&members[*k])))).collect()
     }
 
     /// Looks at the choices within `open`; what is left to look at, the more promising half last.
@@ -184,39 +171,67 @@ fn position(members: &[ENode], node: &ENode) -> usize {
     members.iter().position(|n| n == node).unwrap_or_default()
 }
 
-/// The classes that have a term within `open`, if `without` had none.
-fn possible(all: &Candidates<'_>, open: &Open, without: Option<Id>) -> BTreeSet<Id> {
-    let mut done = BTreeSet::new();
-    loop {
-        let before = done.len();
-        for (id, members) in open.iter().filter(|(id, _)| Some(**id) != without) {
-            if !done.contains(id)
-                && members.iter().any(|k| extracted_kids(&all.nodes[id][*k]).iter().all(|kid| done.contains(kid)))
-            {
-                done.insert(*id);
+/// What members need, by the places of their classes within a choice that is open.
+struct Needs {
+    places: BTreeMap<Id, usize>,
+    /// For each member its class, and how many of its children are still to be had.
+    members: Vec<(usize, usize)>,
+    /// The members that each class is a child of, as often as it is one.
+    users: Vec<Vec<usize>>,
+}
+
+impl Needs {
+    fn new(all: &Candidates<'_>, open: &Open) -> Needs {
+        let places: BTreeMap<Id, usize> = open.keys().enumerate().map(|(k, id)| (*id, k)).collect();
+        let (mut members, mut users) = (vec![], vec![vec![]; open.len()]);
+        for (at, (id, each)) in open.iter().enumerate() {
+            for k in each {
+                let kids = extracted_kids(&all.nodes[id][*k]);
+                kids.iter().filter_map(|kid| places.get(kid)).for_each(|kid| users[*kid].push(members.len()));
+                members.push((at, kids.len()));
             }
         }
-        if done.len() == before {
-            return done;
+        Needs { places, members, users }
+    }
+
+    /// The classes that have a term, if one of them had none.
+    fn possible(&self, without: Option<usize>) -> Vec<bool> {
+        let mut done = vec![false; self.users.len()];
+        let mut left = self.members.clone();
+        let mut todo: Vec<usize> = left.iter().filter(|(_, kids)| *kids == 0).map(|(class, _)| *class).collect();
+        while let Some(class) = todo.pop() {
+            if Some(class) == without || std::mem::replace(&mut done[class], true) {
+                continue;
+            }
+            for member in &self.users[class] {
+                let (of, kids) = &mut left[*member];
+                *kids -= 1;
+                if *kids == 0 {
+                    todo.push(*of);
+                }
+            }
         }
+        done
     }
 }
 
 /// The members that a term of the root can use. Nothing where it has none.
 fn narrowed(all: &Candidates<'_>, root: Id, open: Open) -> Option<Open> {
-    let done = possible(all, &open, None);
+    let needs = Needs::new(all, &open);
+    let possible = needs.possible(None);
+    let done = |id: &Id| needs.places.get(id).is_some_and(|k| possible[*k]);
     let mut out = Open::new();
     let mut todo = vec![root];
     while let Some(id) = todo.pop() {
         if out.contains_key(&id) {
             continue;
         }
-        let fits = |k: &usize| extracted_kids(&all.nodes[&id][*k]).iter().all(|kid| done.contains(kid) && *kid != id);
+        let fits = |k: &usize| extracted_kids(&all.nodes[&id][*k]).iter().all(|kid| done(kid) && *kid != id);
         let members: Vec<usize> = open.get(&id)?.iter().copied().filter(fits).collect();
         todo.extend(members.iter().flat_map(|k| extracted_kids(&all.nodes[&id][*k])));
         out.insert(id, members);
     }
-    done.contains(&root).then_some(out)
+    done(&root).then_some(out)
 }
 
 /// The members that a solution takes most of; where it says nothing, the first.

@@ -6,18 +6,28 @@
 
 use super::Graph;
 use super::elaborate::is_named;
+use super::facts::node_total;
 use super::graph::Traced;
 use super::language::{ENode, Label};
 use crate::cost::{self, Model, Shape};
 use crate::ir::{Head, Ty, deep};
 use egg::{Id, Language};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
 /// A member for each class that may be needed.
 pub type Choice = FxHashMap<Id, ENode>;
+
+/// What a member costs without its children.
+#[derive(Clone, Copy)]
+pub struct Own {
+    /// The cost itself: nothing where the member can become a literal.
+    pub cost: f64,
+    /// How often the body of its loop runs.
+    pub trips: f64,
+    /// The innermost variable that it depends on.
+    pub level: Option<usize>,
+}
 
 /// What extraction may choose, and the costs of the choices.
 pub struct Candidates<'a> {
@@ -25,17 +35,14 @@ pub struct Candidates<'a> {
     model: Model,
     /// Allowed members by class, in a fixed order.
     pub nodes: FxHashMap<Id, Vec<ENode>>,
-    order: Vec<Id>,
+    /// All classes, in a fixed order.
+    pub order: Vec<Id>,
     /// The tensors worth keeping.
     pub families: Vec<Vec<Id>>,
-    /// Own cost, trips and level of each member, in the order of `nodes`.
-    costs: FxHashMap<Id, Vec<(f64, f64, Option<usize>)>>,
+    /// What each member costs, in the order of `nodes`.
+    pub costs: FxHashMap<Id, Vec<Own>>,
     /// Classes with a member that is a literal, or becomes one.
     literals: FxHashSet<Id>,
-    /// Choices by the tensors that are kept.
-    trees: RefCell<FxHashMap<BTreeSet<Id>, Rc<Choice>>>,
-    /// Where classes may be children.
-    users: OnceCell<Vec<Vec<u32>>>,
     /// Whether all that may be spent is spent: then choices stay incomplete.
     pub halt: &'a dyn Fn() -> bool,
 }
@@ -108,54 +115,6 @@ fn variables(g: &Graph, id: Id, under: usize, out: &mut FxHashMap<usize, (Ty, Id
     }
 }
 
-/// After so many classes it is asked whether to go on.
-const LOOK: usize = 256;
-
-/// The greedy search over shared parts gives up after so many steps.
-const MAX_STEPS: usize = 60_000;
-/// It joins so many parts at most: each step joins all that its children pay for.
-const MAX_PARTS: usize = 5_000_000;
-
-/// Costs by where they are paid: outside all loops, and in the loop of each free variable.
-#[derive(Clone, Default, Debug)]
-struct Split {
-    closed: f64,
-    inside: Vec<f64>,
-}
-
-impl Split {
-    fn pay(&mut self, level: Option<usize>, cost: f64) {
-        match level {
-            None => self.closed += cost,
-            Some(k) => {
-                if self.inside.len() <= k {
-                    self.inside.resize(k + 1, 0.0);
-                }
-                self.inside[k] += cost;
-            }
-        }
-    }
-
-    fn plus(&mut self, other: &Split, factor: f64) {
-        self.closed += factor * other.closed;
-        for (k, c) in other.inside.iter().enumerate() {
-            self.pay(Some(k), factor * c);
-        }
-    }
-
-    /// Seen from outside `n` binders: what is paid inside, and the rest.
-    fn leave(&self, n: usize) -> (f64, Split) {
-        let cut = n.min(self.inside.len());
-        let paid = self.inside[..cut].iter().sum();
-        (paid, Split { closed: self.closed, inside: self.inside[cut..].to_vec() })
-    }
-
-    /// One number: an outer loop's cost counts less than an inner one's.
-    fn weight(&self) -> f64 {
-        self.closed + self.inside.iter().fold(0.0, |outer, c| (outer + c) * cost::ASSUMED)
-    }
-}
-
 impl<'a> Candidates<'a> {
     /// Collects the members that may be chosen.
     pub fn new(g: &'a Graph, model: Model, families: Vec<Vec<Id>>) -> Candidates<'a> {
@@ -178,13 +137,13 @@ impl<'a> Candidates<'a> {
             nodes.insert(class.id, allowed);
         }
         order.sort();
-        let (costs, literals, trees, users) = Default::default();
-        let mut out = Candidates { g, model, nodes, order, families, costs, literals, trees, users, halt: &|| false };
+        let (costs, literals) = Default::default();
+        let mut out = Candidates { g, model, nodes, order, families, costs, literals, halt: &|| false };
         while out.more_literals() {}
         let cost = |id: &Id, n: &ENode| {
             let (own, trips) = out.own(*id, n);
             // Operations on literals are literals where the term is made.
-            (if out.is_literal(n) { 0.0 } else { own }, trips, free_of(g, n).innermost())
+            Own { cost: if out.is_literal(n) { 0.0 } else { own }, trips, level: free_of(g, n).innermost() }
         };
         let costs = out.nodes.iter().map(|(id, each)| (*id, each.iter().map(|n| cost(id, n)).collect())).collect();
         out.costs = costs;
@@ -220,8 +179,24 @@ impl<'a> Candidates<'a> {
     /// The cost of a member without its children, nothing where it can become a literal, and how often the body of
     /// its loop runs.
     pub fn price(&self, class: Id, member: usize) -> (f64, f64) {
-        let (own, trips, _) = self.costs[&class][member];
-        (own, trips)
+        let Own { cost, trips, .. } = self.costs[&class][member];
+        (cost, trips)
+    }
+
+    /// The members of a class without those that only swap operands of others, or of one that is taken: they cost the
+    /// same, where they fail alike.
+    pub fn distinct(&self, class: Id, taken: Option<&ENode>) -> Vec<usize> {
+        let key = |n: &ENode| {
+            let total = node_total(self.g, n);
+            let mut n = n.clone();
+            if let Label::Head(Head::Op(_)) = n.label {
+                n.kids.sort();
+            }
+            (n, total)
+        };
+        let members = &self.nodes[&class];
+        let mut seen: BTreeSet<(ENode, bool)> = taken.map(key).into_iter().collect();
+        (0..members.len()).filter(|k| seen.insert(key(&members[*k]))).collect()
     }
 
     /// Whether elaboration gives a member a name where it is shared.
@@ -291,200 +266,6 @@ impl<'a> Candidates<'a> {
         let ty = self.g[class].data.ty;
         let shape = Shape { ty, kids: &tys, elements: self.elements(class), inner, trips };
         (self.model.own(head, &shape), trips)
-    }
-
-    /// The cheapest choice where every use pays for itself, but for tensors that are kept anyway.
-    pub fn tree(&self, kept: &BTreeSet<Id>) -> Rc<Choice> {
-        if let Some(known) = self.trees.borrow().get(kept) {
-            return known.clone();
-        }
-        let choice = Rc::new(self.grow(kept));
-        self.trees.borrow_mut().insert(kept.clone(), choice.clone());
-        choice
-    }
-
-    fn grow(&self, kept: &BTreeSet<Id>) -> Choice {
-        let users = self.users.get_or_init(|| self.users());
-        let mut best: FxHashMap<Id, (f64, Split, ENode)> = FxHashMap::default();
-        // A class is looked at again where what one of its members is made of became cheaper.
-        let mut open = vec![true; self.order.len()];
-        while open.contains(&true) {
-            for (k, id) in self.order.iter().enumerate() {
-                if k % LOOK == 0 && (self.halt)() {
-                    return best.into_iter().map(|(id, (_, _, node))| (id, node)).collect();
-                }
-                if !std::mem::take(&mut open[k]) {
-                    continue;
-                }
-                for (node, cost) in self.nodes[id].iter().zip(&self.costs[id]) {
-                    let Some(split) = self.tree_cost(*cost, node, &best, kept) else { continue };
-                    let weight = split.weight();
-                    if best.get(id).is_none_or(|(w, _, _)| weight < *w - 1e-9) {
-                        best.insert(*id, (weight, split, node.clone()));
-                        users[k].iter().for_each(|user| open[*user as usize] = true);
-                    }
-                }
-            }
-        }
-        best.into_iter().map(|(id, (_, _, node))| (id, node)).collect()
-    }
-
-    /// The classes that each class may be a child in, by their places in the order.
-    fn users(&self) -> Vec<Vec<u32>> {
-        let places: FxHashMap<Id, usize> = self.order.iter().enumerate().map(|(k, id)| (*id, k)).collect();
-        let mut users = vec![vec![]; self.order.len()];
-        for (user, id) in self.order.iter().enumerate() {
-            let kids: BTreeSet<usize> =
-                self.nodes[id].iter().flat_map(extracted_kids).filter_map(|k| places.get(k).copied()).collect();
-            kids.into_iter().for_each(|k| users[k].push(user as u32));
-        }
-        users
-    }
-
-    fn tree_cost(
-        &self,
-        (own, trips, level): (f64, f64, Option<usize>),
-        node: &ENode,
-        best: &FxHashMap<Id, (f64, Split, ENode)>,
-        kept: &BTreeSet<Id>,
-    ) -> Option<Split> {
-        let mut out = Split::default();
-        out.pay(level, own);
-        let Some(head) = node.head().filter(|h| !matches!(h, Head::Var(..))) else { return Some(out) };
-        let n = node.kids.len();
-        let mut arms: Vec<&Split> = vec![];
-        for (k, kid) in node.kids.iter().enumerate() {
-            if kept.contains(kid) && matches!(head, Head::Index(_)) {
-                continue;
-            }
-            let (_, split, _) = best.get(kid)?;
-            let binds = head.binds(k, n);
-            if binds > 0 {
-                let (paid, rest) = split.leave(binds);
-                out.pay(level, trips * paid);
-                let moved = rest.weight() > 0.0;
-                out.plus(&rest, 1.0);
-                out.pay(level, if moved { self.model.binding() } else { 0.0 });
-            } else if head == Head::If && k > 0 {
-                arms.push(split);
-            } else {
-                out.plus(split, 1.0);
-            }
-        }
-        if let [a, b] = arms.as_slice() {
-            let (dear, cheap) = if a.weight() >= b.weight() { (a, b) } else { (b, a) };
-            out.plus(dear, 1.0);
-            out.plus(cheap, Model::OTHER_ARM);
-        }
-        Some(out)
-    }
-
-    /// The cheapest choice found by a greedy search in which shared parts are paid once.
-    pub fn dag(&self, stop: &dyn Fn() -> bool) -> Choice {
-        let mut best: FxHashMap<Id, (f64, Parts, ENode)> = FxHashMap::default();
-        let mut parents: FxHashMap<Id, Vec<(Id, usize)>> = FxHashMap::default();
-        for id in &self.order {
-            for (k, node) in self.nodes[id].iter().enumerate() {
-                for kid in extracted_kids(node) {
-                    parents.entry(*kid).or_default().push((*id, k));
-                }
-            }
-        }
-        let mut queue: BTreeSet<(Id, usize)> = BTreeSet::new();
-        for id in &self.order {
-            let leaf = |(k, n): (usize, &ENode)| extracted_kids(n).is_empty().then_some((*id, k));
-            queue.extend(self.nodes[id].iter().enumerate().filter_map(leaf));
-        }
-        let (mut steps, mut joined) = (0usize, 0usize);
-        while let Some((id, k)) = queue.pop_first() {
-            let node = &self.nodes[&id][k];
-            steps += 1;
-            joined +=
-                node.kids.iter().filter_map(|kid| best.get(kid)).map(|(_, parts, _)| parts.0.len()).sum::<usize>();
-            if steps > MAX_STEPS || joined > MAX_PARTS || stop() {
-                break;
-            }
-            let Some(parts) = self.dag_cost(id, node, self.costs[&id][k], &best) else { continue };
-            let weight = parts.weight();
-            if best.get(&id).is_none_or(|(w, _, _)| weight < *w - 1e-9) {
-                best.insert(id, (weight, parts, node.clone()));
-                queue.extend(parents.get(&id).into_iter().flatten().copied());
-            }
-        }
-        best.into_iter().map(|(id, (_, _, node))| (id, node)).collect()
-    }
-
-    fn dag_cost(
-        &self,
-        class: Id,
-        node: &ENode,
-        (mut own, trips, level): (f64, f64, Option<usize>),
-        best: &FxHashMap<Id, (f64, Parts, ENode)>,
-    ) -> Option<Parts> {
-        let mut out = Parts::default();
-        if let Some(head) = node.head().filter(|h| !matches!(h, Head::Var(..))) {
-            let n = node.kids.len();
-            let mut arms: Vec<&Parts> = vec![];
-            for (k, kid) in node.kids.iter().enumerate() {
-                let (_, parts, _) = best.get(kid)?;
-                if parts.0.contains_key(&(class, 0)) {
-                    return None;
-                }
-                let binds = head.binds(k, n);
-                if head == Head::If && k > 0 {
-                    arms.push(parts);
-                } else if binds == 0 {
-                    out.join(parts);
-                } else {
-                    own += trips * out.leave(parts, binds);
-                }
-            }
-            if let [a, b] = arms.as_slice() {
-                let (dear, cheap) = if a.weight() >= b.weight() { (a, b) } else { (b, a) };
-                own += Model::OTHER_ARM * cheap.weight();
-                out.join(dear);
-            }
-        }
-        out.0.insert((class, 0), (own, level));
-        Some(out)
-    }
-}
-
-/// What a choice pays for: each part once, with the loop that it is paid in. A part is a class and
-/// how many binders it was moved out of.
-#[derive(Clone, Default, Debug)]
-struct Parts(FxHashMap<(Id, usize), (f64, Option<usize>)>);
-
-impl Parts {
-    fn join(&mut self, other: &Parts) {
-        for (k, v) in &other.0 {
-            self.0.insert(*k, *v);
-        }
-    }
-
-    /// Takes over the parts that do not depend on the innermost `n` variables; the cost of the rest.
-    fn leave(&mut self, other: &Parts, n: usize) -> f64 {
-        let mut paid = 0.0;
-        for ((id, lift), (cost, level)) in &other.0 {
-            match level {
-                None => drop(self.0.insert((*id, *lift), (*cost, None))),
-                Some(k) if *k >= n => drop(self.0.insert((*id, lift + n), (*cost, Some(k - n)))),
-                Some(_) => paid += cost,
-            }
-        }
-        paid
-    }
-
-    fn weight(&self) -> f64 {
-        let deepest = self.0.values().filter_map(|(_, l)| *l).max().map_or(0, |k| k as i32 + 1);
-        let each = |(cost, level): &(f64, Option<usize>)| match level {
-            None => *cost,
-            Some(k) => cost * cost::ASSUMED.powi(deepest - *k as i32),
-        };
-        // Sums must not depend on the order of a hash map.
-        let mut costs: Vec<f64> = self.0.values().map(each).collect();
-        costs.sort_by(f64::total_cmp);
-        costs.iter().sum()
     }
 }
 

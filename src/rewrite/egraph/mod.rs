@@ -22,6 +22,8 @@ pub mod fresh;
 pub mod fire;
 pub mod saturate;
 pub mod extract;
+pub mod tree;
+pub mod dag;
 pub mod plan;
 pub mod retrace;
 pub mod journal;

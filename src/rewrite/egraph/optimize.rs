@@ -64,18 +64,32 @@ struct Way {
     left: f64,
     /// How many nodes of terms extraction may try.
     tried: usize,
+    /// Whether single choices are changed on the last step alone.
+    changes_last: bool,
 }
 
 /// Many small ones.
-const SMALL_FIRST: Way =
-    Way { steps: &[(300, 5), (1_000, 10), (3_000, 25)], large: false, share: 0.5, left: 0.0, tried: 100_000 };
+const SMALL_FIRST: Way = Way {
+    steps: &[(300, 5), (1_000, 10), (3_000, 25)],
+    large: false,
+    share: 0.5,
+    left: 0.0,
+    tried: 100_000,
+    changes_last: false,
+};
 /// A large one, and what lies around its best term.
-const LARGE_FIRST: Way = Way { steps: &[(3_000, 40)], large: true, share: 0.7, left: 0.25, tried: 100_000 };
+const LARGE_FIRST: Way =
+    Way { steps: &[(3_000, 40)], large: true, share: 0.7, left: 0.25, tried: 100_000, changes_last: false };
 
 /// The regions of a large body: there are many.
-const PART_OF_MANY: Way = Way { steps: &[(300, 5), (1_000, 10)], large: false, share: 0.2, left: 0.0, tried: 50_000 };
+const PART_OF_MANY: Way =
+    Way { steps: &[(300, 5), (1_000, 10)], large: false, share: 0.2, left: 0.0, tried: 50_000, changes_last: true };
+/// Regions that are searched together try so many nodes of terms, and each of them so many at least.
+const TRIED_OF_MANY: usize = 1_000_000;
+const LEAST_TRIED: usize = 8_000;
 /// The parts of the best term.
-const ONE_PART: Way = Way { steps: &[(600, 0)], large: false, share: 0.3, left: 0.0, tried: 50_000 };
+const ONE_PART: Way =
+    Way { steps: &[(600, 0)], large: false, share: 0.3, left: 0.0, tried: 50_000, changes_last: false };
 /// So many nodes of terms with tables may be tried.
 const TABLES: usize = 200_000;
 /// So many parts are rewritten at most.
@@ -177,10 +191,10 @@ pub fn survives<'c>(
     search.best.is_some_and(|best| best.cost <= before * PLACED + 1e-9)
 }
 
-/// Searches a region that costs so much as it is, by small e-graphs alone.
+/// Searches a region that costs so much as it is, by small e-graphs alone. It is one of `many` that are searched.
 pub fn region<'c>(
     def: &Def,
-    before: f64,
+    (before, many): (f64, usize),
     start: &Flat,
     costs: (&mut Costing<'c>, &mut Sweep<'c>),
     settings: &Settings<'_>,
@@ -188,7 +202,8 @@ pub fn region<'c>(
     let search = Trials::new(def, before, costs, settings.model, settings.stop);
     let (reports, proved, looks) = (vec![], false, usize::MAX);
     let mut walk = Walk { def, settings, effort: settings.effort, looks, search, reports, proved };
-    walk.run(start.clone(), &PART_OF_MANY);
+    let tried = (TRIED_OF_MANY / many.max(1)).clamp(LEAST_TRIED, PART_OF_MANY.tried);
+    walk.run(start.clone(), &Way { tried, ..PART_OF_MANY });
     let Walk { mut search, reports, proved, .. } = walk;
     search.accumulate(settings.level);
     let journals = search.journal.take().into_iter().collect();
@@ -303,7 +318,8 @@ impl Walk<'_, '_, '_> {
             let saturated = report.saturated;
             self.reports.push(report);
             if g.analysis.contradiction.is_none() {
-                let proved = self.search.all(&mut g, root, self.effort, settings.trials);
+                let trials = if way.changes_last && step + 1 < way.steps.len() { 0 } else { settings.trials };
+                let proved = self.search.all(&mut g, root, self.effort, trials);
                 self.proved = if part.is_some() { self.proved } else { proved };
                 let after = self.search.best.as_ref().map(|b| b.cost);
                 let settled = before.zip(after).is_some_and(|(before, after)| after > before - 1e-6);

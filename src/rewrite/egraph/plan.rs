@@ -1,13 +1,15 @@
 //! A choice becomes a term. A plan is a choice with the tensors that are made once and read.
 
 use super::Graph;
-use super::extract::{Candidates, Choice, MAX_FAMILIES, extracted_kids};
+use super::extract::{Choice, MAX_FAMILIES, extracted_kids};
 use super::facts::node_total;
 use super::language::{ENode, Label};
 use super::names;
+use super::tree::Trees;
 use crate::ir::{Head, Id as TermId, Lit, Op, Terms, deep};
 use egg::Id;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -16,18 +18,28 @@ use std::rc::Rc;
 /// An element of a tensor is in one e-class with what the tensor's definition computes for it. So a
 /// choice of one member a class cannot both make the tensor and read it: the definition of a kept
 /// tensor has a choice of its own, in which that tensor is not kept.
-#[derive(Clone, Debug)]
-pub struct Plan {
+#[derive(Clone)]
+pub struct Plan<'a> {
     /// The choice outside the definitions of kept tensors.
     pub top: Rc<Choice>,
     /// The kept tensors with the choices of their definitions.
-    kept: BTreeMap<Id, Rc<Choice>>,
+    kept: BTreeMap<Id, Rc<Inside<'a>>>,
 }
 
-impl Plan {
+/// The choice inside the definition of a kept tensor. Many are kept that nothing reads, so it is made when it is asked
+/// for.
+struct Inside<'a> {
+    trees: &'a Trees<'a>,
+    /// The tensors that are kept there.
+    kept: BTreeSet<Id>,
+    choice: OnceCell<Rc<Choice>>,
+}
+
+impl<'a> Plan<'a> {
     /// The choice inside the definitions of kept tensors, the last one innermost.
     pub fn choice(&self, defining: &[Id]) -> &Rc<Choice> {
-        defining.last().map_or(&self.top, |t| &self.kept[t])
+        let Some(inside) = defining.last().map(|t| &self.kept[t]) else { return &self.top };
+        inside.choice.get_or_init(|| inside.trees.tree(&inside.kept))
     }
 
     /// Whether a tensor is kept.
@@ -36,19 +48,19 @@ impl Plan {
     }
 
     /// A choice that keeps nothing.
-    pub fn plain(top: Rc<Choice>) -> Plan {
+    pub fn plain(top: Rc<Choice>) -> Plan<'a> {
         Plan { top, kept: Default::default() }
     }
 
     /// A plan that keeps all tensors.
-    pub fn keep_all(all: &Candidates<'_>) -> Plan {
+    pub fn keep_all(trees: &'a Trees<'a>) -> Plan<'a> {
         let none = Plan { top: Rc::default(), kept: BTreeMap::new() };
-        let every: Vec<Id> = all.families.iter().take(MAX_FAMILIES).flatten().copied().collect();
-        none.toggled(all, &every)
+        let every: Vec<Id> = trees.all.families.iter().take(MAX_FAMILIES).flatten().copied().collect();
+        none.toggled(trees, &every)
     }
 
     /// The plan with a family of tensors kept that was not, or the other way round.
-    pub fn toggled(&self, all: &Candidates<'_>, family: &[Id]) -> Plan {
+    pub fn toggled(&self, trees: &'a Trees<'a>, family: &[Id]) -> Plan<'a> {
         let mut tensors: BTreeSet<Id> = self.kept.keys().copied().collect();
         let keep = family.iter().any(|t| !tensors.contains(t));
         for tensor in family {
@@ -58,17 +70,18 @@ impl Plan {
                 tensors.remove(tensor)
             };
         }
-        let family = |t: &Id| all.families.iter().position(|f| f.contains(t));
+        let family = |t: &Id| trees.all.families.iter().position(|f| f.contains(t));
         let without = |t: &Id| tensors.iter().copied().filter(|o| family(o) != family(t)).collect();
-        let kept = tensors.iter().map(|t| (*t, all.tree(&without(t)))).collect();
-        Plan { top: all.tree(&tensors), kept }
+        let inside = |t: &Id| Rc::new(Inside { trees, kept: without(t), choice: OnceCell::new() });
+        let kept = tensors.iter().map(|t| (*t, inside(t))).collect();
+        Plan { top: trees.tree(&tensors), kept }
     }
 }
 
 /// Makes terms from a choice.
 pub struct Builder<'a> {
     g: &'a Graph,
-    plan: &'a Plan,
+    plan: &'a Plan<'a>,
     params: usize,
     /// Kept tensors whose definition is being made: in it they cannot be read.
     defining: Vec<Id>,
@@ -82,7 +95,7 @@ pub struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     /// For a definition of so many parameters.
-    pub fn new(g: &'a Graph, plan: &'a Plan, params: usize) -> Builder<'a> {
+    pub fn new(g: &'a Graph, plan: &'a Plan<'a>, params: usize) -> Builder<'a> {
         let (defining, memo, open, total) = Default::default();
         Builder { g, plan, params, defining, memo, open, total, copies: true }
     }

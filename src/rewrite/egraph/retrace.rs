@@ -10,13 +10,13 @@ use egg::Id;
 use rustc_hash::FxHashMap;
 
 /// The concrete term of a class under a plan. Nothing where the plan has a gap or a cycle.
-pub fn retraced(g: &Graph, plan: &Plan, trace: &mut Trace, root: Id) -> Option<Tid> {
+pub fn retraced(g: &Graph, plan: &Plan<'_>, trace: &mut Trace, root: Id) -> Option<Tid> {
     Walk { g, plan, trace, defining: vec![], memo: FxHashMap::default() }.term(root)
 }
 
 struct Walk<'a> {
     g: &'a Graph,
-    plan: &'a Plan,
+    plan: &'a Plan<'a>,
     trace: &'a mut Trace,
     defining: Vec<Id>,
     memo: FxHashMap<(Id, Vec<Id>), Option<Tid>>,

@@ -10,6 +10,7 @@ use super::extract::{Candidates, Choice, MAX_FAMILIES, extracted_kids, families}
 use super::journal::{Candidate, Journal};
 use super::plan::{Builder, Plan};
 use super::retrace::retraced;
+use super::tree::Trees;
 use crate::cost::{Costing, Model, Sweep};
 use crate::ir::{Def, Id, Terms, Ty};
 use crate::rewrite::accumulate::{accumulated, over_tensors};
@@ -94,7 +95,8 @@ impl<'a, 'c> Trials<'a, 'c> {
             let stop = trials.stop;
             let halt = || stop(1.0);
             let candidates = trials.candidates(g, vec![], &halt);
-            trials.plan(g, root, &Plan::plain(candidates.tree(&Default::default())), true);
+            let tree = Trees::new(&candidates).tree(&Default::default());
+            trials.plan(g, root, &Plan::plain(tree), true);
         });
     }
 
@@ -120,7 +122,8 @@ impl<'a, 'c> Trials<'a, 'c> {
         let stop = self.stop;
         let halt = || stop(1.0);
         let candidates = self.candidates(g, families, &halt);
-        let plain = Plan::plain(candidates.tree(&Default::default()));
+        let trees = Trees::new(&candidates);
+        let plain = Plan::plain(trees.tree(&Default::default()));
         let mut best = self.plan(g, root, &plain, true).map(|cost| (cost, plain));
         if self.stopped() {
             return false;
@@ -128,13 +131,13 @@ impl<'a, 'c> Trials<'a, 'c> {
         let dag = Plan::plain(Rc::new(candidates.dag(&|| self.stopped())));
         best = cheaper(best, self.plan(g, root, &dag, true).map(|cost| (cost, dag)));
         if let Some((cost, plan)) = best.take() {
-            best = Some(self.keep(g, root, &candidates, cost, plan));
+            best = Some(self.keep(g, root, &trees, (cost, plan)));
         }
-        let every = Plan::keep_all(&candidates);
+        let every = Plan::keep_all(&trees);
         if !candidates.families.is_empty()
             && let Some(cost) = self.plan(g, root, &every, true)
         {
-            best = cheaper(best, Some(self.keep(g, root, &candidates, cost, every)));
+            best = cheaper(best, Some(self.keep(g, root, &trees, (cost, every))));
         }
         let (found, proved) = self.exact(&candidates, root, effort);
         if let Some(choice) = found {
@@ -162,14 +165,20 @@ impl<'a, 'c> Trials<'a, 'c> {
     }
 
     /// Keeps tensors one by one for as long as that helps.
-    fn keep(&mut self, g: &Graph, root: egg::Id, all: &Candidates<'_>, mut cost: f64, mut plan: Plan) -> (f64, Plan) {
+    fn keep<'g>(
+        &mut self,
+        g: &Graph,
+        root: egg::Id,
+        trees: &'g Trees<'g>,
+        (mut cost, mut plan): (f64, Plan<'g>),
+    ) -> (f64, Plan<'g>) {
         for _ in 0..2 {
             let before = cost;
-            for family in all.families.iter().take(MAX_FAMILIES) {
+            for family in trees.all.families.iter().take(MAX_FAMILIES) {
                 if self.left == 0 || self.stopped() {
                     return (cost, plan);
                 }
-                let with = plan.toggled(all, family);
+                let with = plan.toggled(trees, family);
                 match self.plan(g, root, &with, true) {
                     Some(new) if new < cost - 1e-9 => (cost, plan) = (new, with),
                     _ => {}
@@ -188,15 +197,15 @@ impl<'a, 'c> Trials<'a, 'c> {
         g: &Graph,
         root: egg::Id,
         all: &Candidates<'_>,
-        (mut cost, mut plan): (f64, Plan),
+        (mut cost, mut plan): (f64, Plan<'_>),
         mut trials: usize,
     ) {
         loop {
             let before = cost;
             for class in order(g.find(root), &plan.top) {
-                for node in &all.nodes[&class] {
-                    let possible = extracted_kids(node).iter().all(|k| plan.top.contains_key(k));
-                    if plan.top.get(&class) == Some(node) || !possible {
+                for member in all.distinct(class, plan.top.get(&class)) {
+                    let node = &all.nodes[&class][member];
+                    if !extracted_kids(node).iter().all(|k| plan.top.contains_key(k)) {
                         continue;
                     }
                     if trials == 0 || self.left == 0 || self.stopped() {
@@ -268,7 +277,7 @@ impl<'a, 'c> Trials<'a, 'c> {
 
     /// The cost of the term that a plan makes; with `copies`, a tensor that would be copied is taken
     /// as it is.
-    fn plan(&mut self, g: &Graph, root: egg::Id, plan: &Plan, copies: bool) -> Option<f64> {
+    fn plan(&mut self, g: &Graph, root: egg::Id, plan: &Plan<'_>, copies: bool) -> Option<f64> {
         let mut terms = Terms::default();
         let mut builder = Builder::new(g, plan, self.def.params.len());
         builder.copies = copies;
@@ -336,7 +345,7 @@ impl<'a, 'c> Trials<'a, 'c> {
     }
 }
 
-fn cheaper(a: Option<(f64, Plan)>, b: Option<(f64, Plan)>) -> Option<(f64, Plan)> {
+fn cheaper<'a>(a: Option<(f64, Plan<'a>)>, b: Option<(f64, Plan<'a>)>) -> Option<(f64, Plan<'a>)> {
     match (a, b) {
         (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
         (a, b) => a.or(b),

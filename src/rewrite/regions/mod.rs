@@ -34,6 +34,8 @@ use std::sync::Arc;
 const ROUNDS: [(u64, u64); 3] = [(30, 30), (30, 15), (70, 50)];
 /// The share of these that the e-graph of a region may have.
 const SHARE: f64 = 0.4;
+/// So many single choices of a region are changed at most: what gains is among the first.
+const CHANGES: usize = 64;
 /// Of so many nodes all these are shares at least, however few an e-graph may have: what is cut finer gains nothing.
 const NODES: usize = 1_000;
 /// So many nodes may be made on the way to a term without lets.
@@ -320,7 +322,8 @@ impl Round<'_, '_> {
     fn run(&self, done: &mut Done) -> Vec<Plan> {
         let (plans, tasks) = self.tasks(done);
         let first = done.count;
-        let found: Vec<Tried> = tasks.par_iter().enumerate().map(|(k, (_, t))| self.search(t, first + k)).collect();
+        let found: Vec<Tried> =
+            tasks.par_iter().enumerate().map(|(k, (_, t))| self.search(t, (first + k, tasks.len()))).collect();
         done.count += tasks.len();
         for ((key, _), Tried { better, reports }) in tasks.into_iter().zip(found) {
             done.searched.insert(key, better);
@@ -380,7 +383,8 @@ impl Round<'_, '_> {
         let flatten = |terms: &Terms, id: Id| flatten(program, kept, (terms, id), &tys, FLAT);
         let limits = self.settings.limits;
         let limits = Limits { nodes: (limits.nodes.max(NODES) as f64 * SHARE) as usize, ..limits };
-        let settings = Settings { limits, context, flatten: &flatten, last: None, ..*self.settings };
+        let trials = self.settings.trials.min(CHANGES);
+        let settings = Settings { limits, context, flatten: &flatten, last: None, trials, ..*self.settings };
         act(&own, before, (&mut costing, &mut sweep), &settings)
     }
 
@@ -388,10 +392,12 @@ impl Round<'_, '_> {
         self.on(task, |def, before, costs, settings| survives(def, before, &task.flat, costs, settings))
     }
 
-    /// A cheaper term for a region, which is the `n`th.
-    fn search(&self, task: &Task, n: usize) -> Tried {
+    /// A cheaper term for a region, which is the `n`th of all, and one of `many` that are searched together.
+    fn search(&self, task: &Task, (n, many): (usize, usize)) -> Tried {
         self.on(task, |def, before, costs, settings| {
-            let Some(mut found) = region(def, before, &task.flat, costs, settings) else { return Tried::default() };
+            let Some(mut found) = region(def, (before, many), &task.flat, costs, settings) else {
+                return Tried::default();
+            };
             let mut out = Tried { better: None, reports: std::mem::take(&mut found.reports) };
             if found.cost < before - 1e-9 {
                 let (proof, why) = self.proved(task, n, &mut found);
