@@ -8,6 +8,11 @@ use std::io::{IsTerminal, Write, stderr, stdout};
 use std::panic;
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
+use std::thread;
+
+/// Bytes of stack, which take memory where they are used only. Terms nest deeply, and what walks over them takes more
+/// stack where this one ends; but each walk would get, and give back, its own.
+const STACK: usize = 1 << 30;
 
 static INTERRUPT: Interrupt = Interrupt::new();
 
@@ -25,6 +30,14 @@ fn main() -> ExitCode {
         let d = Diagnostic::bug(format!("{what}{place}")).note("this is an error of daedal, not of its input");
         complain(&d, Look::default());
     }));
+    // Where the system has no room for such a stack, the first one does.
+    match thread::Builder::new().stack_size(STACK).spawn(caught) {
+        Ok(worker) => worker.join().unwrap_or(ExitCode::from(70)),
+        Err(_) => caught(),
+    }
+}
+
+fn caught() -> ExitCode {
     panic::catch_unwind(command).unwrap_or(ExitCode::from(70))
 }
 

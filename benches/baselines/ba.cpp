@@ -10,12 +10,16 @@
 // matrices with the seen point, whose lanes are the parameters: one row of the Jacobian is two stores.
 #include "vectors.h"
 
+// The entries of a row of a Jacobian, whatever the machine's vectors are.
+typedef double Eight __attribute__((vector_size(64)));
+static inline void put(double* p, Eight v) { std::memcpy(p, &v, sizeof v); }
+
 namespace {
 
 // Of a camera: seen = R (x - centre), as its columns; and for each coordinate s of `seen` what x - centre
 // is multiplied with to get [d seen_s / d rotation (3), d seen_s / d centre (3), seen_s, 0].
 struct Camera {
-  V by[3][3], constant[3];
+  Eight by[3][3], constant[3];
   double r[3][3], centre[3], focal, u0, v0, k1, k2;
 };
 
@@ -52,8 +56,8 @@ const Camera* prepare(int64_t count, const double* from) {
     rotation(from, camera.r, dr);
     for (int s = 0; s < 3; ++s) {
       for (int k = 0; k < 3; ++k)
-        camera.by[s][k] = V{dr[0][s][k], dr[1][s][k], dr[2][s][k], 0, 0, 0, camera.r[s][k], 0};
-      camera.constant[s] = V{0, 0, 0, -camera.r[s][0], -camera.r[s][1], -camera.r[s][2], 0, 0};
+        camera.by[s][k] = Eight{dr[0][s][k], dr[1][s][k], dr[2][s][k], 0, 0, 0, camera.r[s][k], 0};
+      camera.constant[s] = Eight{0, 0, 0, -camera.r[s][0], -camera.r[s][1], -camera.r[s][2], 0, 0};
       camera.centre[s] = from[3 + s];
     }
     camera.focal = from[6], camera.u0 = from[7], camera.v0 = from[8], camera.k1 = from[9], camera.k2 = from[10];
@@ -100,7 +104,7 @@ BASELINE void ba_gradient(Sizes sizes, Inputs in, Outputs out) {
     const Camera& c = p.all[p.camera_of[i]];
     const double *from = p.points + 3 * p.point_of[i], w = p.weights[i];
     const double x = from[0] - c.centre[0], y = from[1] - c.centre[1], z = from[2] - c.centre[2];
-    V seen[3];
+    Eight seen[3];
     for (int s = 0; s < 3; ++s) seen[s] = c.constant[s] + x * c.by[s][0] + y * c.by[s][1] + z * c.by[s][2];
     const double inverse = 1.0 / seen[2][6], u = seen[0][6] * inverse, v = seen[1][6] * inverse;
     const double q = u * u + v * v, radial = 1.0 + q * (c.k1 + c.k2 * q), f = c.focal * radial;
@@ -108,16 +112,16 @@ BASELINE void ba_gradient(Sizes sizes, Inputs in, Outputs out) {
     const double slope = c.focal * 2.0 * (c.k1 + 2.0 * c.k2 * q), wi = w * inverse;
     const double uu = f + slope * u * u, uv = slope * u * v, vv = f + slope * v * v;
     const double pu = f * u + c.u0 - p.features[2 * i], pv = f * v + c.v0 - p.features[2 * i + 1];
-    const V du = wi * (seen[0] - u * seen[2]), dv = wi * (seen[1] - v * seen[2]);
-    V row[2] = {uu * du + uv * dv, uv * du + vv * dv};
+    const Eight du = wi * (seen[0] - u * seen[2]), dv = wi * (seen[1] - v * seen[2]);
+    Eight row[2] = {uu * du + uv * dv, uv * du + vv * dv};
     const double wf = w * c.focal, at[2] = {u, v}, error[2] = {pu, pv};
     for (int s = 0; s < 2; ++s) {
       double* j = jacobian + (2 * i + s) * 15;
-      V first = row[s];
+      Eight first = row[s];
       // The point stands where the centre does, with the other sign.
-      const V second = {s ? w : 0.0, wf * at[s] * q, wf * at[s] * q * q, -first[3], -first[4], -first[5], error[s], 0};
+      const Eight second = {s ? w : 0.0, wf * at[s] * q, wf * at[s] * q * q, -first[3], -first[4], -first[5], error[s], 0};
       first[6] = w * radial * at[s], first[7] = s ? 0.0 : w;
-      store(j, first);
+      put(j, first);
       std::memcpy(j + 8, &second, 7 * sizeof(double));
     }
     errors[2 * i] = w * pu, errors[2 * i + 1] = w * pv;

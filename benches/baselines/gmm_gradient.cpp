@@ -51,7 +51,7 @@ double rest(const Problem& p) {
          0.5 * (double)(p.n * p.d) * std::log(2.0 * M_PI) - (double)p.n * logsumexp(p.alphas, p.k, nullptr);
 }
 
-constexpr int64_t L = 8, ACROSS = 6, DOWN = 4, PAIRS = 5, PARTS = 5;
+constexpr int64_t L = Lanes<double>::count, ACROSS = 6, DOWN = 4, PAIRS = 5, PARTS = 5;
 
 struct Work {
   Kept<double> points, q, weights, moments, pairs, s;

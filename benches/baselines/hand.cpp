@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr int64_t L = 8, ANGLES = 26, FINGERS = 5;
+constexpr int64_t L = Lanes<double>::count, ANGLES = 26, FINGERS = 5;
 
 struct Matrix {
   double at[4][4];

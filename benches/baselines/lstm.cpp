@@ -13,7 +13,7 @@
 
 namespace {
 
-constexpr int64_t L = 8;
+constexpr int64_t L = Lanes<double>::count;
 
 struct Problem {
   int64_t l, t, b, groups, wide;

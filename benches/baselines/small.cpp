@@ -3,7 +3,7 @@
 
 namespace {
 
-constexpr int64_t L = 8;
+constexpr int64_t L = Lanes<double>::count;
 
 struct Work {
   Kept<double> a, b, c, d;

@@ -3,7 +3,7 @@
 
 namespace {
 
-constexpr int64_t L = 8;
+constexpr int64_t L = Lanes<double>::count;
 constexpr double root = 0.7978845608028654, cubic = 0.044715;
 
 // Half of x (1 + tanh(root (x + cubic x^3))), and its slope.

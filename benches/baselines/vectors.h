@@ -1,4 +1,4 @@
-// What the hand-written baselines share: vectors of 64 bytes, memory that is kept, and the
+// What the hand-written baselines share: vectors as wide as the machine's, memory that is kept, and the
 // exponential of a vector.
 //
 // Every entry has the signature `Entry`: sizes, inputs and outputs as pointers to plain arrays, in
@@ -11,8 +11,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 #include <immintrin.h>
+#endif
+
+// Wider vectors than the machine has go through memory, twenty times as slow.
+#if defined(__AVX512F__)
+constexpr int64_t VECTOR = 64;
+#else
+constexpr int64_t VECTOR = 32;
 #endif
 
 #define BASELINE extern "C" __attribute__((visibility("default")))
@@ -22,14 +29,14 @@ using Outputs = void* const*;
 
 template <class T> struct Lanes;
 template <> struct Lanes<double> {
-  typedef double vec __attribute__((vector_size(64)));
-  typedef double loose __attribute__((vector_size(64), aligned(8), may_alias));
-  static constexpr int64_t count = 8;
+  typedef double vec __attribute__((vector_size(VECTOR)));
+  typedef double loose __attribute__((vector_size(VECTOR), aligned(8), may_alias));
+  static constexpr int64_t count = VECTOR / 8;
 };
 template <> struct Lanes<float> {
-  typedef float vec __attribute__((vector_size(64)));
-  typedef float loose __attribute__((vector_size(64), aligned(4), may_alias));
-  static constexpr int64_t count = 16;
+  typedef float vec __attribute__((vector_size(VECTOR)));
+  typedef float loose __attribute__((vector_size(VECTOR), aligned(4), may_alias));
+  static constexpr int64_t count = VECTOR / 4;
 };
 template <class T> using Vec = typename Lanes<T>::vec;
 using V = Vec<double>;
@@ -55,28 +62,43 @@ static inline double sum_of(V v) {
 static inline V greater(V a, V b) {
 #if defined(__AVX512F__)
   return (V)_mm512_max_pd((__m512d)a, (__m512d)b);
+#elif defined(__AVX2__)
+  return (V)_mm256_max_pd((__m256d)a, (__m256d)b);
 #else
   return a > b ? a : b;
 #endif
 }
 
-// e^x within two units in the last place: x = k log 2 + r with |r| <= log 2 / 2, and the Taylor
-// polynomial of e^r. Without AVX-512 the library's function on each lane.
-static inline V exp_of(V x) {
-#if defined(__AVX512F__)
-  const __m512d k = _mm512_roundscale_pd((__m512d)(x * 1.4426950408889634), 8);
-  __m512d r = _mm512_fnmadd_pd(k, _mm512_set1_pd(6.93147180369123816490e-01), (__m512d)x);
-  r = _mm512_fnmadd_pd(k, _mm512_set1_pd(1.90821492927058770002e-10), r);
-  const V s = (V)r, s2 = s * s, s4 = s2 * s2;
+#if defined(__AVX2__)
+// e^r for |r| <= log 2 / 2, by its Taylor polynomial.
+static inline V exp_of_small(V s) {
+  const V s2 = s * s, s4 = s2 * s2;
   // Pairs of terms side by side: a chain of thirteen would wait for each product.
   const V a = (1.0 + s) + s2 * (1.0 / 2 + s * (1.0 / 6));
   const V b = (1.0 / 24 + s * (1.0 / 120)) + s2 * (1.0 / 720 + s * (1.0 / 5040));
   const V c = (1.0 / 40320 + s * (1.0 / 362880)) + s2 * (1.0 / 3628800 + s * (1.0 / 39916800));
   const V d = 1.0 / 479001600 + s * (1.0 / 6227020800);
-  const V p = a + s4 * (b + s4 * (c + s4 * d));
-  return (V)_mm512_scalef_pd((__m512d)p, k);
+  return a + s4 * (b + s4 * (c + s4 * d));
+}
+#endif
+
+// e^x within two units in the last place: x = k log 2 + r. With AVX2 alone x is kept where e^x is a normal number;
+// with neither, the library's function is called for each lane.
+static inline V exp_of(V x) {
+#if defined(__AVX512F__)
+  const __m512d k = _mm512_roundscale_pd((__m512d)(x * 1.4426950408889634), 8);
+  __m512d r = _mm512_fnmadd_pd(k, _mm512_set1_pd(6.93147180369123816490e-01), (__m512d)x);
+  r = _mm512_fnmadd_pd(k, _mm512_set1_pd(1.90821492927058770002e-10), r);
+  return (V)_mm512_scalef_pd((__m512d)exp_of_small((V)r), k);
+#elif defined(__AVX2__)
+  const __m256d in = _mm256_min_pd(_mm256_max_pd((__m256d)x, _mm256_set1_pd(-708.0)), _mm256_set1_pd(709.0));
+  const __m256d k = _mm256_round_pd(in * 1.4426950408889634, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  __m256d r = _mm256_fnmadd_pd(k, _mm256_set1_pd(6.93147180369123816490e-01), in);
+  r = _mm256_fnmadd_pd(k, _mm256_set1_pd(1.90821492927058770002e-10), r);
+  const __m256i bits = _mm256_slli_epi64(_mm256_cvtepi32_epi64(_mm_add_epi32(_mm256_cvtpd_epi32(k), _mm_set1_epi32(1023))), 52);
+  return exp_of_small((V)r) * (V)bits;
 #else
-  for (int64_t i = 0; i < 8; ++i) x[i] = std::exp(x[i]);
+  for (int64_t i = 0; i < Lanes<double>::count; ++i) x[i] = std::exp(x[i]);
   return x;
 #endif
 }

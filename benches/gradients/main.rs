@@ -6,7 +6,7 @@
 //! and in brackets the middle one. With `--daedal` the optimized objectives and their gradients (value
 //! and gradient together, as the hand-written ones) are timed too, and with `--scheduled` the gradient runs
 //! under the default schedule for its sizes, with the same bits and with the same values over the reals;
-//! `--write FILE` puts the table into its section of a page. Needs g++, or what CXX names.
+//! `--write FILE` puts the tables into their sections of a page. Needs g++, or what CXX names.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -367,10 +367,9 @@ fn main() {
     }
     let Some(page) = page else { return };
     let [beside_hand, beside_schedules] = lines;
-    let (name, head, rows) = match scheduled {
-        true => ("scheduled gradients", SCHEDULED, beside_schedules),
-        false => ("gradients", GRADIENTS, beside_hand),
-    };
-    let lines: Vec<String> = head.lines().map(str::to_string).chain(rows).collect();
-    daedal::data::section(&page, name, &lines).unwrap();
+    let tables = [("gradients", GRADIENTS, beside_hand), ("scheduled gradients", SCHEDULED, beside_schedules)];
+    for (name, head, rows) in tables.into_iter().take(if scheduled { 2 } else { 1 }) {
+        let lines: Vec<String> = head.lines().map(str::to_string).chain(rows).collect();
+        daedal::data::section(&page, name, &lines).unwrap();
+    }
 }
