@@ -128,8 +128,9 @@ impl Elab<'_> {
 
     /// The shape: unit of scalars, the shapes of the components, a tensor of shapes.
     pub(super) fn shape_of(&mut self, v: Val) -> Id {
-        match *self.terms.ty(v.id).kind() {
-            TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => self.terms.put(Head::Tuple, []),
+        let ty = self.terms.ty(v.id);
+        match *ty.kind() {
+            TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => self.shape_of_scalars(ty),
             TyKind::Tuple(ref parts) => {
                 let parts: Vec<Id> = (0..parts.len())
                     .map(|k| {
@@ -154,12 +155,13 @@ impl Elab<'_> {
         }
     }
 
+    /// The shape of what has no tensors.
     fn shape_of_scalars(&mut self, ty: Ty) -> Id {
         let parts: Vec<Id> = ty.as_tuple().unwrap_or_default().iter().map(|t| self.shape_of_scalars(*t)).collect();
         self.terms.put(Head::Tuple, parts)
     }
 
-    pub(super) fn tensor_rank(&mut self, at: usize, v: Val) -> Result<usize> {
+    fn tensor_rank(&mut self, at: usize, v: Val) -> Result<usize> {
         match self.terms.ty(v.id).as_tensor() {
             Some((rank, _)) => Ok(rank),
             None => {
@@ -297,6 +299,35 @@ impl Elab<'_> {
         kids.push(value);
         let id = self.node(at, Head::ConstVec(sizes.len()), &kids, &[])?;
         Ok(self.close(mark, id))
+    }
+
+    /// A tensor with another element at an index, which has to be in range.
+    pub(super) fn with_element(&mut self, at: usize, place: Val, tensor: Val, new: Val) -> Result<Id> {
+        let rank = self.tensor_rank(at, tensor)?;
+        let [place, tensor, new] = [place, tensor, new].map(|v| {
+            let id = self.now(v);
+            self.bind(id)
+        });
+        let parts: Vec<Val> = (0..rank)
+            .map(|k| {
+                let part = if rank == 1 { self.now(place) } else { self.part(place, k, rank) };
+                self.val(part)
+            })
+            .collect();
+        // Reading the old element says whether the index is in range.
+        let mut kids = self.all_now(&parts);
+        kids.push(self.now(tensor));
+        let old = self.node(at, Head::Index(rank), &kids, &[])?;
+        self.open(old, None);
+        Ok(self.like(tensor, rank, |e, levels| {
+            let mut same = vec![];
+            for (level, part) in levels.iter().zip(&parts) {
+                let pair = [e.level(*level), e.now(*part)];
+                same.push(e.op(Op::Eq, &pair));
+            }
+            let (here, kept, new) = (e.all(&same), e.element(levels, tensor), e.now(new));
+            e.terms.put(Head::If, [here, new, kept])
+        }))
     }
 
     pub(super) fn form_delta_vec(&mut self, at: usize, args: &[usize]) -> Result<Id> {

@@ -339,33 +339,6 @@ impl Elab<'_> {
         Ok(Some(self.close(mark, id)))
     }
 
-    /// A tensor with another element at an index, which has to be in range.
-    fn with_element(&mut self, at: usize, place: Val, tensor: Val, new: Val) -> Result<Id> {
-        let rank = self.tensor_rank(at, tensor)?;
-        let place = self.now(place);
-        let parts = if rank == 1 { vec![place] } else { self.unpack(place, rank) };
-        let parts: Vec<Val> = parts.into_iter().map(|k| self.bind(k)).collect();
-        let tensor = self.now(tensor);
-        let tensor = self.bind(tensor);
-        let new = self.now(new);
-        let new = self.bind(new);
-        // Reading the old element says whether the index is in range.
-        let mut old: Vec<Id> = parts.iter().map(|k| self.now(*k)).collect();
-        old.push(self.now(tensor));
-        let old = self.node(at, Head::Index(rank), &old, &[])?;
-        self.open(old, None);
-        Ok(self.like(tensor, rank, |e, levels| {
-            let here = levels.iter().zip(&parts).map(|(level, k)| {
-                let (level, k) = (e.level(*level), e.now(*k));
-                e.op(Op::Eq, &[level, k])
-            });
-            let here: Vec<Id> = here.collect();
-            let here = here.into_iter().reduce(|a, b| e.op(Op::And, &[a, b]));
-            let (kept, new) = (e.element(levels, tensor), e.now(new));
-            here.map_or(new, |here| e.terms.put(Head::If, [here, new, kept]))
-        }))
-    }
-
     fn extremum(&mut self, at: usize, name: &str, v: Val) -> Result<Id> {
         let size = self.sizes(v, 1)[0];
         let body = self.under(&[Ty::int()], |e, levels| e.element(levels, v));
