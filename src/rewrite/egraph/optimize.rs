@@ -64,8 +64,8 @@ struct Way {
     left: f64,
     /// How many nodes of terms extraction may try.
     tried: usize,
-    /// Whether single choices are changed on the last step alone.
-    changes_last: bool,
+    /// So many single choices are changed at most, on the last step alone; else as many as is allowed, on each step.
+    last_changes: Option<usize>,
 }
 
 /// Many small ones.
@@ -75,21 +75,21 @@ const SMALL_FIRST: Way = Way {
     share: 0.5,
     left: 0.0,
     tried: 100_000,
-    changes_last: false,
+    last_changes: None,
 };
 /// A large one, and what lies around its best term.
 const LARGE_FIRST: Way =
-    Way { steps: &[(3_000, 40)], large: true, share: 0.7, left: 0.25, tried: 100_000, changes_last: false };
+    Way { steps: &[(3_000, 40)], large: true, share: 0.7, left: 0.25, tried: 100_000, last_changes: None };
 
-/// The regions of a large body: there are many.
+/// The regions of a large body: there are many. What gains among their single choices is among the first.
 const PART_OF_MANY: Way =
-    Way { steps: &[(300, 5), (1_000, 10)], large: false, share: 0.2, left: 0.0, tried: 50_000, changes_last: true };
+    Way { steps: &[(300, 5), (1_000, 10)], large: false, share: 0.2, left: 0.0, tried: 50_000, last_changes: Some(64) };
 /// Regions that are searched together try so many nodes of terms, and each of them so many at least.
 const TRIED_OF_MANY: usize = 1_000_000;
 const LEAST_TRIED: usize = 8_000;
 /// The parts of the best term.
 const ONE_PART: Way =
-    Way { steps: &[(600, 0)], large: false, share: 0.3, left: 0.0, tried: 50_000, changes_last: false };
+    Way { steps: &[(600, 0)], large: false, share: 0.3, left: 0.0, tried: 50_000, last_changes: None };
 /// So many nodes of terms with tables may be tried.
 const TABLES: usize = 200_000;
 /// So many parts are rewritten at most.
@@ -318,7 +318,10 @@ impl Walk<'_, '_, '_> {
             let saturated = report.saturated;
             self.reports.push(report);
             if g.analysis.contradiction.is_none() {
-                let trials = if way.changes_last && step + 1 < way.steps.len() { 0 } else { settings.trials };
+                let trials = match way.last_changes {
+                    Some(_) if step + 1 < way.steps.len() => 0,
+                    most => most.unwrap_or(usize::MAX).min(settings.trials),
+                };
                 let proved = self.search.all(&mut g, root, self.effort, trials);
                 self.proved = if part.is_some() { self.proved } else { proved };
                 let after = self.search.best.as_ref().map(|b| b.cost);

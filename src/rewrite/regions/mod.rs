@@ -34,8 +34,6 @@ use std::sync::Arc;
 const ROUNDS: [(u64, u64); 3] = [(30, 30), (30, 15), (70, 50)];
 /// The share of these that the e-graph of a region may have.
 const SHARE: f64 = 0.4;
-/// So many single choices of a region are changed at most: what gains is among the first.
-const CHANGES: usize = 64;
 /// Of so many nodes all these are shares at least, however few an e-graph may have: what is cut finer gains nothing.
 const NODES: usize = 1_000;
 /// So many nodes may be made on the way to a term without lets.
@@ -383,8 +381,7 @@ impl Round<'_, '_> {
         let flatten = |terms: &Terms, id: Id| flatten(program, kept, (terms, id), &tys, FLAT);
         let limits = self.settings.limits;
         let limits = Limits { nodes: (limits.nodes.max(NODES) as f64 * SHARE) as usize, ..limits };
-        let trials = self.settings.trials.min(CHANGES);
-        let settings = Settings { limits, context, flatten: &flatten, last: None, trials, ..*self.settings };
+        let settings = Settings { limits, context, flatten: &flatten, last: None, ..*self.settings };
         act(&own, before, (&mut costing, &mut sweep), &settings)
     }
 
