@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
-#if defined(__AVX2__)
+#if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
 #endif
 
@@ -62,14 +62,14 @@ static inline double sum_of(V v) {
 static inline V greater(V a, V b) {
 #if defined(__AVX512F__)
   return (V)_mm512_max_pd((__m512d)a, (__m512d)b);
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) && defined(__FMA__)
   return (V)_mm256_max_pd((__m256d)a, (__m256d)b);
 #else
   return a > b ? a : b;
 #endif
 }
 
-#if defined(__AVX2__)
+#if defined(__AVX2__) && defined(__FMA__)
 // e^r for |r| <= log 2 / 2, by its Taylor polynomial.
 static inline V exp_of_small(V s) {
   const V s2 = s * s, s4 = s2 * s2;
@@ -82,7 +82,7 @@ static inline V exp_of_small(V s) {
 }
 #endif
 
-// e^x within two units in the last place: x = k log 2 + r. With AVX2 alone x is kept where e^x is a normal number;
+// e^x within two units in the last place: x = k log 2 + r. With AVX2 and FMA alone x is kept where e^x is a normal number;
 // with neither, the library's function is called for each lane.
 static inline V exp_of(V x) {
 #if defined(__AVX512F__)
@@ -90,13 +90,13 @@ static inline V exp_of(V x) {
   __m512d r = _mm512_fnmadd_pd(k, _mm512_set1_pd(6.93147180369123816490e-01), (__m512d)x);
   r = _mm512_fnmadd_pd(k, _mm512_set1_pd(1.90821492927058770002e-10), r);
   return (V)_mm512_scalef_pd((__m512d)exp_of_small((V)r), k);
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) && defined(__FMA__)
   const __m256d in = _mm256_min_pd(_mm256_max_pd((__m256d)x, _mm256_set1_pd(-708.0)), _mm256_set1_pd(709.0));
   const __m256d k = _mm256_round_pd(in * 1.4426950408889634, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   __m256d r = _mm256_fnmadd_pd(k, _mm256_set1_pd(6.93147180369123816490e-01), in);
   r = _mm256_fnmadd_pd(k, _mm256_set1_pd(1.90821492927058770002e-10), r);
-  const __m256i bits = _mm256_slli_epi64(_mm256_cvtepi32_epi64(_mm_add_epi32(_mm256_cvtpd_epi32(k), _mm_set1_epi32(1023))), 52);
-  return exp_of_small((V)r) * (V)bits;
+  const __m128i exponent = _mm_add_epi32(_mm256_cvtpd_epi32(k), _mm_set1_epi32(1023));
+  return exp_of_small((V)r) * (V)_mm256_slli_epi64(_mm256_cvtepi32_epi64(exponent), 52);
 #else
   for (int64_t i = 0; i < Lanes<double>::count; ++i) x[i] = std::exp(x[i]);
   return x;
