@@ -12,7 +12,7 @@ use super::piece::{Item, Piece};
 use super::scope::{Plan, Scope};
 use super::walk::Walk;
 use crate::diag::Result;
-use crate::ir::{Head, Id, Monoid, Op, Ty, TyKind};
+use crate::ir::{Head, Id, Monoid, Op, Terms, Ty, TyKind};
 use crate::types::shape::{empty_sum, lowered, shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -56,6 +56,13 @@ pub enum Leaving {
     Parts(Vec<Id>),
     /// The arm of a condition that holds.
     Arm(Id),
+}
+
+impl Leaving {
+    /// Whether nothing but what pieces come to is kept.
+    pub fn is_parts(&self) -> bool {
+        matches!(self, Leaving::Parts(_))
+    }
 }
 
 impl Reverse<'_, '_> {
@@ -299,7 +306,7 @@ impl Reverse<'_, '_> {
                 None => return None,
             };
             for s in sizes {
-                out.push(self.fixed_outside(scope, s, level)?);
+                out.push(self.fixed_outside(scope.outer, s, level)?);
             }
         }
         Some(out)
@@ -315,7 +322,7 @@ impl Reverse<'_, '_> {
             None if ty.as_tensor().is_some_and(|(_, e)| !contains_tuple_of_tensors(e)) => shape(self.w.e.terms, value),
             None => vec![],
         };
-        let outside: Option<Vec<Id>> = sizes.into_iter().map(|s| self.fixed_outside(scope, s, level)).collect();
+        let outside: Option<Vec<Id>> = sizes.into_iter().map(|s| self.fixed_outside(scope.outer, s, level)).collect();
         if let Some(made) = outside.and_then(|s| self.w.stand_in_of(ty, &mut s.into_iter())) {
             return made;
         }
@@ -323,15 +330,28 @@ impl Reverse<'_, '_> {
     }
 
     /// A size in the scope around, where it depends on nothing inside.
-    fn fixed_outside(&mut self, scope: &Scope, id: Id, depth: usize) -> Option<Id> {
-        if let Head::Var(i, _) = self.w.e.terms.head(id)
-            && depth - 1 - i as usize >= scope.outer
-        {
-            let level = depth - 1 - i as usize;
+    pub(super) fn fixed_outside(&mut self, outer: usize, id: Id, depth: usize) -> Option<Id> {
+        let own = |id: Id, terms: &Terms| match terms.head(id) {
+            Head::Var(i, _) => (depth - 1 - i as usize).checked_sub(outer).map(|at| outer + at),
+            _ => None,
+        };
+        if let Some(level) = own(id, self.w.e.terms) {
             let value = self.w.e.let_value(level)?;
-            return self.fixed_outside(scope, value, level);
+            return self.fixed_outside(outer, value, level);
         }
-        lowered(self.w.e.terms, id, depth - scope.outer)
+        let (head, kids) = (self.w.e.terms.head(id), self.w.e.terms.kids(id).to_vec());
+        match head {
+            Head::Size(k) if let Some(level) = own(kids[0], self.w.e.terms) => {
+                let value = self.w.e.let_value(level)?;
+                let size = shape(self.w.e.terms, value).get(k).copied()?;
+                self.fixed_outside(outer, size, level)
+            }
+            Head::Op(_) => {
+                let kids: Option<Vec<Id>> = kids.into_iter().map(|k| self.fixed_outside(outer, k, depth)).collect();
+                Some(self.w.e.put(head, kids?))
+            }
+            _ => lowered(self.w.e.terms, id, depth - outer),
+        }
     }
 
     /// Notes the lets that a term needs of a table.

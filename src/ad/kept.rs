@@ -1,6 +1,7 @@
 //! Tables of what the steps of a fold or scan make.
 
 use super::emit::Val;
+use super::recurrence::Table;
 
 /// Something that every step makes.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,12 +18,14 @@ pub struct Kept {
     /// Of what.
     pub target: Target,
     /// The table.
-    pub table: Val,
+    pub table: Table,
+    /// The sizes of all tensors in one entry, in order; nothing where they are not known.
+    pub sizes: Option<Vec<Val>>,
 }
 
 impl Kept {
-    /// The table, where it is that of all states of the fold itself.
-    pub fn states(&self) -> Option<Val> {
+    /// The table, where it is that of all states of the fold or scan itself.
+    pub fn states(&self) -> Option<Table> {
         (self.target.states && self.target.route.is_empty()).then_some(self.table)
     }
 }

@@ -16,6 +16,7 @@ use super::scalar::Partials;
 use super::shared::shared;
 use super::split::{lifted, split};
 use super::sweep::sweep;
+use super::unread::without_unread;
 use super::walk::Walk;
 use super::written::{ByHand, packed};
 use crate::diag::{Diagnostic, Result};
@@ -398,6 +399,7 @@ impl<'a> Maker<'a> {
                 gradient(&mut r, (body, n), &key.wrt, dr, value)?
             }
         };
+        let out = without_unread(&mut self.terms, out);
         // What nests give and nobody takes, at their outermost level too.
         Ok(if deep { sweep(&mut self.terms, out, false) } else { out })
     }

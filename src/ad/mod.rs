@@ -13,6 +13,7 @@
 mod adapter;
 mod adjoint;
 pub mod arguments;
+mod backwards;
 pub mod check;
 mod change;
 mod checkpoint;
@@ -36,6 +37,7 @@ mod order;
 mod parts;
 mod piece;
 mod preaccumulate;
+mod recurrence;
 mod reduction;
 mod requests;
 mod reverse;
@@ -51,6 +53,7 @@ mod solve;
 mod split;
 mod stand_in;
 mod sweep;
+mod unread;
 mod walk;
 mod written;
 

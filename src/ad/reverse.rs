@@ -7,7 +7,6 @@
 use super::adjoint::{Leaving, Reverse};
 use super::emit::Val;
 use super::env::Active;
-use super::flow::has_floats;
 use super::gather::part_of;
 use super::like::Like;
 use super::piece::{Item, Piece, Step};
@@ -142,6 +141,7 @@ impl Reverse<'_, '_> {
     pub fn with_value(&mut self, id: Id, pieces: Vec<Piece>) -> Result<Val> {
         let (Head::Let, [_, rest]) = (self.w.e.terms.head(id), self.w.e.terms.kids(id)) else {
             self.prepare(id);
+            self.run(id);
             let made = self.w.value(id);
             self.back(id, pieces)?;
             return Ok(made);
@@ -164,9 +164,13 @@ impl Reverse<'_, '_> {
     ) -> Result<()> {
         let value = self.w.e.terms.kids(id)[0];
         self.prepare(value);
+        let active = self.w.active_let(id);
+        if active {
+            self.run(value);
+        }
         let mut entry = self.w.entry(value, Active::No);
         let mut number = None;
-        if self.w.active_let(id) {
+        if active {
             let like = Like { val: entry.val, sizes: entry.sizes.clone() };
             let k = self.adjoint(self.w.e.ty(value), like);
             entry.active = Active::Adjoint(k);
@@ -230,13 +234,14 @@ impl Reverse<'_, '_> {
 
     /// Work that is done only where a condition holds.
     pub fn arm(&mut self, c: Val, inside: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
-        let (outer, mark) = (self.w.e.depth(), self.w.mark());
+        let (outer, mark, kept) = (self.w.e.depth(), self.w.mark(), self.kept.clone());
         let holds = self.w.e.now(c);
         self.frames.push(Default::default());
         self.arms += 1;
         inside(self)?;
         self.leave(outer, &Leaving::Arm(holds))?;
         self.arms -= 1;
+        self.kept = kept;
         self.w.forget(mark);
         Ok(())
     }
@@ -366,11 +371,12 @@ impl Reverse<'_, '_> {
         inside: impl FnOnce(&mut Self, &[Val]) -> Result<()>,
     ) -> Result<()> {
         let extents: Vec<Id> = extents.iter().map(|n| self.w.e.now(*n)).collect();
-        let (outer, mark) = (self.w.e.depth(), self.w.mark());
+        let (outer, mark, kept) = (self.w.e.depth(), self.w.mark(), self.kept.clone());
         self.frames.push(Default::default());
         let vars: Vec<Val> = extents.iter().map(|_| self.w.e.enter(Ty::int())).collect();
         inside(self, &vars)?;
         self.leave(outer, &how(extents))?;
+        self.kept = kept;
         self.w.forget(mark);
         Ok(())
     }
@@ -445,10 +451,5 @@ impl Reverse<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    /// Whether anything but the state flows into the body of a loop with a state.
-    pub fn others_active(&self, body: Id, binds: usize) -> bool {
-        has_floats(self.w.e.ty(body)) && self.w.active_under(body, binds)
     }
 }

@@ -98,6 +98,11 @@ impl Split<'_> {
             Head::Op(op) if self.tables && self.sequences > 0 && op.row().class == Class::Transcendental => {
                 self.e.bind_always(made)
             }
+            Head::Reduce(..) if self.tables && self.sequences > 0 && has_floats(self.e.ty(made)) => {
+                self.e.bind_always(made)
+            }
+            // A fold runs once, for its value and for the way back, where it has a name.
+            Head::Fold | Head::Scan if self.tables => self.e.bind_always(made),
             _ => self.e.val(made),
         };
         self.note(id, val);
@@ -228,6 +233,7 @@ impl Split<'_> {
         let body = self.value(last);
         let mut body = self.e.now(body);
         if self.sequences > 0
+            && !matches!(head, Head::Reduce(Monoid::Add, _))
             && self.e.depth() > inside
             && matches!(self.e.terms.head(body), Head::Var(0, _))
             && let Some(value) = self.e.let_value(self.e.depth() - 1)

@@ -1,0 +1,270 @@
+//! The steps of a fold or scan backwards: a scan carries the adjoint of the state from the last step to the first, and what
+//! the steps give to other variables is a loop over them.
+//!
+//! Both are of one walk through a step. What the scan makes anyway, and takes work, is kept in tables beside its states,
+//! and the loop reads it; all else the loop makes for itself, side by side, since nothing there waits for the step before.
+
+use super::adjoint::Reverse;
+use super::emit::Val;
+use super::env::Active;
+use super::like::Like;
+use super::piece::{Piece, Step};
+use super::recurrence::{Extra, Table};
+use super::sequence::Sequence;
+use crate::diag::Result;
+use crate::ir::op::Class;
+use crate::ir::{Head, Id, Ty};
+use crate::types::shape::shape;
+
+/// Numbers that take at most so many operations and reads are made again rather than kept.
+const CHEAP: usize = 6;
+
+/// A step backwards, where it stands: under the adjoint of its state, and its index counted from the last one.
+struct Walked {
+    /// The number of variables around it.
+    outer: usize,
+    /// The number of the step.
+    k: Val,
+    /// The lets of the step, from the outermost; each stands right below those before.
+    lets: Vec<Id>,
+    /// The adjoint of the state before the step.
+    next: Id,
+    /// What it gives to other variables, and to which.
+    pieces: Vec<(usize, Piece)>,
+}
+
+impl Walked {
+    /// The level of the first let.
+    fn first(&self) -> usize {
+        self.outer + 2
+    }
+}
+
+impl Reverse<'_, '_> {
+    /// The adjoints of the states before each step, in the order of the steps backwards; what the steps give to other
+    /// variables is collected.
+    pub(super) fn chain(&mut self, seq: &Sequence) -> Result<Table> {
+        let vector = seq.vector.filter(|v| self.w.active(*v));
+        let whole = match (&seq.steps.elements, vector) {
+            (Some(like), Some(v)) => Some(self.adjoint(self.w.e.ty(v), like.clone())),
+            _ => None,
+        };
+        let mark = self.w.mark();
+        let walked = self.walked(seq, whole)?;
+        let (outer, first) = (walked.outer, walked.first());
+        let (n, last) = self.around(outer, seq);
+        let mut kept = self.kept_by_chain(seq, &walked);
+        let mut extras = vec![];
+        kept.retain(|level| {
+            let Some(extra) = self.extra(outer, *level) else { return false };
+            extras.push(extra);
+            true
+        });
+        let (chain, tables) = self.w.scan(outer, (last, n), walked.next, extras);
+        self.w.forget(mark);
+        let tables: Vec<(usize, Table)> = kept.into_iter().map(|l| l - first).zip(tables).collect();
+        self.others(seq, walked, chain, &tables)?;
+        if let (Some(whole), Some(v)) = (whole, vector) {
+            let pieces = self.take(whole);
+            self.back(v, pieces)?;
+        }
+        Ok(chain)
+    }
+
+    /// The number of steps and the adjoint of the last state, in the scope of `outer` variables.
+    fn around(&mut self, outer: usize, seq: &Sequence) -> (Id, Id) {
+        let terms = &mut self.w.e.terms;
+        let mut out = |v: Val| terms.shift(v.id, outer - v.depth);
+        (out(seq.steps.n), out(seq.last))
+    }
+
+    /// One walk through a step; its scope stays open.
+    fn walked(&mut self, seq: &Sequence, whole: Option<usize>) -> Result<Walked> {
+        let (outer, scope) = (self.w.e.depth(), self.w.env.len());
+        let ds = self.w.e.enter(seq.ty.tangent());
+        let j = self.w.e.enter(Ty::int());
+        let k = self.mirrored(seq.steps.n, j);
+        let total = match seq.each {
+            None => ds,
+            Some(each) => {
+                let own = self.element(k, each);
+                let ds = self.w.e.now(ds);
+                let sum = self.w.e.add(ds, own);
+                self.w.e.bind(sum)
+            }
+        };
+        let number = self.likes.len();
+        let of_element = if whole.is_some() { Active::Adjoint(number + 1) } else { Active::No };
+        let (s, x) = self.step_variables(&seq.steps, k, Active::Adjoint(number), of_element);
+        let like = Like { val: s, sizes: seq.steps.like.sizes.clone() };
+        self.adjoint(seq.ty, like.clone());
+        let sizes = self.w.env.last().map(|e| e.sizes.clone()).unwrap_or_default();
+        self.adjoint(self.w.e.ty(x.id), Like { val: x, sizes });
+        self.frames.push(Default::default());
+        let piece = self.whole(total);
+        let done = self.step_back(&seq.steps, &seq.kept, k, piece);
+        self.w.env.truncate(scope);
+        done?;
+        let own = self.take(number);
+        if let Some(whole) = whole {
+            for p in self.take(number + 1) {
+                let mut p = p.now(&mut self.w.e);
+                let at = self.w.e.now(k);
+                p.steps.insert(0, Step::At(vec![self.w.e.terms.shift(at, p.loops())]));
+                self.collect(whole, p);
+            }
+        }
+        let next = self.w.force(seq.ty, &like, own)?;
+        let frame = self.frames.pop().unwrap_or_default();
+        let mut pieces = vec![];
+        for (adjoint, list) in frame {
+            pieces.extend(list.into_iter().map(|p| (adjoint, p.now(&mut self.w.e))));
+        }
+        let lets = (outer + 2..self.w.e.depth()).filter_map(|l| self.w.e.let_value(l)).collect();
+        Ok(Walked { outer, k, lets, next, pieces })
+    }
+
+    /// Levels of the lets that the chain makes, takes work for, and other variables ask for.
+    fn kept_by_chain(&self, seq: &Sequence, walked: &Walked) -> Vec<usize> {
+        let (first, top) = (walked.first(), self.w.e.depth());
+        if !self.keeps || (seq.leaving)(vec![]).is_parts() {
+            return vec![];
+        }
+        let mut chain = vec![false; top - first];
+        self.mark(walked.next, top, 0, first, &mut chain);
+        for level in (first..top).rev() {
+            if chain[level - first] {
+                self.mark(walked.lets[level - first], level, 0, first, &mut chain);
+            }
+        }
+        let mut wanted = vec![false; top - first];
+        for (_, p) in &walked.pieces {
+            p.clone().map(&mut |id, loops| {
+                self.mark(id, top, loops, first, &mut wanted);
+                id
+            });
+        }
+        let mut kept = vec![];
+        for level in (first..top).rev() {
+            if !wanted[level - first] {
+                continue;
+            }
+            if chain[level - first] && !self.is_cheap(walked.lets[level - first], level, first, &mut 0) {
+                kept.push(level);
+            } else {
+                self.mark(walked.lets[level - first], level, 0, first, &mut wanted);
+            }
+        }
+        kept.reverse();
+        kept
+    }
+
+    /// Marks the lets that a term where `depth` variables are in scope reads, the term under loops.
+    fn mark(&self, id: Id, depth: usize, loops: usize, first: usize, marks: &mut [bool]) {
+        let free = self.w.e.terms.free(id);
+        for level in first..depth {
+            marks[level - first] |= free.has(depth - 1 - level + loops);
+        }
+    }
+
+    /// Whether a term of a step is hardly more than a read, with the lets that it needs.
+    fn is_cheap(&self, id: Id, depth: usize, first: usize, count: &mut usize) -> bool {
+        let terms = &self.w.e.terms;
+        let integer = terms.ty(id) == Ty::int() || terms.ty(id) == Ty::bool();
+        let fits = match terms.head(id) {
+            Head::Var(i, _) => {
+                let level = depth - 1 - i as usize;
+                return match level.checked_sub(first).and_then(|_| self.w.e.let_value(level)) {
+                    Some(value) => self.is_cheap(value, level, first, count),
+                    None => true,
+                };
+            }
+            Head::Const(_) | Head::Get(..) | Head::Tuple | Head::If => true,
+            Head::Index(_) => {
+                *count += 1;
+                true
+            }
+            Head::Size(_) => matches!(terms.head(terms.kids(id)[0]), Head::Var(..)),
+            Head::Op(op) => {
+                *count += usize::from(!integer);
+                integer || matches!(op.row().class, Class::Cheap | Class::Multiply)
+            }
+            _ => false,
+        };
+        fits && *count <= CHEAP && terms.kids(id).iter().all(|k| self.is_cheap(*k, depth, first, count))
+    }
+
+    /// A let of a step as something that its scan gives, where its sizes are known around it.
+    fn extra(&mut self, outer: usize, level: usize) -> Option<Extra> {
+        let value = self.w.e.let_value(level)?;
+        let ty = self.w.e.ty(value);
+        let sizes = match ty.has_tensor() {
+            true => shape(self.w.e.terms, value),
+            false => vec![],
+        };
+        if ty.has_tensor() && (ty.as_tensor().is_none() || sizes.len() != ty.axes()) {
+            return None;
+        }
+        let sizes: Option<Vec<Val>> = sizes
+            .into_iter()
+            .map(|s| self.fixed_outside(outer, s, level).map(|id| Val { id, depth: outer }))
+            .collect();
+        let start = self.start(ty, sizes.as_deref(), outer)?;
+        let id = self.w.e.level(level);
+        Some(Extra { value: self.w.e.val(id), start })
+    }
+
+    /// What the steps give to other variables than the state, as a loop over them.
+    fn others(&mut self, seq: &Sequence, walked: Walked, chain: Table, tables: &[(usize, Table)]) -> Result<()> {
+        if walked.pieces.is_empty() {
+            return Ok(());
+        }
+        self.looped_as(seq.leaving, &[seq.steps.n], |me, vars| {
+            let k = vars[0];
+            let j = me.mirrored(seq.steps.n, k);
+            let ds = me.before(j, seq.last, chain);
+            let ds = me.w.e.bind(ds);
+            let (outer, first) = (walked.outer, walked.first());
+            let mut stands = vec![ds, j];
+            for (at, value) in walked.lets.iter().enumerate() {
+                let table = tables.iter().find(|(l, _)| *l == at);
+                let here = match table {
+                    _ if me.is_level(walked.k, first + at) => k,
+                    Some((_, table)) => {
+                        let row = me.w.row(j, *table);
+                        me.w.e.bind(row)
+                    }
+                    None => {
+                        let again = me.elsewhere(*value, (first + at, 0), outer, &stands);
+                        me.w.e.bind(again)
+                    }
+                };
+                stands.push(here);
+            }
+            let top = first + walked.lets.len();
+            for (adjoint, p) in walked.pieces {
+                let p = p.map(&mut |id, loops| me.elsewhere(id, (top, loops), outer, &stands));
+                me.collect(adjoint, Piece { depth: me.w.e.depth(), ..p });
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether a value is the variable of a level.
+    fn is_level(&self, v: Val, level: usize) -> bool {
+        matches!(self.w.e.terms.head(v.id), Head::Var(i, _) if v.depth - 1 - i as usize == level)
+    }
+
+    /// A term that stood where `depth` variables were in scope, under loops, where the work stands now: the variables
+    /// from `outer` on are what stands for them.
+    fn elsewhere(&mut self, id: Id, (depth, loops): (usize, usize), outer: usize, stands: &[Val]) -> Id {
+        let now = self.w.e.depth();
+        self.w.e.terms.map_free(id, loops, &mut |t, i, ty, under| {
+            let level = depth - 1 - i as usize;
+            match level.checked_sub(outer) {
+                Some(at) => t.shift(stands[at].id, now - stands[at].depth + loops + under),
+                None => t.var((now - 1 - level + loops + under) as u32, ty),
+            }
+        })
+    }
+}

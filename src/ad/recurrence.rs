@@ -1,0 +1,91 @@
+//! Scans whose steps give more than the next state: what a step makes beside it is a part of the state that no step
+//! reads, so that the scan comes to tables of that, too. It must not know what the tables are for.
+
+use super::emit::Val;
+use super::walk::Walk;
+use crate::ir::{Head, Id, Terms, Ty};
+
+/// A table over the steps of a scan: the scan itself, or a part of what it gives.
+#[derive(Clone, Copy)]
+pub struct Table {
+    of: Val,
+    part: Option<(u32, u32)>,
+}
+
+impl Table {
+    /// A vector as a table.
+    pub fn whole(of: Val) -> Table {
+        Table { of, part: None }
+    }
+}
+
+/// What a step makes beside its state.
+pub struct Extra {
+    /// It, where the step stands.
+    pub value: Val,
+    /// Something of its type and sizes, in the scope around the scan: never read.
+    pub start: Id,
+}
+
+impl Walk<'_, '_> {
+    /// What is in a table for a step.
+    pub fn row(&mut self, i: Val, table: Table) -> Id {
+        let (i, of) = (self.e.now(i), self.e.now(table.of));
+        let row = self.e.put(Head::Index(1), [i, of]);
+        self.part_of_row(table, row)
+    }
+
+    fn part_of_row(&mut self, table: Table, row: Id) -> Id {
+        match table.part {
+            Some((k, n)) => self.e.get(k, n, row),
+            None => row,
+        }
+    }
+
+    /// A table of `n` steps as a vector.
+    pub fn column(&mut self, n: Val, table: Table) -> Id {
+        let of = self.e.now(table.of);
+        if table.part.is_none() {
+            return of;
+        }
+        let n = self.e.now(n);
+        let of = self.e.terms.shift(of, 1);
+        let i = self.e.terms.var(0, Ty::int());
+        let row = self.e.put(Head::Index(1), [i, of]);
+        let each = self.part_of_row(table, row);
+        self.e.put(Head::Build(1), [n, each])
+    }
+
+    /// A scan of `n` steps, bound by a let, whose state and index were brought into scope when `outer` variables were:
+    /// the states after each step, and tables of what else the steps give. Both `init` and `n` stand in the scope around.
+    pub fn scan(&mut self, outer: usize, (init, n): (Id, Id), next: Id, extras: Vec<Extra>) -> (Table, Vec<Table>) {
+        if extras.is_empty() {
+            let body = self.e.close(outer + 2, next);
+            self.e.leave(outer);
+            let scan = self.e.put(Head::Scan, [init, n, body]);
+            return (Table::whole(self.e.bind(scan)), vec![]);
+        }
+        let values: Vec<Id> = extras.iter().map(|x| self.e.now(x.value)).collect();
+        let all = self.e.put(Head::Tuple, [next].into_iter().chain(values));
+        let body = self.e.close(outer + 2, all);
+        self.e.leave(outer);
+        let start = self.e.put(Head::Tuple, [init].into_iter().chain(extras.iter().map(|x| x.start)));
+        let (count, ty) = (extras.len() as u32 + 1, self.e.ty(start));
+        let body = of_first_part(self.e.terms, body, count, ty);
+        let scan = self.e.put(Head::Scan, [start, n, body]);
+        let of = self.e.bind_always(scan);
+        let part = |k| Table { of, part: Some((k, count)) };
+        (part(0), (1..count).map(part).collect())
+    }
+}
+
+/// The body of a step where the first of `count` parts of its state is what was all of it.
+fn of_first_part(terms: &mut Terms, body: Id, count: u32, ty: Ty) -> Id {
+    terms.map_free(body, 0, &mut |t, i, own, under| match i {
+        1 => {
+            let all = t.var(1 + under as u32, ty);
+            t.put(Head::Get(0, count), [all])
+        }
+        i => t.var(i + under as u32, own),
+    })
+}
