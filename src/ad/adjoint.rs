@@ -8,12 +8,13 @@
 use super::emit::Val;
 use super::kept::Kept;
 use super::like::Like;
+use super::outside::Place;
 use super::piece::{Item, Piece};
 use super::scope::{Plan, Scope};
 use super::walk::Walk;
 use crate::diag::Result;
-use crate::ir::{Head, Id, Monoid, Op, Terms, Ty, TyKind};
-use crate::types::shape::{empty_sum, lowered, shape};
+use crate::ir::{Head, Id, Monoid, Op, Ty, TyKind};
+use crate::types::shape::empty_sum;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -269,7 +270,7 @@ impl Reverse<'_, '_> {
             _ => self.w.e.put(Head::Tuple, each.iter().copied()),
         };
         let body = self.w.e.wrapped(first, one);
-        let mut sizes = self.sizes_outside(scope);
+        let mut sizes = self.sizes_of_kept(scope);
         let table = match how {
             Leaving::Loop(extents) | Leaving::Parts(extents) => {
                 let head = Head::Build(extents.len());
@@ -292,22 +293,11 @@ impl Reverse<'_, '_> {
     }
 
     /// The sizes of what is kept in a table, where all are known in the scope around.
-    fn sizes_outside(&mut self, scope: &Scope) -> Option<Vec<Id>> {
+    fn sizes_of_kept(&mut self, scope: &Scope) -> Option<Vec<Id>> {
         let mut out = vec![];
         for level in scope.kept.clone() {
             let value = self.w.e.let_value(level)?;
-            let ty = self.w.e.ty(value);
-            let sizes = match self.tables.get(&value) {
-                Some(known) => known.clone(),
-                None if !ty.has_tensor() => vec![],
-                None if ty.as_tensor().is_some_and(|(_, e)| !contains_tuple_of_tensors(e)) => {
-                    shape(self.w.e.terms, value)
-                }
-                None => return None,
-            };
-            for s in sizes {
-                out.push(self.fixed_outside(scope.outer, s, level)?);
-            }
+            out.extend(self.sizes_outside(scope.outer, value, Place::at(level))?);
         }
         Some(out)
     }
@@ -317,41 +307,11 @@ impl Reverse<'_, '_> {
     fn in_place_of(&mut self, scope: &Scope, level: usize) -> Id {
         let Some(value) = self.w.e.let_value(level) else { return self.w.e.int(0) };
         let ty = self.w.e.ty(value);
-        let sizes = match self.tables.get(&value) {
-            Some(known) => known.clone(),
-            None if ty.as_tensor().is_some_and(|(_, e)| !contains_tuple_of_tensors(e)) => shape(self.w.e.terms, value),
-            None => vec![],
-        };
-        let outside: Option<Vec<Id>> = sizes.into_iter().map(|s| self.fixed_outside(scope.outer, s, level)).collect();
+        let outside = self.sizes_outside(scope.outer, value, Place::at(level));
         if let Some(made) = outside.and_then(|s| self.w.stand_in_of(ty, &mut s.into_iter())) {
             return made;
         }
         self.w.stand_in(ty)
-    }
-
-    /// A size in the scope around, where it depends on nothing inside.
-    pub(super) fn fixed_outside(&mut self, outer: usize, id: Id, depth: usize) -> Option<Id> {
-        let own = |id: Id, terms: &Terms| match terms.head(id) {
-            Head::Var(i, _) => (depth - 1 - i as usize).checked_sub(outer).map(|at| outer + at),
-            _ => None,
-        };
-        if let Some(level) = own(id, self.w.e.terms) {
-            let value = self.w.e.let_value(level)?;
-            return self.fixed_outside(outer, value, level);
-        }
-        let (head, kids) = (self.w.e.terms.head(id), self.w.e.terms.kids(id).to_vec());
-        match head {
-            Head::Size(k) if let Some(level) = own(kids[0], self.w.e.terms) => {
-                let value = self.w.e.let_value(level)?;
-                let size = shape(self.w.e.terms, value).get(k).copied()?;
-                self.fixed_outside(outer, size, level)
-            }
-            Head::Op(_) => {
-                let kids: Option<Vec<Id>> = kids.into_iter().map(|k| self.fixed_outside(outer, k, depth)).collect();
-                Some(self.w.e.put(head, kids?))
-            }
-            _ => lowered(self.w.e.terms, id, depth - outer),
-        }
     }
 
     /// Notes the lets that a term needs of a table.

@@ -8,13 +8,13 @@ use super::adjoint::Reverse;
 use super::emit::Val;
 use super::env::Active;
 use super::like::Like;
+use super::outside::Place;
 use super::piece::{Piece, Step};
 use super::recurrence::{Extra, Table};
 use super::sequence::Sequence;
 use crate::diag::Result;
 use crate::ir::op::Class;
 use crate::ir::{Head, Id, Ty};
-use crate::types::shape::shape;
 
 /// Numbers that take at most so many operations and reads are made again rather than kept.
 const CHEAP: usize = 6;
@@ -137,6 +137,7 @@ impl Reverse<'_, '_> {
                 self.mark(walked.lets[level - first], level, 0, first, &mut chain);
             }
         }
+        let changes = self.changes(walked);
         let mut wanted = vec![false; top - first];
         for (_, p) in &walked.pieces {
             p.clone().map(&mut |id, loops| {
@@ -149,7 +150,8 @@ impl Reverse<'_, '_> {
             if !wanted[level - first] {
                 continue;
             }
-            if chain[level - first] && !self.is_cheap(walked.lets[level - first], level, first, &mut 0) {
+            let worth = chain[level - first] && changes[level - first];
+            if worth && !self.is_cheap(walked.lets[level - first], level, first, &mut 0) {
                 kept.push(level);
             } else {
                 self.mark(walked.lets[level - first], level, 0, first, &mut wanted);
@@ -157,6 +159,18 @@ impl Reverse<'_, '_> {
         }
         kept.reverse();
         kept
+    }
+
+    /// Which lets differ from step to step.
+    fn changes(&self, walked: &Walked) -> Vec<bool> {
+        let (outer, first) = (walked.outer, walked.first());
+        let mut out: Vec<bool> = vec![];
+        for (at, value) in walked.lets.iter().enumerate() {
+            let (level, free) = (first + at, self.w.e.terms.free(*value));
+            let own = (outer..first).any(|l| free.has(level - 1 - l));
+            out.push(own || (0..at).any(|l| out[l] && free.has(at - 1 - l)));
+        }
+        out
     }
 
     /// Marks the lets that a term where `depth` variables are in scope reads, the term under loops.
@@ -197,19 +211,8 @@ impl Reverse<'_, '_> {
     /// A let of a step as something that its scan gives, where its sizes are known around it.
     fn extra(&mut self, outer: usize, level: usize) -> Option<Extra> {
         let value = self.w.e.let_value(level)?;
-        let ty = self.w.e.ty(value);
-        let sizes = match ty.has_tensor() {
-            true => shape(self.w.e.terms, value),
-            false => vec![],
-        };
-        if ty.has_tensor() && (ty.as_tensor().is_none() || sizes.len() != ty.axes()) {
-            return None;
-        }
-        let sizes: Option<Vec<Val>> = sizes
-            .into_iter()
-            .map(|s| self.fixed_outside(outer, s, level).map(|id| Val { id, depth: outer }))
-            .collect();
-        let start = self.start(ty, sizes.as_deref(), outer)?;
+        let mut sizes = self.sizes_outside(outer, value, Place::at(level))?.into_iter();
+        let start = self.w.stand_in_of(self.w.e.ty(value), &mut sizes)?;
         let id = self.w.e.level(level);
         Some(Extra { value: self.w.e.val(id), start })
     }

@@ -179,7 +179,7 @@ impl Reverse<'_, '_> {
 
     /// What stands for a value before the first step, in the scope of `outer` variables: nothing where its sizes are not
     /// known there.
-    pub(super) fn start(&mut self, ty: Ty, sizes: Option<&[Val]>, outer: usize) -> Option<Id> {
+    fn start(&mut self, ty: Ty, sizes: Option<&[Val]>, outer: usize) -> Option<Id> {
         let by = self.w.e.depth() - outer;
         let mut outside = vec![];
         for s in sizes? {

@@ -4,11 +4,11 @@
 //! What pieces need inside of loops of their own is kept, too, unless it is hardly more than a read: it would be made again
 //! in every round, and a product of tables is a contraction to whoever schedules it. It must not know what pieces are for.
 
-use super::adjoint::{Reverse, contains_tuple_of_tensors};
+use super::adjoint::Reverse;
+use super::outside::Place;
 use super::scope::{Plan, Scope};
 use crate::ir::op::Class;
 use crate::ir::{Head, Id, Scalar, Ty};
-use crate::types::shape::shape;
 
 /// Terms of at most so much work are made again rather than kept in a table.
 const CHEAP: usize = 64;
@@ -110,52 +110,10 @@ impl Reverse<'_, '_> {
     }
 
     /// Whether the values of a let over all rounds of the loop make a table that is not ragged.
-    fn uniform(&mut self, scope: &mut Scope, value: Id, level: usize) -> bool {
-        let ty = self.w.e.ty(value);
-        if !ty.has_tensor() {
-            return true;
-        }
-        if let Some(sizes) = self.tables.get(&value).cloned() {
-            return sizes.into_iter().all(|s| self.fixed(scope, s, level));
-        }
-        if ty.as_tensor().is_none_or(|(_, e)| contains_tuple_of_tensors(e)) {
-            return false;
-        }
+    fn uniform(&mut self, scope: &Scope, value: Id, level: usize) -> bool {
         // Where an arm is not taken, something of the same sizes stands for what it makes.
         let arm = scope.indices == 0;
-        let sizes = shape(self.w.e.terms, value);
-        sizes.into_iter().all(|s| self.fixed(scope, s, level) && (!arm || self.w.e.is_safe_size(s, level)))
-    }
-
-    /// Whether a size depends on nothing inside of the scope.
-    fn fixed(&mut self, scope: &Scope, id: Id, depth: usize) -> bool {
-        let kids = self.w.e.terms.kids(id).to_vec();
-        match self.w.e.terms.head(id) {
-            Head::Var(i, _) => {
-                let level = depth - 1 - i as usize;
-                match level < scope.outer {
-                    true => true,
-                    false => match self.w.e.let_value(level) {
-                        Some(value) => self.fixed(scope, value, level),
-                        None => false,
-                    },
-                }
-            }
-            Head::Size(k) => match self.w.e.terms.head(kids[0]) {
-                Head::Var(i, _) if depth > i as usize && depth - 1 - (i as usize) >= scope.outer => {
-                    let level = depth - 1 - i as usize;
-                    let Some(value) = self.w.e.let_value(level) else { return false };
-                    let sizes = shape(self.w.e.terms, value);
-                    match sizes.get(k) {
-                        Some(size) if self.w.e.terms.head(*size) != Head::Size(k) => self.fixed(scope, *size, level),
-                        _ => false,
-                    }
-                }
-                _ => !self.w.e.terms.free(kids[0]).below(depth - scope.outer),
-            },
-            Head::Const(_) => true,
-            Head::Op(_) => kids.into_iter().all(|k| self.fixed(scope, k, depth)),
-            _ => !self.w.e.terms.free(id).below(depth - scope.outer),
-        }
+        let sizes = self.sizes_outside(scope.outer, value, Place::at(level));
+        sizes.is_some_and(|all| all.into_iter().all(|s| !arm || self.w.e.is_safe_size(s, scope.outer)))
     }
 }

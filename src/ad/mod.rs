@@ -34,6 +34,7 @@ mod nested;
 mod normal;
 mod nothing;
 mod order;
+mod outside;
 mod parts;
 mod piece;
 mod preaccumulate;
