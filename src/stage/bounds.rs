@@ -78,21 +78,36 @@ impl Ranges {
             }
             (Op::Eq, false) | (Op::Ne, true) => {
                 self.apart(bodies, args[0], args[1]);
-                self.apart(bodies, args[1], args[0]);
             }
             _ => {}
         }
     }
 
-    /// Takes in that an index is not an integer: at an end of its range that makes the range smaller.
-    fn apart(&mut self, bodies: &mut Bodies, index: Body, b: Body) {
-        let Node::Index(d) = *bodies.node(index) else { return };
-        let Some((_, range)) = self.each.iter().rev().find(|(own, _)| *own == d).copied() else { return };
-        if range.lo == b {
-            self.below(bodies, b, index, 1);
+    /// Takes in that two integers differ: where they are equal at an end of an index's range, that makes the range smaller.
+    fn apart(&mut self, bodies: &mut Bodies, a: Body, b: Body) {
+        if !bodies.is_small(a) || !bodies.is_small(b) {
+            return;
         }
-        if range.hi == b {
-            self.below(bodies, index, b, 1);
+        let form = |bodies: &Bodies| bodies.linear(a)?.plus(&bodies.linear(b)?, -1);
+        let Some(form) = form(bodies) else { return };
+        let own = self.each.iter().rev().map(|(d, range)| (bodies.index(*d), *range)).collect::<Vec<_>>();
+        let Some((index, range, rest, c)) = own.into_iter().find_map(|(index, range)| {
+            let (rest, c) = form.without(index);
+            (c != 0).then_some((index, range, rest, c))
+        }) else {
+            return;
+        };
+        let equal = match c {
+            1 => rest.times(-1),
+            -1 => Some(rest),
+            _ => None,
+        };
+        let Some(equal) = equal.map(|at| bodies.of_linear(&at)) else { return };
+        if range.lo == equal {
+            self.below(bodies, equal, index, 1);
+        }
+        if range.hi == equal {
+            self.below(bodies, index, equal, 1);
         }
     }
 

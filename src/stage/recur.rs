@@ -82,6 +82,30 @@ impl Recurrence {
 }
 
 impl Extract<'_> {
+    /// The state after so many steps, where a condition chooses between the first state, after none, and one after some:
+    /// both are states of one recurrence.
+    pub(super) fn state_after(&mut self, c: Body, first: Body, later: Body) -> Option<Body> {
+        let Node::Op(Op::Eq, _, sides) = self.g.bodies.node(c).clone() else { return None };
+        let Node::Load(Source::Stage(s, k), _, at) = self.g.bodies.node(later).clone() else { return None };
+        let stage = self.g.stage(s);
+        let Definition::Recur { axis, init, .. } = &stage.def else { return None };
+        let (steps, extent, init) = (at[*axis], self.g.dim(stage.dims[*axis]).extent, *init.get(k as usize)?);
+        if stage.when.is_some() {
+            return None;
+        }
+        let of: FxHashMap<DimId, Body> = stage.dims.iter().copied().zip(at.iter().copied()).collect();
+        let bodies = &mut self.g.bodies;
+        let form = bodies.linear(sides[0])?.plus(&bodies.linear(sides[1])?, -1)?;
+        let own = bodies.linear(steps)?;
+        if form != own && form.times(-1)? != own || bodies.substitute(init, &of) != first {
+            return None;
+        }
+        let zero = bodies.int(0);
+        let (low, high) = (bodies.test(Op::Lte, zero, steps), bodies.test(Op::Lt, steps, extent));
+        let exists = self.ranges.hold(bodies, low, &[]) && self.ranges.hold(bodies, high, &[]);
+        exists.then_some(later)
+    }
+
     /// The states of a recurrence of so many steps, each of which makes the next state from the state before and its index.
     pub(super) fn recurrence(
         &mut self,

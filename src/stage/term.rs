@@ -194,7 +194,10 @@ impl Extract<'_> {
 
     fn either(&mut self, id: Id, c: Body, a: &Val, b: &Val) -> Staged<Val> {
         match (a, b) {
-            (Val::Scalar(x), Val::Scalar(y)) => Ok(Val::Scalar(self.g.bodies.cond(c, *x, *y))),
+            (Val::Scalar(x), Val::Scalar(y)) => {
+                let state = self.state_after(c, *x, *y);
+                Ok(Val::Scalar(state.unwrap_or_else(|| self.g.bodies.cond(c, *x, *y))))
+            }
             (Val::Tuple(x), Val::Tuple(y)) => {
                 let parts = x.iter().zip(y).map(|(x, y)| self.either(id, c, x, y));
                 Ok(Val::Tuple(parts.collect::<Staged<_>>()?))
