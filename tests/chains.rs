@@ -220,7 +220,7 @@ fn loops_that_ask_are_cut() {
     let machine = Machine { vector_bytes: 32, ..Machine::host() };
     for n in [0, 1, 2, 3, 16, 17, 40] {
         let x = tensor(Scalar::F64, &[n], 3);
-        let (chosen, all) = (by_default(&program, "f", &[x.clone()], 32), empty(&program, "f"));
+        let (chosen, all) = (by_default(&program, "f", std::slice::from_ref(&x), 32), empty(&program, "f"));
         let nest = native::scheduled_nest(program.named("f")[0], &all, &machine).unwrap().to_string();
         assert!(nest.contains("middle") && !nest.contains("leave"), "{n}\n{nest}");
         for s in [chosen, all] {
@@ -228,7 +228,7 @@ fn loops_that_ask_are_cut() {
         }
         for k in [-3, 0, 7, 100] {
             let args = vec![x.clone(), Value::Scalar(Lit::int(k))];
-            compare(&program, "g", &by_default(&program, "g", &args, 32), &[args.clone()], true);
+            compare(&program, "g", &by_default(&program, "g", &args, 32), std::slice::from_ref(&args), true);
         }
     }
 }
