@@ -9,10 +9,13 @@ use super::plan::{Kind, Schedule};
 use super::step::Step;
 use super::tiling::{lanes, pack};
 use crate::machine::Machine;
-use crate::stage::{Body, DimId, Graph, Node, Source, Stage, StageId};
+use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
 
 /// Vectors of accumulators, so that an addition need not wait for the one before.
 const VECTORS: i64 = 4;
+
+/// What is packed for elements is read so many times.
+const OFTEN: i64 = 8;
 
 /// What is read of a source, with its axes in the order in which a copy has them.
 pub(super) type Packed = (Source, Vec<usize>);
@@ -79,6 +82,42 @@ pub(super) fn in_lanes(
         take(s, Step::Run { stage: of.clone(), of: l, kind })
     });
     runs.then_some(block)
+}
+
+/// Runs elements in vectors of their last dimension, where that takes packing what is read often enough; whether that is so.
+pub(super) fn packed(s: &mut Schedule, stage: StageId, machine: &Machine) -> bool {
+    let before = s.before();
+    let made = in_vectors(s, stage, machine).is_some();
+    if !made {
+        s.back(before);
+    }
+    made
+}
+
+fn in_vectors(s: &mut Schedule, stage: StageId, machine: &Machine) -> Option<()> {
+    let (g, known) = (&s.graph, s.graph.stage(stage));
+    let last = *known.dims.last().filter(|_| matches!(known.def, Definition::Pure(_)))?;
+    let wide = i64::from(lanes(s, stage, machine));
+    let many = |all: &[Body]| all.iter().map(|n| g.bodies.as_int(*n)).product::<Option<i64>>();
+    let own = many(&known.dims.iter().map(|d| g.dim(*d).extent).collect::<Vec<_>>())?;
+    let packs = packs(g, known, last, &[]).filter(|all| !all.is_empty())?;
+    let often = |(from, _): &Packed| many(&g.extents(*from)).is_some_and(|n| n > 0 && own / n >= OFTEN);
+    let long = g.bodies.as_int(g.dim(last).extent).is_some_and(|n| n >= wide);
+    (long && packs.iter().all(often)).then_some(())?;
+    let named = packs.iter().map(|(from, axes)| (g.source_name(*from).to_string(), axes.clone())).collect::<Vec<_>>();
+    let (at, of) = (s.plan(stage).loops.first()?.name.clone(), s.plan(stage).loops.last()?.name.clone());
+    let (outer, lane) = split(s, stage, &of, wide)?;
+    let step = Step::Run { stage: name(s, stage), of: lane, kind: Kind::Vector };
+    take(s, step).then_some(())?;
+    let at = if at == of { outer } else { at };
+    for one in named {
+        let known = s.graph.stages.len();
+        pack(s, stage, &at, &[one], machine).ok()?;
+        let copy = s.graph.ids().nth(known)?;
+        let step = Step::ComputeRoot { stage: name(s, copy) };
+        take(s, step).then_some(())?;
+    }
+    Some(())
 }
 
 /// Whether no other loop is as long as a dimension says, nor the other way round.

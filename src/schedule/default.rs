@@ -15,7 +15,7 @@ use super::plan::{Kind, Schedule, Site};
 use super::product::is_product;
 use super::step::Step;
 use super::tiling::{FEW, Tiling, lanes};
-use super::{along, batch, channels, group, nested, orders, points, threads};
+use super::{along, batch, chains, channels, group, nested, orders, points, threads};
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Stage, StageId};
@@ -188,7 +188,9 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
                 s.back(before);
             }
         }
+        Definition::Recur { .. } if s.graph.leads(stage).is_some() => drop(chains::choose(s, stage, machine)),
         Definition::Pure(each) if !near && known.dims.len() > 1 && across(&s.graph, &known, each) => blocks(s, stage),
+        Definition::Pure(_) if !near => drop(along::packed(s, stage, machine)),
         Definition::Pure(_) | Definition::Recur { .. } if near => {
             let plan = s.plan(stage);
             let Some(of) = plan.loops.last().map(|l| l.name.clone()) else { return };

@@ -140,10 +140,12 @@ impl Footprints {
                     continue;
                 }
                 let dims = g.stage(p).dims.iter();
-                let each = at
-                    .iter()
-                    .zip(dims)
-                    .map(|(i, d)| self.all(s, *reader, *i, *d).or_else(|| self.axis(s, *reader, *i)));
+                // All steps of a recurrence are taken, whichever is read.
+                let steps = |d: DimId| {
+                    (g.stage(p).steps() == Some(d)).then(|| Axis::whole(self.rank, g.bodies.as_int(g.dim(d).extent)))
+                };
+                let own = |i: Body, d: DimId| steps(d).or_else(|| self.all(s, *reader, i, d));
+                let each = at.iter().zip(dims).map(|(i, d)| own(*i, *d).or_else(|| self.axis(s, *reader, *i)));
                 let each = each.collect::<Option<Vec<_>>>()?;
                 out = Some(match out {
                     None => each,
@@ -171,7 +173,10 @@ impl Footprints {
         for (atom, c) in form.terms() {
             let own = self.atom(s, reader, atom)?;
             if own.whole.is_some() {
-                return None;
+                // All steps of a recurrence, shifted or backwards.
+                let steps = s.graph.stage(reader).recurrence().is_some();
+                let alone = steps && form.terms().all(|(a, _)| a == atom || bodies.dims(a).is_empty());
+                return (alone && c.abs() == 1).then_some(own);
             }
             out.add(&own, c as f64);
         }

@@ -8,11 +8,11 @@
 use super::access::{coefficient, strides};
 use super::attempt::{name, take};
 use super::footprint::{ASSUMED, Axis, Footprints, points};
-use super::orders;
 use super::plan::{Kind, Schedule, Site};
 use super::product::is_product;
 use super::step::Step;
 use super::tiling::{FEW, Tiling, lanes};
+use super::{along, chains, orders};
 use crate::ir::Scalar;
 use crate::ir::op::Class;
 use crate::machine::Machine;
@@ -392,7 +392,9 @@ fn apply(
         let step = Step::ComputeAt { stage: name(s, *p), reader: name(s, head), at: host };
         if take(s, step) {
             let own = if *level == Level::Row { Tiling { vectors: VECTORS, ..Tiling::plain() } } else { inner(s, *p) };
-            run(s, *p, own, machine);
+            if !(chains::choose(s, *p, machine) || along::packed(s, *p, machine)) {
+                run(s, *p, own, machine);
+            }
             decided.push(*p);
         }
     }

@@ -13,6 +13,7 @@ impl Schedule {
     pub fn legal(&self) -> Result<(), Refusal> {
         self.hosts_are_in_order()?;
         self.strips_are_apart()?;
+        self.chains_are_apart()?;
         for s in self.graph.ids() {
             self.legal_in_steps(s)?;
             let Site::At(to, name) = &self.plan(s).site else { continue };
@@ -77,6 +78,34 @@ impl Schedule {
             }
             along(g, strip.state, strip.axis)
                 .or_else(|Refusal(why)| refuse(format!("`{state}` cannot be computed in strips: {why}")))?;
+        }
+        Ok(())
+    }
+
+    /// Checks recurrences of which several take a step together, since other loops stand in the loop over steps: their states
+    /// are numbers, and what a step computes of them is part of the next ones. Each has an outer index of its own, by which
+    /// alone it reads its states.
+    fn chains_are_apart(&self) -> Result<(), Refusal> {
+        for s in self.graph.ids().filter(|s| self.graph.leads(*s).is_some()) {
+            let (plan, name) = (self.plan(s), &self.graph.stage(s).name);
+            let over = plan.loops.iter().position(|l| plan.root(&l.name) == plan.steps);
+            if over.is_none_or(|k| k + 1 == plan.loops.len()) {
+                continue;
+            }
+            let of = |p: &StageId| self.steps_of(*p).filter(|of| of.leader == s);
+            if self.graph.ids().any(|p| p != s && of(&p).is_some_and(|of| of.state)) {
+                return refuse(format!(
+                    "the loop over the steps of `{name}` is the innermost one, since its state has tensors"
+                ));
+            }
+            let within =
+                |p: &StageId| of(p).is_some_and(|of| of.waits && !of.state) && self.plan(*p).site != Site::Inline;
+            if let Some(p) = self.graph.ids().find(within) {
+                let of = &self.graph.stage(p).name;
+                return refuse(format!(
+                    "`{of}` is computed whole in a step of `{name}`, whose loop is the innermost one: where it is inlined it need not be"
+                ));
+            }
         }
         Ok(())
     }

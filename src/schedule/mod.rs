@@ -8,6 +8,7 @@ mod along;
 mod attempt;
 mod batch;
 mod beside;
+mod chains;
 mod channels;
 mod cheap;
 mod default;

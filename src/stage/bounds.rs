@@ -76,71 +76,55 @@ impl Ranges {
                 self.below(bodies, args[0], args[1], 0);
                 self.below(bodies, args[1], args[0], 0);
             }
-            (Op::Eq, false) | (Op::Ne, true) => {
-                self.apart(bodies, args[0], args[1]);
-            }
+            (Op::Eq, false) | (Op::Ne, true) => self.apart(bodies, args[0], args[1]),
             _ => {}
         }
     }
 
-    /// Takes in that two integers differ: where they are equal at an end of an index's range, that makes the range smaller.
+    /// Takes in that two integers differ: where the innermost index that they do not share cannot be beyond what makes them
+    /// equal, its range ends before that.
     fn apart(&mut self, bodies: &mut Bodies, a: Body, b: Body) {
+        let Some((k, c, rest)) = self.innermost(bodies, a, b, 0) else { return };
+        let (range, one) = (self.each[k].1, bodies.int(1));
+        let Some(bound) = rest.times(-c) else { return };
+        let bound = bodies.of_linear(&bound);
+        if at_most(bodies, range.hi, bound) {
+            let before = bodies.ints(Op::Sub, bound, one);
+            self.each[k].1.hi = least(bodies, range.hi, before);
+        }
+        if at_most(bodies, bound, range.lo) {
+            let after = bodies.ints(Op::Add, bound, one);
+            self.each[k].1.lo = greatest(bodies, range.lo, after);
+        }
+    }
+
+    /// Of `a - b + by`, the innermost index that has a range, its coefficient, 1 or -1, and the rest, in which nothing is named
+    /// that has its range inside of it.
+    fn innermost(&self, bodies: &mut Bodies, a: Body, b: Body, by: i64) -> Option<(usize, i64, Linear<Body>)> {
         if !bodies.is_small(a) || !bodies.is_small(b) {
-            return;
+            return None;
         }
-        let form = |bodies: &Bodies| bodies.linear(a)?.plus(&bodies.linear(b)?, -1);
-        let Some(form) = form(bodies) else { return };
-        let own = self.each.iter().rev().map(|(d, range)| (bodies.index(*d), *range)).collect::<Vec<_>>();
-        let Some((index, range, rest, c)) = own.into_iter().find_map(|(index, range)| {
+        let form = bodies.linear(a)?.plus(&bodies.linear(b)?, -1)?.plus(&Linear::constant(by), 1)?;
+        let (k, (rest, c)) = (0..self.each.len()).rev().find_map(|k| {
+            let index = bodies.index(self.each[k].0);
             let (rest, c) = form.without(index);
-            (c != 0).then_some((index, range, rest, c))
-        }) else {
-            return;
-        };
-        let equal = match c {
-            1 => rest.times(-1),
-            -1 => Some(rest),
-            _ => None,
-        };
-        let Some(equal) = equal.map(|at| bodies.of_linear(&at)) else { return };
-        if range.lo == equal {
-            self.below(bodies, equal, index, 1);
-        }
-        if range.hi == equal {
-            self.below(bodies, index, equal, 1);
-        }
+            (c != 0).then_some((k, (rest, c)))
+        })?;
+        let later: Vec<DimId> = self.each[k..].iter().map(|(d, _)| *d).collect();
+        let free = rest.terms().all(|(a, _)| bodies.dims(a).iter().all(|d| !later.contains(d)));
+        (free && c.abs() == 1).then_some((k, c, rest))
     }
 
     /// Takes in that `a + by <= b`, by the innermost index in it whose coefficient is 1 or -1.
     fn below(&mut self, bodies: &mut Bodies, a: Body, b: Body, by: i64) {
-        if !bodies.is_small(a) || !bodies.is_small(b) {
-            return;
-        }
-        let form = |bodies: &Bodies| bodies.linear(a)?.plus(&bodies.linear(b)?, -1)?.plus(&Linear::constant(by), 1);
-        let Some(form) = form(bodies) else { return };
-        // form <= 0
-        for k in (0..self.each.len()).rev() {
-            let (d, range) = self.each[k];
-            let index = bodies.index(d);
-            let (rest, c) = form.without(index);
-            if c == 0 {
-                continue;
-            }
-            let later: Vec<DimId> = self.each[k..].iter().map(|(d, _)| *d).collect();
-            let free = rest.terms().all(|(a, _)| bodies.dims(a).iter().all(|d| !later.contains(d)));
-            if free
-                && c == 1
-                && let Some(bound) = rest.times(-1)
-            {
-                let bound = bodies.of_linear(&bound);
-                let hi = least(bodies, range.hi, bound);
-                self.each[k].1.hi = hi;
-            } else if free && c == -1 {
-                let bound = bodies.of_linear(&rest);
-                let lo = greatest(bodies, range.lo, bound);
-                self.each[k].1.lo = lo;
-            }
-            return;
+        // index * c + rest <= 0
+        let Some((k, c, rest)) = self.innermost(bodies, a, b, by) else { return };
+        let Some(bound) = rest.times(-c) else { return };
+        let (bound, range) = (bodies.of_linear(&bound), self.each[k].1);
+        if c == 1 {
+            self.each[k].1.hi = least(bodies, range.hi, bound);
+        } else {
+            self.each[k].1.lo = greatest(bodies, range.lo, bound);
         }
     }
 

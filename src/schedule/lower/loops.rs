@@ -183,9 +183,8 @@ impl<'s> Lower<'s> {
 
     /// Whether iterations of the last part may run twice: not where each adds, nor where states share memory.
     fn runs_again(&self, run: &Run, l: &Loop, split: &Split) -> bool {
-        matches!(l.kind, Kind::Serial | Kind::Parallel)
-            && !run.plan.reduces(&split.of)
-            && self.g.leads(run.stage).is_none()
+        let shares = || self.g.leads(run.stage).is_some() && self.g.ids().any(|p| self.is_state(p, run.stage));
+        matches!(l.kind, Kind::Serial | Kind::Parallel) && !run.plan.reduces(&split.of) && !shares()
     }
 
     /// Whether the last part of a loop of so many iterations starts so early that it is whole.

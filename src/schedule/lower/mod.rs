@@ -14,6 +14,7 @@ mod recur;
 mod region;
 mod seen;
 mod stages;
+mod tile;
 mod window;
 
 pub use seen::{Memory, Parts, Seen, Trips};

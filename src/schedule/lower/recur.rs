@@ -1,12 +1,14 @@
 //! The steps of a recurrence: first states, and a loop in which what a step computes comes first and then the next states.
 //!
-//! Numbers of a state are variables. Its tensors have memory for all steps, or, where only the last is read, for two: the
+//! Numbers of a state are variables, or, where loops over other dimensions stand in the loop over steps, a tile of them: one
+//! for each of several recurrences that take a step together. Its tensors have memory for all steps, or, where only the last is read, for two: the
 //! states before a step, and those after it.
 
 use super::loops::Run;
 use super::{Lower, Lowered, Memory, Storage};
 use crate::ir::Op;
 use crate::nest::{Expr, Stmt, Var};
+use crate::schedule::plan::Loop;
 use crate::schedule::strips::along;
 use crate::stage::{Body, Definition, Node, Output, Source, StageId};
 use rustc_hash::FxHashMap;
@@ -18,8 +20,6 @@ struct Steps {
     axis: usize,
     /// Its other states.
     states: Vec<StageId>,
-    /// The numbers of the state.
-    vars: Vec<Var>,
     /// Where numbers are kept that are read after it; nothing where that is the variables.
     kept: Option<Storage>,
     /// Whether only the last ones are read.
@@ -32,42 +32,110 @@ impl Lower<'_> {
     /// All states of a recurrence, by its leader.
     pub(super) fn recurrence(&mut self, run: &mut Run, axis: usize, init: &[Body], next: &[Body]) -> Lowered<()> {
         let steps = self.steps(run, axis)?;
-        let (before, at_each) = self.g.checks(run.stage);
         let loops = run.plan.loops.clone();
-        let (outer, over) = loops.split_at(loops.len() - 1);
-        let (zero, one, count) = (self.g.bodies.int(0), self.g.bodies.int(1), run.extent[axis]);
+        let over = loops.iter().position(|l| run.plan.root(&l.name) == Some(axis)).unwrap_or(loops.len() - 1);
+        let (outer, inner) = loops.split_at(over);
+        let (over, tile) = inner.split_at(1);
         self.nested(run, outer, &mut |l, run| {
-            // Each text has variables of its own.
-            let steps = Steps { vars: l.variables(steps.leader), ..steps.clone() };
-            l.at_here(run, &before, &[]);
-            for s in &steps.states {
-                l.state(*s, (run, &steps), zero, true)?;
+            if tile.is_empty() {
+                l.chain(run, &steps, over, (init, next))
+            } else {
+                l.chains(run, &steps, (over, tile), (init, next))
             }
-            let first = l.at_here(run, &[], init);
-            steps.vars.iter().zip(first).for_each(|(v, e)| l.push(Stmt::Mut(*v, e)));
-            let n = l.ints(Op::Sub, count, one);
-            l.keep(run, &steps, zero, !steps.last);
-            (run.least[axis], run.extent[axis]) = (one, n);
-            let made = l.nested(run, over, &mut |l, run| {
-                l.at_here(run, &at_each, &[]);
-                let at = l.dim_value(run, axis).unwrap_or(zero);
-                for s in &steps.states {
-                    l.state(*s, (run, &steps), at, false)?;
-                }
-                let values = l.at_here(run, &[], next);
-                l.set_all(&steps.vars, values);
-                l.keep(run, &steps, at, !steps.last);
-                Ok(())
-            });
-            (run.least[axis], run.extent[axis]) = (zero, count);
-            made?;
-            l.keep(run, &steps, n, steps.last);
-            Ok(())
         })?;
         if let Some(kept) = steps.kept {
             self.stored.insert(steps.leader, kept);
         }
         Ok(())
+    }
+
+    /// One recurrence: its numbers are variables, its tensors are computed before them.
+    fn chain(&mut self, run: &mut Run, steps: &Steps, over: &[Loop], (init, next): (&[Body], &[Body])) -> Lowered<()> {
+        let (before, at_each) = self.g.checks(run.stage);
+        // Each text has variables of its own.
+        let vars = self.variables(steps.leader);
+        let zero = self.g.bodies.int(0);
+        self.at_here(run, &before, &[]);
+        for s in &steps.states {
+            self.state(*s, (run, steps), zero, true)?;
+        }
+        let first = self.at_here(run, &[], init);
+        vars.iter().zip(first).for_each(|(v, e)| self.push(Stmt::Mut(*v, e)));
+        self.keep(run, steps, &vars, zero, !steps.last);
+        let n = self.over_steps(run, steps.axis, over, &mut |l, run| {
+            l.at_here(run, &at_each, &[]);
+            let at = l.dim_value(run, steps.axis).unwrap_or(zero);
+            for s in &steps.states {
+                l.state(*s, (run, steps), at, false)?;
+            }
+            let values = l.at_here(run, &[], next);
+            l.set_all(&vars, values);
+            l.keep(run, steps, &vars, at, !steps.last);
+            Ok(())
+        })?;
+        self.keep(run, steps, &vars, n, steps.last);
+        Ok(())
+    }
+
+    /// Several recurrences at once, each of numbers alone: in each step all of them take it, one after another.
+    fn chains(
+        &mut self,
+        run: &mut Run,
+        steps: &Steps,
+        (over, tile): (&[Loop], &[Loop]),
+        (init, next): (&[Body], &[Body]),
+    ) -> Lowered<()> {
+        let (before, at_each) = self.g.checks(run.stage);
+        let tile = self.tile(run, tile);
+        let zero = self.g.bodies.int(0);
+        let hosts = std::mem::replace(&mut run.hosts, false);
+        self.nested(run, &tile.loops, &mut |l, run| {
+            let at = l.place_in(&tile, run);
+            let first = l.at_here(run, &before, init);
+            let vars = l.constants("first", first);
+            l.accumulated(&tile, &at, vars.iter().map(|v| Expr::Var(*v)).collect());
+            l.keep(run, steps, &vars, zero, !steps.last);
+            Ok(())
+        })?;
+        run.hosts = hosts;
+        let inner: Vec<Loop> = over.iter().chain(&tile.loops).cloned().collect();
+        let n = self.over_steps(run, steps.axis, &inner, &mut |l, run| {
+            let (at, step) = (l.place_in(&tile, run), l.dim_value(run, steps.axis).unwrap_or(zero));
+            let known = l.constants("state", tile.load(&at));
+            l.stored.insert(steps.leader, Storage::Vars(known));
+            let values = l.at_here(run, &at_each, next);
+            let vars = l.constants("next", values);
+            l.accumulated(&tile, &at, vars.iter().map(|v| Expr::Var(*v)).collect());
+            l.keep(run, steps, &vars, step, !steps.last);
+            Ok(())
+        })?;
+        run.hosts = false;
+        if steps.last {
+            self.nested(run, &tile.loops, &mut |l, run| {
+                let at = l.place_in(&tile, run);
+                let vars = l.constants("last", tile.load(&at));
+                l.keep(run, steps, &vars, n, true);
+                Ok(())
+            })?;
+        }
+        run.hosts = hosts;
+        Ok(())
+    }
+
+    /// Runs a body in loops of which the first is that over the steps, from the first one on; the index of the last.
+    fn over_steps(
+        &mut self,
+        run: &mut Run,
+        axis: usize,
+        loops: &[Loop],
+        body: &mut dyn FnMut(&mut Self, &mut Run) -> Lowered<()>,
+    ) -> Lowered<Body> {
+        let (zero, one, count) = (self.g.bodies.int(0), self.g.bodies.int(1), run.extent[axis]);
+        let n = self.ints(Op::Sub, count, one);
+        (run.least[axis], run.extent[axis]) = (one, n);
+        let made = self.nested(run, loops, body);
+        (run.least[axis], run.extent[axis]) = (zero, count);
+        made.map(|()| n)
     }
 
     /// Memory and variables for the states of a recurrence.
@@ -94,19 +162,19 @@ impl Lower<'_> {
             Some(strip) => along(&self.g, strip.state, strip.axis)?,
             None => FxHashMap::default(),
         };
-        Ok(Steps { leader, axis, states, vars: vec![], kept, last, along })
+        Ok(Steps { leader, axis, states, kept, last, along })
     }
 
     /// Keeps the numbers of the state after some steps for those who read them later; in the steps they are variables.
-    fn keep(&mut self, run: &Run, steps: &Steps, after: Body, wanted: bool) {
+    fn keep(&mut self, run: &Run, steps: &Steps, vars: &[Var], after: Body, wanted: bool) {
         if let Some(kept) = steps.kept.clone().filter(|_| wanted) {
             let mut here = run.clone();
             here.least[steps.axis] = self.g.bodies.int(0);
             here.values.insert(here.plan.dims[steps.axis].0.clone(), after);
             self.stored.insert(steps.leader, kept);
-            self.store(&here, steps.vars.iter().map(|v| Expr::Var(*v)).collect());
+            self.store(&here, vars.iter().map(|v| Expr::Var(*v)).collect());
         }
-        self.stored.insert(steps.leader, Storage::Vars(steps.vars.clone()));
+        self.stored.insert(steps.leader, Storage::Vars(vars.to_vec()));
     }
 
     /// The first or next values of a state, at an index of the steps.

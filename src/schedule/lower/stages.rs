@@ -326,50 +326,31 @@ impl Lower<'_> {
         init: &[Body],
         next: &[Body],
     ) -> Lowered<()> {
-        let room: Vec<Body> = tile.iter().map(|l| self.tile_room(run, &l.name)).collect();
-        self.see_tile(run.stage, &room);
-        let dims = self.element(&room);
-        let known = self.g.stage(run.stage).clone();
-        let mut bufs = vec![];
-        for ty in &known.tys {
-            let b = self.f.fresh_buf(Info::scalar(format!("{}_acc", known.name), *ty));
-            self.push(Stmt::Alloc(b, dims.clone()));
-            bufs.push(b);
-        }
-        let position = |l: &mut Self, run: &Run| -> Expr {
-            let zero = l.g.bodies.int(0);
-            let at: Vec<Body> = tile.iter().map(|t| run.values.get(&t.name).copied().unwrap_or(zero)).collect();
-            let at = l.offset(&at, &room);
-            l.element(&[at])[0].clone()
-        };
+        let tile = self.tile(run, tile);
         let (before, at_each) = self.g.checks(run.stage);
-        let load = |at: &Expr| bufs.iter().map(|b| Expr::Load(*b, Box::new(at.clone()))).collect::<Vec<_>>();
         let hosts = std::mem::replace(&mut run.hosts, false);
-        self.nested(run, tile, &mut |l, run| {
-            let at = position(l, run);
-            for (b, e) in bufs.iter().zip(l.at_here(run, &before, init)) {
-                l.push(Stmt::Store(*b, at.clone(), e));
-            }
+        self.nested(run, &tile.loops, &mut |l, run| {
+            let at = l.place_in(&tile, run);
+            let values = l.at_here(run, &before, init);
+            l.accumulated(&tile, &at, values);
             Ok(())
         })?;
         run.hosts = hosts;
         let outer = std::mem::take(&mut self.accs);
         let done = self.nested(run, inner, &mut |l, run| {
-            let at = position(l, run);
-            l.accs = load(&at);
+            let at = l.place_in(&tile, run);
+            l.accs = tile.load(&at);
             let values = l.at_here(run, &at_each, next);
             let values: Vec<Expr> = if values.len() == 1 { values } else { l.held(values) };
-            for (b, e) in bufs.iter().zip(values) {
-                l.push(Stmt::Store(*b, at.clone(), e));
-            }
+            l.accumulated(&tile, &at, values);
             Ok(())
         });
         self.accs = outer;
         done?;
         run.hosts = false;
-        self.nested(run, tile, &mut |l, run| {
-            let at = position(l, run);
-            l.store(run, load(&at));
+        self.nested(run, &tile.loops, &mut |l, run| {
+            let at = l.place_in(&tile, run);
+            l.store(run, tile.load(&at));
             Ok(())
         })?;
         run.hosts = hosts;
@@ -377,18 +358,7 @@ impl Lower<'_> {
     }
 
     fn held(&mut self, values: Vec<Expr>) -> Vec<Expr> {
-        let each = values.into_iter().map(|e| {
-            let v = self.f.fresh("next", self.f.ty(&e));
-            self.push(Stmt::Let(v, e));
-            Expr::Var(v)
-        });
-        each.collect()
-    }
-
-    /// Room for the iterations of a loop of a tile.
-    fn tile_room(&mut self, run: &Run, name: &str) -> Body {
-        let n = self.most(run, name);
-        self.room(n)
+        self.constants("next", values).into_iter().map(Expr::Var).collect()
     }
 }
 

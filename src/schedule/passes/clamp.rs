@@ -1,10 +1,13 @@
-//! Loops whose indices are clamped become three: between the ends nothing is clamped, so that vectors can be made of it.
+//! Loops whose indices are clamped, or that ask whether they are at an end, become three: between the ends nothing is clamped
+//! or asked, so that vectors can be made of it.
 //!
-//! Of `for c < n: … x[max(0, c - 1)] …`, where `0` and `n` stay, the iterations from 1 on read `x[c - 1]`. Where the middle
-//! begins and ends is found before the loop runs; the order of iterations stays. Only innermost loops are looked at.
+//! Of `for c < n: … x[max(0, c - 1)] …`, where `0` and `n` stay, the iterations from 1 on read `x[c - 1]`, and `if c == 0 …` is
+//! not asked there. Where the middle begins and ends is found before the loop runs; the order of iterations stays. Only
+//! innermost loops are looked at.
 
+use super::asked::{self, Answer};
 use crate::ir::{Op, Scalar};
-use crate::nest::{Expr, Func, Info, Loop, LoopKind, Stmt, Var};
+use crate::nest::{Expr, Func, Info, Loop, LoopKind, Stmt, Var, walk};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Definitions are looked through up to so many times.
@@ -45,28 +48,36 @@ fn op(op: Op, a: Expr, b: Expr) -> Expr {
 }
 
 fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
-    let n = l.extent().filter(|n| n.as_int().is_none_or(|n| n >= FEW))?;
-    let plain = |s: &Stmt| matches!(s, Stmt::Let(..) | Stmt::Mut(..) | Stmt::Set(..) | Stmt::Store(..));
-    let weight = |s: &Stmt| s.exprs().iter().map(|e| e.weight()).sum::<usize>();
-    if l.kind != LoopKind::Serial || !l.body.iter().all(plain) || l.body.iter().map(weight).sum::<usize>() > LARGE {
+    let n = l.extent().filter(|n| n.as_int().is_none_or(|n| n >= FEW))?.clone();
+    if l.kind != LoopKind::Serial || !is_plain(&l.body) {
         return None;
     }
     let known = Known::new(l);
     let (mut from, mut to, mut small, mut sure) = (vec![], vec![], vec![], true);
-    for e in l.body.iter().flat_map(Stmt::exprs) {
-        e.visit(&mut |e| {
-            if let Some((is_least, fixed, rest)) = known.clamped(e) {
-                for e in [&fixed, &rest] {
-                    match e.as_int() {
-                        Some(n) => sure &= n.unsigned_abs() < SMALL.unsigned_abs(),
-                        None => small.push(e.clone()),
-                    }
-                }
-                let end = op(Op::Sub, fixed, rest);
-                if is_least { to.push(op(Op::Add, end, Expr::int(1))) } else { from.push(end) }
+    let mut look = |e: &Expr| {
+        let sides = if let Some((is_least, fixed, rest)) = known.clamped(e) {
+            let end = op(Op::Sub, fixed.clone(), rest.clone());
+            if is_least {
+                to.push(op(Op::Add, end, Expr::int(1)))
+            } else {
+                from.push(end)
             }
-        });
-    }
+            [fixed, rest]
+        } else if let Some((answer, sides)) = known.asked(e, &n) {
+            from.extend(answer.from);
+            to.extend(answer.to);
+            sides
+        } else {
+            return;
+        };
+        for e in sides {
+            match e.as_int() {
+                Some(n) => sure &= n.unsigned_abs() < SMALL.unsigned_abs(),
+                None => small.push(e),
+            }
+        }
+    };
+    walk::visit(&l.body, &mut |s| s.exprs().into_iter().for_each(|e| e.visit(&mut look)));
     if from.is_empty() && to.is_empty() || !sure {
         return None;
     }
@@ -84,13 +95,14 @@ fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
         first = Expr::Cond(Box::new([both, first, n.clone()]));
     }
     let last = to.into_iter().fold(n.clone(), |a, b| op(Op::Min, a, b));
-    let mut out = vec![
-        Stmt::Let(low, op(Op::Min, first, n.clone())),
-        Stmt::Let(high, op(Op::Max, last, Expr::Var(low))),
-        Stmt::For(Box::new(l.with(l.var, Expr::Var(low), l.body.clone()))),
-    ];
     let mut middle = l.body.clone();
-    middle.iter_mut().for_each(|s| s.map_exprs(&mut |e| known.free(e)));
+    middle.iter_mut().for_each(|s| s.map_exprs(&mut |e| known.free(e, &n)));
+    asked::fold(&mut middle);
+    let (low_at, high_at) = (op(Op::Min, first, n.clone()), op(Op::Max, last, Expr::Var(low)));
+    let mut out = vec![Stmt::Let(low, low_at.clone()), Stmt::Let(high, high_at)];
+    if low_at != Expr::int(0) {
+        out.push(Stmt::For(Box::new(l.with(l.var, Expr::Var(low), l.body.clone()))));
+    }
     for (name, low, high, body) in
         [("middle", Expr::Var(low), Expr::Var(high), middle), ("end", Expr::Var(high), n.clone(), l.body.clone())]
     {
@@ -99,6 +111,19 @@ fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
         out.push(Stmt::For(Box::new(l.with(var, op(Op::Sub, high, low), [own, body].concat()))));
     }
     Some(out)
+}
+
+/// Whether a body has no loops, nor what only some passes make, and is not large.
+fn is_plain(body: &[Stmt]) -> bool {
+    let (mut plain, mut weight) = (true, 0);
+    walk::visit(body, &mut |s| {
+        plain &= matches!(
+            s,
+            Stmt::Let(..) | Stmt::Mut(..) | Stmt::Set(..) | Stmt::Store(..) | Stmt::If(..) | Stmt::Check(..)
+        );
+        weight += s.exprs().iter().map(|e| e.weight()).sum::<usize>();
+    });
+    plain && weight <= LARGE
 }
 
 /// What is known of the variables of a loop.
@@ -111,10 +136,13 @@ struct Known {
 
 impl Known {
     fn new(l: &Loop) -> Known {
-        let defs = l.body.iter().filter_map(|s| if let Stmt::Let(v, e) = s { Some((*v, e.clone())) } else { None });
-        let changed =
-            l.body.iter().filter_map(|s| if let Stmt::Mut(v, _) | Stmt::Set(v, _) = s { Some(*v) } else { None });
-        Known { var: l.var, defs: defs.collect(), changed: changed.collect() }
+        let (mut defs, mut changed) = (FxHashMap::default(), FxHashSet::default());
+        walk::visit(&l.body, &mut |s| match s {
+            Stmt::Let(v, e) => drop(defs.insert(*v, e.clone())),
+            Stmt::Mut(v, _) | Stmt::Set(v, _) => drop(changed.insert(*v)),
+            _ => {}
+        });
+        Known { var: l.var, defs, changed }
     }
 
     /// Whether an expression is the least (or the greatest) of something fixed, and the loop's variable plus a rest; both.
@@ -150,8 +178,23 @@ impl Known {
         }
     }
 
-    /// What an expression is where nothing is clamped.
-    fn free(&self, e: &mut Expr) {
+    /// The answer to a question that an expression asks of the loop's variable, and the two sides without that.
+    fn asked(&self, e: &Expr, n: &Expr) -> Option<(Answer, [Expr; 2])> {
+        let Expr::Op(which @ (Op::Lt | Op::Lte | Op::Gt | Op::Gte | Op::Eq | Op::Ne), Scalar::Bool, args) = e else {
+            return None;
+        };
+        let [a, b] = args.as_slice() else { return None };
+        let (a, b) = (self.linear(a, DEPTH)?, self.linear(b, DEPTH)?);
+        let sides = [a.1.clone(), b.1.clone()];
+        Some((asked::answer(*which, a, b, n)?, sides))
+    }
+
+    /// What an expression is where nothing is clamped, and nothing asked.
+    fn free(&self, e: &mut Expr, n: &Expr) {
+        if let Some((answer, _)) = self.asked(e, n) {
+            *e = Expr::bool(answer.holds);
+            return;
+        }
         if self.clamped(e).is_some()
             && let Expr::Op(_, _, args) = e
         {

@@ -4,6 +4,7 @@
 //! independent are.
 
 mod arms;
+mod asked;
 pub mod choose;
 pub mod clamp;
 pub mod dead;

@@ -1,4 +1,5 @@
-//! `reorder`: loops change places. Those over what is reduced keep the order among them in which the source adds.
+//! `reorder`: loops change places. Those over what is reduced keep the order among them in which the source adds. What may
+//! stand in a loop over the steps of a recurrence is said by `legal.rs`, after every step.
 
 use super::scatter::no_scatter;
 use crate::schedule::plan::{Kind, Loop, Plan, Refusal, Schedule, refuse};
@@ -27,9 +28,6 @@ pub(super) fn reorder(s: &mut Schedule, stage: &str, order: &[String]) -> Result
     };
     if reduced(&loops) != reduced(&plan.loops) {
         return refuse("loops over what is reduced keep their order: another one rounds otherwise, and is a rewrite");
-    }
-    if plan.steps.is_some() && loops.last() != plan.loops.last() && s.graph.leads(id).is_some() {
-        return refuse("the loop over the steps of a recurrence is the innermost one");
     }
     for split in &plan.splits {
         // Which part an iteration is in is known only when all loops over the parts are open.
