@@ -52,7 +52,7 @@ impl Reverse<'_, '_> {
         let mark = self.w.mark();
         let walked = self.walked(seq, whole)?;
         let (outer, first) = (walked.outer, walked.first());
-        let (n, last) = self.around(outer, seq);
+        let (n, last) = self.bounds(outer, seq);
         let mut kept = self.kept_by_chain(seq, &walked);
         let mut extras = vec![];
         kept.retain(|level| {
@@ -72,7 +72,7 @@ impl Reverse<'_, '_> {
     }
 
     /// The number of steps and the adjoint of the last state, in the scope of `outer` variables.
-    fn around(&mut self, outer: usize, seq: &Sequence) -> (Id, Id) {
+    fn bounds(&mut self, outer: usize, seq: &Sequence) -> (Id, Id) {
         let terms = &mut self.w.e.terms;
         let mut out = |v: Val| terms.shift(v.id, outer - v.depth);
         (out(seq.steps.n), out(seq.last))
@@ -234,7 +234,7 @@ impl Reverse<'_, '_> {
                 let here = match table {
                     _ if me.is_level(walked.k, first + at) => k,
                     Some((_, table)) => {
-                        let row = me.w.row(j, *table);
+                        let row = me.w.row(&[j], *table);
                         me.w.e.bind(row)
                     }
                     None => {

@@ -62,10 +62,18 @@ fn is_sequence(terms: &Terms, id: Id) -> bool {
     matches!(terms.head(id), Head::Fold | Head::Scan) && has_floats(terms.ty(id))
 }
 
+/// Whether a term is a fold or scan, or a loop that makes one for each of its elements.
+fn is_run(terms: &Terms, id: Id) -> bool {
+    let of_loop = |d: usize| is_sequence(terms, terms.kids(id)[d]);
+    is_sequence(terms, id) || matches!(terms.head(id), Head::Build(d) if of_loop(d))
+}
+
 impl Reverse<'_, '_> {
-    /// Runs a fold or scan through which a derivative flows, unless it has run: its value is known from here on.
+    /// Runs a fold or scan through which a derivative flows, or those of a loop, unless it has run: its value is known from
+    /// here on.
     pub(super) fn run(&mut self, id: Id) {
-        if is_sequence(self.w.e.terms, id) && self.w.active(id) {
+        let own = is_sequence(self.w.e.terms, id) || self.keeps && is_run(self.w.e.terms, id);
+        if own && self.w.active(id) {
             self.run_once(id);
         }
     }
@@ -74,6 +82,9 @@ impl Reverse<'_, '_> {
         let place = (id, self.w.env.len());
         if self.kept.contains_key(&place) {
             return;
+        }
+        if let Head::Build(d) = self.w.e.terms.head(id) {
+            return self.run_loop(id, d);
         }
         let known = self.w.known(id).is_some();
         let kept = deep(|| self.forward(id));
@@ -85,11 +96,64 @@ impl Reverse<'_, '_> {
         let value = match self.w.e.terms.head(id) {
             Head::Fold => self.last_or(steps.n, steps.states, steps.init),
             _ => {
-                let all = self.w.column(steps.n, steps.states);
+                let all = self.w.column(&[steps.n], steps.states);
                 self.w.e.bind(all)
             }
         };
         self.w.remember(id, Some(value));
+    }
+
+    /// Runs the folds or scans of a loop: their values, and what they keep, come from one loop.
+    fn run_loop(&mut self, id: Id, d: usize) {
+        if self.w.known(id).is_some() {
+            return;
+        }
+        let kids = self.w.e.terms.kids(id).to_vec();
+        let extents: Vec<Val> = kids[..d].iter().map(|n| self.w.value(*n)).collect();
+        let around: Vec<Id> = extents.iter().map(|n| self.w.e.now(*n)).collect();
+        let (outer, mark, scope, before) = (self.w.e.depth(), self.w.mark(), self.w.env.len(), self.kept.clone());
+        for _ in 0..d {
+            let i = self.w.e.enter(Ty::int());
+            self.w.push(i);
+        }
+        self.run_once(kids[d]);
+        let mut values = vec![self.w.value(kids[d])];
+        let mut kept = vec![];
+        for Made { target, value, sizes } in self.made_by_sequence(kids[d]) {
+            if let Some(sizes) = self.around(sizes, outer) {
+                values.push(value);
+                kept.push((target, Some(sizes)));
+            }
+        }
+        self.kept = before;
+        self.w.env.truncate(scope);
+        self.w.forget(mark);
+        let mut tables = self.w.tables(outer, around, values).into_iter();
+        if let Some(own) = tables.next() {
+            let value = self.w.column(&extents, own);
+            let value = self.w.e.bind(value);
+            self.w.remember(id, Some(value));
+        }
+        let each = kept.into_iter().zip(tables);
+        let kept = each.map(|((target, sizes), table)| Kept { target, table, sizes }).collect();
+        self.kept.insert((id, self.w.env.len()), kept);
+    }
+
+    /// Says what is kept of the folds or scans of a loop, at its indices; whether it is known what they come to.
+    pub(super) fn recall_loop(&mut self, id: Id, each: Id, vars: &[Val]) -> bool {
+        let Some(kept) = self.kept.get(&(id, self.w.env.len())).cloned() else { return false };
+        let mut rows = vec![];
+        for Kept { target, table, sizes } in kept {
+            let row = self.w.row(vars, table);
+            let table = Table::whole(self.w.e.bind(row));
+            let sizes = sizes.and_then(|s| Some(s.get(1..)?.to_vec()));
+            rows.push(Kept { target, table, sizes });
+        }
+        // A fold whose states are not known runs again.
+        if self.w.e.terms.head(each) == Head::Scan || rows.iter().any(|k| k.states().is_some()) {
+            self.kept.insert((each, self.w.env.len() + vars.len()), rows);
+        }
+        true
     }
 
     /// The states of a fold or scan, and tables of what its steps make, bound by lets.
@@ -105,10 +169,10 @@ impl Reverse<'_, '_> {
         let mut kept = vec![];
         let mut extras = vec![];
         for Made { target, value, sizes } in made {
-            let ty = self.w.e.ty(value.id);
-            if let Some(start) = self.start(ty, sizes.as_deref(), outer) {
+            let Some(sizes) = self.around(sizes, outer) else { continue };
+            if let Some(start) = self.start(value, &sizes) {
                 extras.push(Extra { value, start });
-                kept.push((target, sizes));
+                kept.push((target, Some(sizes)));
             }
         }
         let next = self.w.e.now(next);
@@ -127,9 +191,9 @@ impl Reverse<'_, '_> {
         let (mut made, mut rest, mut at) = (vec![], body, 0);
         loop {
             let (value, next) = part(self.w.e.terms, rest);
-            if self.keeps && is_sequence(self.w.e.terms, value) {
+            if self.keeps && is_run(self.w.e.terms, value) {
                 self.run_once(value);
-                self.add_inner(value, at, &mut made);
+                made.extend(self.made_within(value, at));
             }
             let Some(next) = next else { break };
             let entry = self.w.entry(value, Active::No);
@@ -144,18 +208,40 @@ impl Reverse<'_, '_> {
         (self.w.value(rest), made)
     }
 
-    /// What a fold or scan among the lets of a step keeps of its own steps.
-    fn add_inner(&mut self, id: Id, at: usize, made: &mut Vec<Made>) {
-        let (steps, inner) = self.steps(id);
-        for Kept { target, table, sizes } in inner {
-            if self.w.e.terms.head(id) == Head::Scan && target.states && target.route.is_empty() {
-                continue;
+    /// What a fold, a scan or a loop of them among the lets of a step keeps of its own steps.
+    fn made_within(&mut self, id: Id, at: usize) -> Vec<Made> {
+        let inner = match self.w.e.terms.head(id) {
+            Head::Build(d) => {
+                let kids = self.w.e.terms.kids(id).to_vec();
+                let extents: Vec<Val> = kids[..d].iter().map(|n| self.w.value(*n)).collect();
+                let kept = self.kept.get(&(id, self.w.env.len())).cloned().unwrap_or_default();
+                self.columns(&extents, kept)
             }
-            let value = self.w.column(steps.n, table);
-            let value = self.w.e.bind(value);
-            let sizes = sizes.map(|s| [vec![steps.n], s].concat());
-            made.push(Made { target: Target { route: [vec![at], target.route].concat(), ..target }, value, sizes });
+            _ => self.made_by_sequence(id),
+        };
+        let inside = |m: Made| Made { target: Target { route: [vec![at], m.target.route].concat(), ..m.target }, ..m };
+        inner.into_iter().map(inside).collect()
+    }
+
+    /// What a fold or scan that has run keeps of its steps.
+    fn made_by_sequence(&mut self, id: Id) -> Vec<Made> {
+        let (steps, mut kept) = self.steps(id);
+        if self.w.e.terms.head(id) == Head::Scan {
+            // Its value is all of its states.
+            kept.retain(|k| k.states().is_none());
         }
+        self.columns(&[steps.n], kept)
+    }
+
+    fn columns(&mut self, extents: &[Val], kept: Vec<Kept>) -> Vec<Made> {
+        let mut out = vec![];
+        for Kept { target, table, sizes } in kept {
+            let value = self.w.column(extents, table);
+            let value = self.w.e.bind(value);
+            let sizes = sizes.map(|s| [extents, &s].concat());
+            out.push(Made { target, value, sizes });
+        }
+        out
     }
 
     /// The sizes of all tensors in a state of a fold or scan, where they are known.
@@ -177,16 +263,20 @@ impl Reverse<'_, '_> {
         (ty.as_tensor().is_some() && sizes.len() == ty.axes()).then_some(sizes)
     }
 
-    /// What stands for a value before the first step, in the scope of `outer` variables: nothing where its sizes are not
-    /// known there.
-    fn start(&mut self, ty: Ty, sizes: Option<&[Val]>, outer: usize) -> Option<Id> {
-        let by = self.w.e.depth() - outer;
-        let mut outside = vec![];
+    /// Sizes in the scope of `outer` variables; nothing where they are not known there.
+    fn around(&mut self, sizes: Option<Vec<Val>>, outer: usize) -> Option<Vec<Val>> {
+        let mut out = vec![];
         for s in sizes? {
-            let now = self.w.e.now(*s);
-            outside.push(lowered(self.w.e.terms, now, by)?);
+            let (now, by) = (self.w.e.now(s), self.w.e.depth() - outer);
+            out.push(Val { id: lowered(self.w.e.terms, now, by)?, depth: outer });
         }
-        self.w.stand_in_of(ty, &mut outside.into_iter())
+        Some(out)
+    }
+
+    /// What stands for a value before the first step, in the scope that its sizes stand in.
+    fn start(&mut self, value: Val, sizes: &[Val]) -> Option<Id> {
+        let ty = self.w.e.ty(value.id);
+        self.w.stand_in_of(ty, &mut sizes.iter().map(|s| s.id))
     }
 
     /// What is kept of step `k`, and the state that it comes to.
@@ -196,11 +286,11 @@ impl Reverse<'_, '_> {
         while let (_, Some(next)) = part(self.w.e.terms, rest) {
             (last, rest) = (last + 1, next);
         }
-        let state = self.w.row(k, steps.states);
+        let state = self.w.row(&[k], steps.states);
         out.values.insert(last, self.w.e.bind(state));
         for Kept { target, table, sizes } in kept {
             let Some((at, route)) = target.route.split_first() else { continue };
-            let row = self.w.row(k, *table);
+            let row = self.w.row(&[k], *table);
             let row = self.w.e.bind(row);
             if route.is_empty() && !target.states {
                 out.values.insert(*at, row);
@@ -219,6 +309,7 @@ impl Reverse<'_, '_> {
         let Some(inner) = step.inner.get(&at) else { return };
         self.kept.insert((value, self.w.env.len()), inner.clone());
         if let Some(states) = inner.iter().find_map(Kept::states)
+            && self.w.e.terms.head(value) == Head::Fold
             && self.w.known(value).is_none()
         {
             let (steps, _) = self.steps(value);

@@ -1,11 +1,12 @@
 //! Scans whose steps give more than the next state: what a step makes beside it is a part of the state that no step
-//! reads, so that the scan comes to tables of that, too. It must not know what the tables are for.
+//! reads, so that the scan comes to tables of that, too; and loops that make several tables. It must not know what the
+//! tables are for.
 
 use super::emit::Val;
 use super::walk::Walk;
 use crate::ir::{Head, Id, Terms, Ty};
 
-/// A table over the steps of a scan: the scan itself, or a part of what it gives.
+/// A table over the steps of a scan or the indices of a loop: what that gives, or a part of it.
 #[derive(Clone, Copy)]
 pub struct Table {
     of: Val,
@@ -28,32 +29,45 @@ pub struct Extra {
 }
 
 impl Walk<'_, '_> {
-    /// What is in a table for a step.
-    pub fn row(&mut self, i: Val, table: Table) -> Id {
-        let (i, of) = (self.e.now(i), self.e.now(table.of));
-        let row = self.e.put(Head::Index(1), [i, of]);
-        self.part_of_row(table, row)
+    /// What is in a table at indices: a step, or those of loops.
+    pub fn row(&mut self, at: &[Val], table: Table) -> Id {
+        let index: Vec<Id> = at.iter().chain([&table.of]).map(|v| self.e.now(*v)).collect();
+        self.entry_of(at.len(), index, table)
     }
 
-    fn part_of_row(&mut self, table: Table, row: Id) -> Id {
+    fn entry_of(&mut self, d: usize, index: Vec<Id>, table: Table) -> Id {
+        let row = self.e.put(Head::Index(d), index);
         match table.part {
             Some((k, n)) => self.e.get(k, n, row),
             None => row,
         }
     }
 
-    /// A table of `n` steps as a vector.
-    pub fn column(&mut self, n: Val, table: Table) -> Id {
+    /// A table over these extents as a tensor.
+    pub fn column(&mut self, extents: &[Val], table: Table) -> Id {
         let of = self.e.now(table.of);
         if table.part.is_none() {
             return of;
         }
-        let n = self.e.now(n);
-        let of = self.e.terms.shift(of, 1);
-        let i = self.e.terms.var(0, Ty::int());
-        let row = self.e.put(Head::Index(1), [i, of]);
-        let each = self.part_of_row(table, row);
-        self.e.put(Head::Build(1), [n, each])
+        let d = extents.len();
+        let mut index: Vec<Id> = (0..d).map(|k| self.e.terms.var((d - 1 - k) as u32, Ty::int())).collect();
+        index.push(self.e.terms.shift(of, d));
+        let each = self.entry_of(d, index, table);
+        let extents: Vec<Id> = extents.iter().map(|n| self.e.now(*n)).collect();
+        self.e.put(Head::Build(d), extents.into_iter().chain([each]))
+    }
+
+    /// A loop that makes several tables, bound by a let: what is made stands below its `d` indices, which were brought into
+    /// scope when `outer` variables were. The extents stand in the scope around.
+    pub fn tables(&mut self, outer: usize, extents: Vec<Id>, values: Vec<Val>) -> Vec<Table> {
+        let (d, n) = (extents.len(), values.len() as u32);
+        let values: Vec<Id> = values.into_iter().map(|v| self.e.now(v)).collect();
+        let all = self.e.put(Head::Tuple, values);
+        let body = self.e.close(outer + d, all);
+        self.e.leave(outer);
+        let made = self.e.put(Head::Build(d), extents.into_iter().chain([body]));
+        let of = self.e.bind_always(made);
+        (0..n).map(|k| Table { of, part: Some((k, n)) }).collect()
     }
 
     /// A scan of `n` steps, bound by a let, whose state and index were brought into scope when `outer` variables were:

@@ -318,10 +318,12 @@ impl Reverse<'_, '_> {
         }
         let dr = self.dense(id, pieces)?;
         let known = self.kept_value(id);
+        let whole = self.w.known(id);
         self.looped(&kids[..d], |me, vars| {
             let element = me.element_at(vars, dr);
             let piece = me.whole(element);
-            let known = known.map(|all| me.element_at(vars, all));
+            let ran = me.recall_loop(id, kids[d], vars);
+            let known = known.or(whole.filter(|_| ran)).map(|all| me.element_at(vars, all));
             me.under(vars, |me| {
                 me.w.remember(kids[d], known);
                 me.back(kids[d], vec![piece])

@@ -100,7 +100,7 @@ impl Reverse<'_, '_> {
         let some = self.w.e.op(Op::Gt, [n, zero]);
         let end = self.w.e.sub(n, one);
         let end = self.w.e.val(end);
-        let last = self.w.row(end, of);
+        let last = self.w.row(&[end], of);
         let out = self.w.e.put(Head::If, [some, last, none]);
         self.w.e.bind(out)
     }
@@ -118,7 +118,7 @@ impl Reverse<'_, '_> {
         let first = self.w.e.now(first);
         let at = self.w.e.sub(k, one);
         let at = self.w.e.val(at);
-        let earlier = self.w.row(at, of);
+        let earlier = self.w.row(&[at], of);
         self.w.e.put(Head::If, [at_start, first, earlier])
     }
 

@@ -1,6 +1,6 @@
-//! Parts of the states of scans that nobody reads are dropped, with what makes them.
+//! Parts of the states of scans, and of the elements of tensors, that nobody reads are dropped, with what makes them.
 //!
-//! Scans give what the way back might ask for, before it is known what it asks for (`keep.rs`). Of a scan that a let
+//! Scans and loops give what the way back might ask for, before it is known what it asks for (`keep.rs`). Of one that a let
 //! binds, with parts that its own steps do not read, only those stay that the body of the let reads, row by row. Whatever
 //! is read otherwise stays as it is. It must not know what a derivative is.
 
@@ -8,15 +8,24 @@ use crate::ir::{Head, Id, Terms, Ty, deep};
 use crate::types::shape::lowered;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A term without parts of scans that nobody reads.
+/// A term without parts of scans and tensors that nobody reads.
 pub fn without_unread(terms: &mut Terms, id: Id) -> Id {
-    let of_parts = |id: Id, terms: &Terms| {
-        terms.head(id) == Head::Scan && terms.head(terms.kids(id)[0]) == Head::Tuple
-    };
-    if !terms.reachable(id).into_iter().any(|id| of_parts(id, terms)) {
+    let of_parts = |id: Id| made_of(terms, id).is_some();
+    if !terms.reachable(id).into_iter().any(of_parts) {
         return id;
     }
     Unread { terms, memo: FxHashMap::default() }.term(id)
+}
+
+/// Of a scan or a loop, the body, where that is seen to come to a tuple.
+fn made_of(terms: &Terms, id: Id) -> Option<Id> {
+    let kids = terms.kids(id);
+    let body = match terms.head(id) {
+        Head::Scan if terms.head(kids[0]) == Head::Tuple => kids[2],
+        Head::Build(d) => kids[d],
+        _ => return None,
+    };
+    (terms.head(end(terms, body)) == Head::Tuple).then_some(body)
 }
 
 struct Unread<'t> {
@@ -36,7 +45,7 @@ struct Reads {
 /// Where parts of a variable's value stand: in its rows, or in itself.
 #[derive(Clone, Copy)]
 enum Where {
-    Rows,
+    Rows(usize),
     Itself,
 }
 
@@ -54,35 +63,39 @@ impl Unread<'_> {
         out
     }
 
-    /// A let of a scan with the parts alone that are read, where there are others.
+    /// A let of a scan or loop with the parts alone that are read, where there are others.
     fn narrowed(&mut self, id: Id) -> Option<Id> {
-        let (Head::Let, [scan, rest]) = (self.terms.head(id), self.terms.kids(id)) else { return None };
-        let (scan, rest) = (*scan, *rest);
-        let (Head::Scan, [init, n, body]) = (self.terms.head(scan), self.terms.kids(scan)) else { return None };
-        let (init, n, body) = (*init, *n, *body);
-        if self.terms.head(init) != Head::Tuple || self.terms.head(end(self.terms, body)) != Head::Tuple {
-            return None;
+        let (Head::Let, [made, rest]) = (self.terms.head(id), self.terms.kids(id)) else { return None };
+        let (made, rest) = (*made, *rest);
+        let body = made_of(self.terms, made)?;
+        let (head, mut kids) = (self.terms.head(made), self.terms.kids(made).to_vec());
+        let ends = self.terms.kids(end(self.terms, body)).to_vec();
+        let mut reads = Reads { parts: vec![false; ends.len()], by_parts: true, seen: FxHashSet::default() };
+        let rows = Where::Rows(if let Head::Build(d) = head { d } else { 1 });
+        self.reads(rest, 0, rows, &mut reads);
+        if head == Head::Scan {
+            reads.seen.clear();
+            self.reads(body, 1, Where::Itself, &mut reads);
         }
-        let starts = self.terms.kids(init).to_vec();
-        let mut reads = Reads { parts: vec![false; starts.len()], by_parts: true, seen: FxHashSet::default() };
-        self.reads(rest, 0, Where::Rows, &mut reads);
-        reads.seen.clear();
-        self.reads(body, 1, Where::Itself, &mut reads);
         if !reads.by_parts || !reads.parts.contains(&false) || !reads.parts.contains(&true) {
             return None;
         }
-        let kept: Vec<usize> = (0..starts.len()).filter(|k| reads.parts[*k]).collect();
-        let start = self.only(&starts, &kept);
-        let last = end(self.terms, body);
-        let ends = self.terms.kids(last).to_vec();
+        let kept: Vec<usize> = (0..ends.len()).filter(|k| reads.parts[*k]).collect();
         let next = self.only(&ends, &kept);
-        let body = self.ending(body, next);
-        let ty = self.terms.ty(start);
-        let body = self.renamed(body, (1, ty), Where::Itself, &kept);
-        let narrow = self.terms.put(Head::Scan, [start, n, body]);
-        self.terms.keep_hints(scan, narrow);
+        let mut body = self.ending(body, next);
+        if head == Head::Scan {
+            let starts = self.terms.kids(kids[0]).to_vec();
+            kids[0] = self.only(&starts, &kept);
+            let ty = self.terms.ty(kids[0]);
+            body = self.renamed(body, (1, ty), Where::Itself, &kept);
+        }
+        if let Some(last) = kids.last_mut() {
+            *last = body;
+        }
+        let narrow = self.terms.put(head, kids);
+        self.terms.keep_hints(made, narrow);
         let ty = self.terms.ty(narrow);
-        let rest = self.renamed(rest, (0, ty), Where::Rows, &kept);
+        let rest = self.renamed(rest, (0, ty), rows, &kept);
         let out = self.terms.put(Head::Let, [narrow, rest]);
         self.terms.keep_hints(id, out);
         Some(out)
@@ -116,9 +129,9 @@ impl Unread<'_> {
         if !self.terms.free(id).has(index) || !out.by_parts || !out.seen.insert((id, index)) {
             return;
         }
-        if let Some((k, rest)) = self.read(id, index, place) {
+        if let Some((k, row)) = self.read(id, index, place) {
             out.parts[k] = true;
-            rest.into_iter().for_each(|i| deep(|| self.reads(i, index, place, out)));
+            row.into_iter().for_each(|i| deep(|| self.reads(i, index, place, out)));
             return;
         }
         if matches!(self.terms.head(id), Head::Var(i, _) if i as usize == index) {
@@ -131,14 +144,14 @@ impl Unread<'_> {
         }
     }
 
-    /// The part of the variable of an index that a term is, and the index of its row.
-    fn read(&self, id: Id, index: usize, place: Where) -> Option<(usize, Option<Id>)> {
+    /// The part of the variable of an index that a term is, and the indices of its row.
+    fn read(&self, id: Id, index: usize, place: Where) -> Option<(usize, Vec<Id>)> {
         let Head::Get(k, _) = self.terms.head(id) else { return None };
         let of = self.terms.kids(id)[0];
         let is = |id: Id| matches!(self.terms.head(id), Head::Var(i, _) if i as usize == index);
         match (place, self.terms.head(of), self.terms.kids(of)) {
-            (Where::Itself, ..) if is(of) => Some((k as usize, None)),
-            (Where::Rows, Head::Index(1), [i, v]) if is(*v) => Some((k as usize, Some(*i))),
+            (Where::Itself, ..) if is(of) => Some((k as usize, vec![])),
+            (Where::Rows(d), Head::Index(n), [row @ .., v]) if d == n && is(*v) => Some((k as usize, row.to_vec())),
             _ => None,
         }
     }
@@ -164,9 +177,13 @@ impl Unread<'_> {
         }
         let out = if let Some((k, row)) = self.read(id, index, place) {
             let mut of = self.terms.var(index as u32, ty);
-            if let Some(row) = row {
-                let row = deep(|| self.renamed_at(row, (index, ty), place, kept, memo));
-                of = self.terms.put(Head::Index(1), [row, of]);
+            if let Where::Rows(d) = place {
+                let mut at = Vec::with_capacity(d + 1);
+                for i in row {
+                    at.push(deep(|| self.renamed_at(i, (index, ty), place, kept, memo)));
+                }
+                at.push(of);
+                of = self.terms.put(Head::Index(d), at);
             }
             match kept.iter().position(|kept| *kept == k) {
                 Some(at) if kept.len() > 1 => self.terms.put(Head::Get(at as u32, kept.len() as u32), [of]),
