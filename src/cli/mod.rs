@@ -3,6 +3,7 @@
 //! One file a subcommand. It must not read the environment or end the process: that is `main.rs`.
 
 mod bench;
+mod bounded;
 mod case;
 mod check;
 mod completions;
