@@ -2,9 +2,9 @@
 //! the parts. Reverse mode then keeps the states between parts, and makes those within a part again
 //! when it comes to that part: about 4√n states and adjoints in place of 2n, for one more run forwards.
 //!
-//! The elements that fill no part are folded after. The values stay the same to the bit. Steps that keep nothing of what
-//! they bind, beside others that do, stand behind an assertion that holds, where nobody looks for what is worth keeping;
-//! simplification takes it away. It must not know what a derivative is.
+//! The elements that fill no part are folded after. The values stay the same to the bit. Steps that keep nothing of
+//! what they bind, beside others that do, stand behind an assertion that holds, where nobody looks for what is worth
+//! keeping; simplification takes it away. It must not know what a derivative is.
 
 use super::flow::has_floats;
 use super::keeping::{Decisions, Keep, Keeping, Sequence};
@@ -23,8 +23,8 @@ struct Checkpoint<'a> {
     over_parts: FxHashSet<Id>,
 }
 
-/// How much is kept of each fold and scan of a function's body through which derivatives may flow; that there is this to
-/// decide is noted. They are numbered as they stand, the innermost first.
+/// How much is kept of each fold and scan of a function's body through which derivatives may flow; that there is this
+/// to decide is noted. They are numbered as they stand, the innermost first.
 pub fn levels(
     terms: &Terms,
     body: Id,

@@ -1,8 +1,8 @@
-//! What reverse mode keeps for the way back, and what it makes again: a decision for each fold and scan, and one for the
-//! tables of a function's loops.
+//! What reverse mode keeps for the way back, and what it makes again: a decision for each fold and scan, and one for
+//! the tables of a function's loops.
 //!
-//! A fold or scan is said by the function that it stands in and its place among those of that function. It must not know
-//! what anything costs.
+//! A fold or scan is said by the function that it stands in and its place among those of that function. It must not
+//! know what anything costs.
 
 use crate::diag::Span;
 use crate::ir::Fun;

@@ -1,4 +1,5 @@
-//! `daedal grad --max-memory`: a bound of memory becomes a derivative that fits in it, and what that keeps becomes words.
+//! `daedal grad --max-memory`: a bound of memory becomes a derivative that fits in it, and what that keeps becomes
+//! words.
 
 use crate::ad::Made;
 use crate::ad::keeping::Keeping;
@@ -29,8 +30,8 @@ pub struct Bounded {
     machine: Machine,
 }
 
-/// The cheapest derivative that takes so many megabytes at most, by what is known of the arguments, and with tangents of so
-/// many parameters behind them.
+/// The cheapest derivative that takes so many megabytes at most, by what is known of the arguments, and with tangents
+/// of so many parameters behind them.
 pub fn chosen(
     source: (&Program, &Def),
     most: f64,
@@ -78,13 +79,20 @@ impl Bounded {
     }
 }
 
-/// Says that a derivative stays as it was made, since what the optimizer makes of it takes more than it may.
-pub fn stays(fun: Fun, held: &Held, bound: &Bounded, shown: bool) {
+/// Says that a derivative stays as it was made, since what the optimizer makes of it takes more than it may, or nobody
+/// knows how much.
+pub fn stays(fun: Fun, held: Option<&Held>, bound: &Bounded, shown: bool) {
+    let most = megabytes(bound.bytes);
+    let why = match held {
+        None => "data would decide how much memory that takes".to_string(),
+        Some(Held { bytes, parts, .. }) => {
+            let largest = parts.first().map(|p| format!(", for {} above all", sized(&p.name, &p.sizes)));
+            format!("that would take {} of {most}{}", megabytes(*bytes), largest.unwrap_or_default())
+        }
+    };
     if shown {
-        let (name, takes, most) = (&fun.sig().name, megabytes(held.bytes), megabytes(bound.bytes));
-        let by =
-            held.parts.first().map(|p| format!(", for {} above all", sized(&p.name, &p.sizes))).unwrap_or_default();
-        let _ = writeln!(io::stderr(), "note: `{name}` is not optimized: that would take {takes} of {most}{by}");
+        // A note that cannot be shown is not worth an error.
+        let _ = writeln!(io::stderr(), "note: `{}` is not optimized: {why}", fun.sig().name);
     }
 }
 

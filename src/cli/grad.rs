@@ -2,7 +2,7 @@
 
 use super::bounded::{self, Bounded};
 use super::optimize::{self, Cost};
-use super::{World, input};
+use super::{World, derived, input};
 use crate::ad::arguments::Arguments;
 use crate::ad::check::{self, Checked, Point};
 use crate::ad::keeping::Keeping;
@@ -10,9 +10,11 @@ use crate::ad::{self, Made, Mode, Wanted, hessian};
 use crate::cost::Model;
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result, nearest};
+use crate::eval::Value;
 use crate::ir::{Def, Fun, Program, print};
 use crate::pipeline::needs::Known;
 use crate::pipeline::{self, Row};
+use crate::report::{self, Derived};
 use crate::rules::Level;
 use clap::{ArgGroup, Args, ValueEnum, value_parser};
 use rustc_hash::FxHashSet;
@@ -22,8 +24,8 @@ use std::path::PathBuf;
 
 /// Differentiate a definition; prints the derivative as source
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("looking").args(["check", "max_memory"]).multiple(true))]
-#[command(group = ArgGroup::new("sized").args(["optimize", "max_memory"]).multiple(true))]
+#[command(group = ArgGroup::new("looking").args(["check", "max_memory", "report"]).multiple(true))]
+#[command(group = ArgGroup::new("sized").args(["optimize", "max_memory", "report"]).multiple(true))]
 pub struct Grad {
     /// The program
     file: PathBuf,
@@ -69,6 +71,9 @@ pub struct Grad {
     /// The size of random tensors along every axis, where that works
     #[arg(long, value_name = "N", default_value_t = 3)]
     extent: usize,
+    /// Write a page that shows the definition and its derivative: both texts, their stages, and what is kept for the way back
+    #[arg(long, value_name = "R.html", conflicts_with = "check")]
+    report: Option<PathBuf>,
     /// Write the derivative to a file, with what it calls
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -98,6 +103,7 @@ impl Grad {
             return self.checked(&program, def, &wrt, world);
         }
         let place = self.output.as_deref().map(Output::at).transpose()?;
+        let page = self.report.as_deref().map(Output::at).transpose()?;
         let mode = match self.mode {
             Way::Fwd => Mode::Forward,
             Way::Rev | Way::Hvp => Mode::Reverse,
@@ -110,25 +116,15 @@ impl Grad {
             None if self.checkpoint => self.made(&program, &wanted, &Keeping::few())?,
             None => self.made(&program, &wanted, &Keeping::everything())?,
         };
-        let (mut made, fun, mut row) = (plain.program, plain.fun, None);
-        if self.optimize {
-            let faster = self.optimized(&made, fun, world)?;
-            let held = bounded.as_ref().map(|b| b.held(&faster.program, &faster.program.defs[&fun])).transpose()?;
-            row = faster.rows.into_iter().next();
-            match bounded.as_ref().zip(held).filter(|(b, held)| held.bytes > b.bytes) {
-                Some((b, held)) => {
-                    row = None;
-                    bounded::stays(fun, &held, b, self.notes(world));
-                }
-                None => {
-                    row.iter().filter(|_| !self.json).for_each(|row| tell(row, self.cost.model(), world.look.quiet));
-                    made = needed(&faster.program, fun);
-                }
-            }
-        }
+        let fun = plain.fun;
+        let (made, row) = self.improved(plain, bounded.as_ref(), world)?;
         let text = print::program(&made);
         if let Some(place) = &place {
             place.bytes(text.as_bytes())?;
+        }
+        let told = page.as_ref().map(|_| self.told((&program, def), (&made, fun), &wanted)).transpose()?;
+        if let Some((page, told)) = page.as_ref().zip(told.as_ref()) {
+            page.bytes(report::derived(told).as_bytes())?;
         }
         if let Some(bounded) = &bounded {
             bounded.tell(&program.source, self.notes(world));
@@ -139,11 +135,34 @@ impl Grad {
                 if let Some(bounded) = &bounded {
                     out["memory"] = bounded.object(&program.source);
                 }
+                if let Some(told) = &told {
+                    out["report"] = derived::object(told);
+                }
                 world.say(&out.to_string())
             }
             (false, None) => world.say(text.trim_end()),
             (false, Some(_)) => world.say(&input::signature(&made.defs[&fun])),
         }
+    }
+
+    /// The derivative as it is printed: what the optimizer makes of it where that is asked for and fits in memory.
+    fn improved(&self, plain: Made, bound: Option<&Bounded>, world: &World<'_>) -> Result<(Program, Option<Row>)> {
+        if !self.optimize {
+            return Ok((plain.program, None));
+        }
+        let faster = self.optimized(&plain.program, plain.fun, world)?;
+        let def = &faster.program.defs[&plain.fun];
+        if let Some(bound) = bound {
+            let held = bound.held(&faster.program, def).ok();
+            if held.as_ref().is_none_or(|held| held.bytes > bound.bytes) {
+                bounded::stays(plain.fun, held.as_ref(), bound, self.notes(world));
+                return Ok((plain.program, None));
+            }
+        }
+        let made = needed(&faster.program, plain.fun);
+        let row = faster.rows.into_iter().next();
+        row.iter().filter(|_| !self.json).for_each(|row| tell(row, self.cost.model(), world.look.quiet));
+        Ok((made, row))
     }
 
     /// Whether notes are shown.
@@ -180,13 +199,29 @@ impl Grad {
     /// The derivative that fits in memory, where a bound is asked for.
     fn bounded(&self, program: &Program, def: &Def, wanted: &Wanted) -> Result<Option<Bounded>> {
         let Some(megabytes) = self.max_memory else { return Ok(None) };
-        optimize::known_sizes(program, &self.sizes)?;
-        let args = if self.args.is_empty() { vec![] } else { input::arguments(def, &self.args)? };
+        let (args, tangents) = (self.told_by(program, def)?, self.tangents(wanted));
         let known = if args.is_empty() { Known::Sizes(&self.sizes) } else { Known::Arguments(&args) };
-        let moving = wanted.wrt.iter().enumerate().filter(|(_, by)| **by).map(|(k, _)| k);
-        let tangents: Vec<usize> = moving.filter(|_| matches!(self.mode, Way::Hvp)).collect();
         let make = |keeping: &Keeping| self.made(program, wanted, keeping);
         bounded::chosen((program, def), megabytes, (known, &tangents), &make).map(Some)
+    }
+
+    /// The arguments that are given, or sizes by names that there are.
+    fn told_by(&self, program: &Program, def: &Def) -> Result<Vec<Value>> {
+        optimize::known_sizes(program, &self.sizes)?;
+        if self.args.is_empty() { Ok(vec![]) } else { input::arguments(def, &self.args) }
+    }
+
+    /// The parameters that have tangents behind the arguments.
+    fn tangents(&self, wanted: &Wanted) -> Vec<usize> {
+        let moving = wanted.wrt.iter().enumerate().filter(|(_, by)| **by).map(|(k, _)| k);
+        moving.filter(|_| !matches!(self.mode, Way::Rev)).collect()
+    }
+
+    /// What the page is told.
+    fn told(&self, source: (&Program, &Def), (made, fun): (&Program, Fun), wanted: &Wanted) -> Result<Derived> {
+        let (args, tangents) = (self.told_by(source.0, source.1)?, self.tangents(wanted));
+        let known = if args.is_empty() { Known::Assumed(&self.sizes) } else { Known::Arguments(&args) };
+        derived::told(source, (made, &made.defs[&fun]), (known, &tangents))
     }
 
     /// What the optimizer makes of a derivative.

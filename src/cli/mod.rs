@@ -8,6 +8,7 @@ mod case;
 mod check;
 mod completions;
 mod count;
+mod derived;
 mod emit;
 mod engine;
 mod eval;

@@ -1,8 +1,8 @@
 //! Numbers of a nest as ranges: what an expression lies between, where what comes in is stated.
 //!
-//! A range holds in every run with these numbers; what data decide lies between the ends of its type. Integers are taken
-//! for numbers without wrapping: what leaves the integers that floats tell apart has no bounds. It must not know of
-//! statements.
+//! A range holds in every run with these numbers; what data decide lies between the ends of its type. Integers are
+//! taken for numbers without wrapping: what leaves the integers that floats tell apart has no bounds. It must not know
+//! of statements.
 
 use super::{Buf, Expr, Func, Var};
 use crate::ir::{Lit, Op, Scalar};

@@ -1,8 +1,9 @@
 //! How much memory a nest takes at a time at most where the sizes that come in are stated, without running it.
 //!
-//! Every number lies in a range that holds in every run with these sizes, so no run takes more. What of memory data decide
-//! has no bound, and is told. What is stored, and what variables are set to, lies in the union of the ranges of all that is
-//! ever stored or set there; walking again with these unions makes them no larger. It must not know of values of the language.
+//! Every number lies in a range that holds in every run with these sizes, so no run takes more. What of memory data
+//! decide has no bound, and is told. What is stored, and what variables are set to, lies in the union of the ranges of
+//! all that is ever stored or set there; walking again with these unions makes them no larger. It must not know of
+//! values of the language.
 
 use super::bounds::{Range, range};
 use super::{Arg, Buf, Expr, Func, Loop, LoopKind, Nest, Slot, Stmt, Var, walk};
@@ -43,8 +44,8 @@ pub struct Held {
     pub sizes: Vec<Option<u64>>,
 }
 
-/// The memory that a nest takes, by numbers that come in: sizes and scalars in the order of the calling form, nothing where
-/// they are not known. Parallel loops run on so many threads.
+/// The memory that a nest takes, by numbers that come in: sizes and scalars in the order of the calling form, nothing
+/// where they are not known. Parallel loops run on so many threads.
 ///
 /// # Errors
 /// The name of a buffer whose size data decide, or of a function that calls itself and takes memory.

@@ -1,11 +1,11 @@
-//! The fastest derivative whose tables fit in so much memory: candidates keep less and less for the way back, and each says
-//! by its nest how much it takes at the sizes that are told.
+//! The fastest derivative whose tables fit in so much memory: candidates keep less and less for the way back, and each
+//! says by its nest how much it takes at the sizes that are told.
 //!
 //! Where everything fits, everything is kept. Else, of all ways to keep less of one thing, the one that takes the least
-//! memory is gone on from, until one fits; the cheapest of all that were seen and fit is taken. What keeps less so that data
-//! decide how much it takes is no candidate. It must not know how derivatives keep what they keep.
+//! memory is gone on from, until one fits; the cheapest of all that were seen and fit is taken. What keeps less so that
+//! data decide how much it takes is no candidate. It must not know how derivatives keep what they keep.
 
-use super::needs::{self, Incoming, Known, sizes_of, words_of};
+use super::needs::{self, Incoming, Known};
 use crate::ad::Made;
 use crate::ad::keeping::{Decisions, Keep, Keeping};
 use crate::cost::{Costing, Model};
@@ -70,7 +70,7 @@ pub fn choose(
 ) -> Result<Choice> {
     let search = Search::new(source, bound, make)?;
     let first = search.candidate(&Keeping::everything())??;
-    let (incoming, mut all) = (search.incoming(&first.made)?, vec![first]);
+    let (incoming, mut all) = (search.incoming(&first.made), vec![first]);
     let fits = |all: &[Candidate]| all.iter().any(|c| c.held.bytes <= bound.bytes);
     let mut at = 0;
     while !fits(&all) && all.len() < MANY {
@@ -154,32 +154,15 @@ impl<'a> Search<'a> {
         Ok(Search { def, bound, make, own, result, named })
     }
 
-    /// The numbers that come into a derivative: those of the source, then tangents of parameters, or the adjoint.
-    fn incoming(&self, made: &Made) -> Result<Incoming> {
+    /// The numbers that come into a derivative.
+    fn incoming(&self, made: &Made) -> Incoming {
         let derived = &made.program.defs[&made.fun];
-        let mut own = self.own.iter().copied();
-        let mut of_params = vec![];
-        for p in &self.def.params {
-            let mut sizes = vec![];
-            sizes_of(p.ty, &mut own, &mut sizes);
-            of_params.push(sizes);
-        }
-        let mut out = self.own.clone();
-        let further = derived.params.iter().skip(self.def.params.len());
-        for (k, p) in further.enumerate() {
-            let sizes = match self.bound.tangents.get(k) {
-                Some(of) => &of_params[*of],
-                None => &self.result,
-            };
-            words_of(p.ty, &mut sizes.iter().copied(), &mut out);
-        }
-        Ok(out)
+        needs::after_arguments((self.def, &self.own), &self.result, derived, self.bound.tangents)
     }
 
-    /// A derivative that keeps so much; why it is not known how much memory it takes, where that is so.
     fn candidate(&self, keeping: &Keeping) -> Result<Result<Candidate>> {
         let made = (self.make)(keeping)?;
-        let (incoming, def) = (self.incoming(&made)?, &made.program.defs[&made.fun]);
+        let (incoming, def) = (self.incoming(&made), &made.program.defs[&made.fun]);
         let held = match needs::held(&made.program, def, &incoming, &self.bound.machine) {
             Ok(held) => held,
             Err(why) => return Ok(Err(why)),

@@ -24,6 +24,7 @@ pub mod replay;
 pub mod samples;
 mod search;
 pub mod simplify;
+pub mod stages;
 pub mod trial;
 pub mod tuning;
 pub mod variants;

@@ -1,7 +1,7 @@
 //! A definition and what is known of its arguments become the memory that its native code takes at most.
 //!
-//! The nest that is looked at is the one that runs: under the default schedule for these sizes, where there is one. It must
-//! not know what the definition is for.
+//! The nest that is looked at is the one that runs: under the default schedule for these sizes, where there is one. It
+//! must not know what the definition is for.
 
 use super::native;
 use crate::diag::{Diagnostic, Result};
@@ -23,6 +23,8 @@ pub enum Known<'a> {
     Arguments(&'a [Value]),
     /// Sizes and integers by name.
     Sizes(&'a [(String, u64)]),
+    /// The same, where others are assumed.
+    Assumed(&'a [(String, u64)]),
 }
 
 impl Known<'_> {
@@ -31,18 +33,26 @@ impl Known<'_> {
     /// # Errors
     /// A size or an integer that is not told, or that has no name.
     pub fn incoming(&self, def: &Def) -> Result<Incoming> {
-        let sizes = match self {
+        let (sizes, assumed) = match self {
             Known::Arguments(args) => return Ok(example::incoming(def, args).into_iter().map(Some).collect()),
-            Known::Sizes(sizes) => sizes,
+            Known::Sizes(sizes) => (sizes, false),
+            Known::Assumed(sizes) => (sizes, true),
         };
+        let told =
+            |name: &str| told(sizes, name).or_else(|d| if assumed { Ok(example::ASSUMED as f64) } else { Err(d) });
         let mut out = vec![];
         for p in &def.params {
             let mut axes = (0..p.ty.axes()).map(|k| p.sizes.get(k).map(String::as_str));
             let mut next = || match axes.next().flatten() {
-                Some(name) => told(sizes, name),
+                Some(name) => told(name),
+                None if assumed => Ok(example::ASSUMED as f64),
                 None => Err(nameless(p)),
             };
-            words(p, p.ty, false, &mut next, sizes, &mut out)?;
+            let integer = || match p.ty == Ty::int() || assumed {
+                true => told(&p.name),
+                false => Err(nameless(p)),
+            };
+            words(p.ty, false, &mut next, &integer, &mut out)?;
         }
         Ok(out)
     }
@@ -50,7 +60,7 @@ impl Known<'_> {
     /// Sizes and integers by name, for cost models.
     pub fn named(&self, def: &Def) -> Result<Vec<(String, u64)>> {
         let args = match self {
-            Known::Sizes(sizes) => return Ok(sizes.to_vec()),
+            Known::Sizes(sizes) | Known::Assumed(sizes) => return Ok(sizes.to_vec()),
             Known::Arguments(args) => args,
         };
         let mut out: Vec<(String, u64)> = vec![];
@@ -79,32 +89,30 @@ fn nameless(p: &Param) -> Box<Diagnostic> {
     Diagnostic::user(message).note("hint: name them, as `n` in `(x : (Vec Float) n)`, or give arguments")
 }
 
-/// The words of a parameter in the calling form.
+/// The words of a parameter in the calling form, by what gives the next size and the integer that it is.
 fn words(
-    p: &Param,
     ty: Ty,
     inside: bool,
     next: &mut dyn FnMut() -> Result<f64>,
-    sizes: &[(String, u64)],
+    integer: &dyn Fn() -> Result<f64>,
     out: &mut Incoming,
 ) -> Result<()> {
     match ty.kind() {
-        TyKind::Tuple(parts) => parts.iter().try_for_each(|part| words(p, *part, inside, next, sizes, out))?,
+        TyKind::Tuple(parts) => parts.iter().try_for_each(|part| words(*part, inside, next, integer, out))?,
         TyKind::Tensor(rank, elem) => {
             for _ in 0..*rank {
                 out.push(Some(next()?));
             }
-            words(p, *elem, true, next, sizes, out)?;
+            words(*elem, true, next, integer, out)?;
         }
-        TyKind::Scalar(Scalar::I64) if !inside && ty == p.ty => out.push(Some(told(sizes, &p.name)?)),
-        TyKind::Scalar(Scalar::I64) if !inside => return Err(nameless(p)),
+        TyKind::Scalar(Scalar::I64) if !inside => out.push(Some(integer()?)),
         _ => out.push(None),
     }
     Ok(())
 }
 
 /// The sizes among the words of a type, from these words on.
-pub fn sizes_of(ty: Ty, words: &mut impl Iterator<Item = Option<f64>>, out: &mut Vec<Option<f64>>) {
+fn sizes_of(ty: Ty, words: &mut impl Iterator<Item = Option<f64>>, out: &mut Vec<Option<f64>>) {
     match ty.kind() {
         TyKind::Tuple(parts) => parts.iter().for_each(|part| sizes_of(*part, words, out)),
         TyKind::Tensor(rank, elem) => {
@@ -116,7 +124,7 @@ pub fn sizes_of(ty: Ty, words: &mut impl Iterator<Item = Option<f64>>, out: &mut
 }
 
 /// The words of a value of a type with these sizes.
-pub fn words_of(ty: Ty, sizes: &mut impl Iterator<Item = Option<f64>>, out: &mut Incoming) {
+fn words_of(ty: Ty, sizes: &mut impl Iterator<Item = Option<f64>>, out: &mut Incoming) {
     match ty.kind() {
         TyKind::Tuple(parts) => parts.iter().for_each(|part| words_of(*part, sizes, out)),
         TyKind::Tensor(rank, elem) => {
@@ -127,7 +135,52 @@ pub fn words_of(ty: Ty, sizes: &mut impl Iterator<Item = Option<f64>>, out: &mut
     }
 }
 
-/// The default schedule of a definition for what comes in; nothing where it cannot be scheduled, or has no loop to schedule.
+/// The numbers that come into a derivative: those of its source, then of tangents of some parameters or, where there
+/// are none, of the adjoint of a result of these sizes.
+pub fn after_arguments(
+    (def, own): (&Def, &Incoming),
+    result: &[Option<f64>],
+    derived: &Def,
+    tangents: &[usize],
+) -> Incoming {
+    let mut words = own.iter().copied();
+    let of_params: Vec<Vec<Option<f64>>> = def
+        .params
+        .iter()
+        .map(|p| {
+            let mut sizes = vec![];
+            sizes_of(p.ty, &mut words, &mut sizes);
+            sizes
+        })
+        .collect();
+    let mut out = own.clone();
+    for (k, p) in derived.params.iter().skip(def.params.len()).enumerate() {
+        let sizes = tangents.get(k).map_or(result, |of| of_params[*of].as_slice());
+        words_of(p.ty, &mut sizes.iter().copied(), &mut out);
+    }
+    out
+}
+
+/// The named sizes and integers of a definition, as they are told or assumed.
+///
+/// # Errors
+/// As [`Known::incoming`].
+pub fn named_sizes(def: &Def, known: &Known<'_>) -> Result<Vec<(String, u64)>> {
+    let (told, mut out) = (known.named(def)?, Vec::<(String, u64)>::new());
+    for p in &def.params {
+        let own = (p.ty == Ty::int()).then_some(&p.name);
+        for name in p.sizes.iter().chain(own) {
+            if !out.iter().any(|(n, _)| n == name) {
+                let value = told.iter().rev().find(|(n, _)| n == name).map_or(example::ASSUMED, |(_, v)| *v);
+                out.push((name.clone(), value));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// The default schedule of a definition for what comes in; nothing where it cannot be scheduled, or has no loop to
+/// schedule.
 pub fn default_schedule(program: &Program, def: &Def, incoming: &Incoming, machine: &Machine) -> Option<Schedule> {
     let graph = stage::extract(program, def).ok()?;
     let known: Vec<f64> = incoming.iter().map(|v| v.unwrap_or(0.0)).collect();
