@@ -61,16 +61,16 @@ fn side(text: String, of: &std::result::Result<Stages, String>) -> Side {
 }
 
 fn totals(before: Tally, after: Tally) -> Vec<(String, u64, u64)> {
-    let rows: [(&str, fn(&Tally) -> u64); 7] = [
-        ("simple operations", |t| t.simple),
-        ("divisions and roots", |t| t.divisions),
-        ("transcendental functions", |t| t.transcendental),
-        ("operations by weight", Tally::weighted),
-        ("elements moved", Tally::moved),
-        ("work", Tally::work),
-        ("bytes of stages", |t| t.bytes),
-    ];
-    rows.iter().map(|(what, of)| ((*what).to_string(), of(&before), of(&after))).collect()
+    let row = |what: &str, of: fn(&Tally) -> u64| (what.to_string(), of(&before), of(&after));
+    vec![
+        row("simple operations", |t| t.simple),
+        row("divisions and roots", |t| t.divisions),
+        row("transcendental functions", |t| t.transcendental),
+        row("operations by weight", Tally::weighted),
+        row("elements moved", Tally::moved),
+        row("work", Tally::work),
+        row("bytes of stages", |t| t.bytes),
+    ]
 }
 
 /// The same numbers for machines.

@@ -9,6 +9,7 @@ use super::bounds::{Range, range};
 use super::{Arg, Buf, Expr, Func, Loop, LoopKind, Nest, Slot, Stmt, Var, walk};
 use crate::ir::deep;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
 
 /// Memory is taken in lines of so many bytes.
 const LINE: u64 = 64;
@@ -83,7 +84,7 @@ pub fn held(nest: &Nest, incoming: &[Option<f64>], threads: usize) -> Result<Hel
             sizes.push(found.high.is_finite().then_some(found.high.max(0.0) as u64));
         }
     }
-    w.most.sort_by(|a, b| b.bytes.cmp(&a.bytes));
+    w.most.sort_by_key(|part| Reverse(part.bytes));
     Ok(Held { bytes: w.peak, parts: w.most, sizes })
 }
 
