@@ -44,6 +44,14 @@ impl Source {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
         Arc::new(Source { name: name.into(), text: text.into() })
     }
+
+    /// `line:column` of a byte offset, both from 1; columns are characters.
+    pub fn place(&self, at: u32) -> String {
+        let before = self.text.get(..at as usize).unwrap_or(&self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        format!("{line}:{column}")
+    }
 }
 
 /// Whose fault an error is; it decides the exit code.

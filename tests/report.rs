@@ -61,3 +61,87 @@ fn a_browser_shows_the_page() {
     let size = std::fs::metadata(dir.path().join("shot.png")).unwrap().len();
     assert!(size > 20_000, "the page is nearly empty: {size} bytes of picture");
 }
+
+const LOSS: &str = "
+(def loss Float ((w : (Vec Float) d) (xs : (Vec Float) n))
+  (sum (fold (lam ((s : (Vec Float)) (x : Float))
+               (build d (lam (i : Integer) (tanh (add (mul (index i w) (index i s)) x)))))
+             w xs)))
+(def power Float ((x : Float) (n : Integer)) (if (lt n 1) 1.0 (mul x (power x (sub n 1)))))
+";
+
+/// What `grad` says and prints in a folder with losses.
+fn grad(dir: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    std::fs::write(dir.join("loss.ks"), LOSS).unwrap();
+    let out = Command::new(env!("CARGO_BIN_EXE_daedal")).current_dir(dir).args(["grad", "loss.ks"]).args(args).output();
+    let out = out.unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (out.status.code(), text(&out.stdout), text(&out.stderr))
+}
+
+/// Protects: the page of a derivative stands alone, its drawing is an SVG that tells both ways apart, and what stands in it is
+/// what machines get: stages with their sizes, what is kept, where that is made and read, and sums.
+#[test]
+fn derivatives_have_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["loss", "--report", "r.html", "--size", "d=10", "--size", "n=50", "--json"];
+    let (code, out, said) = grad(dir.path(), &args);
+    assert_eq!(code, Some(0), "{said}");
+    let page = std::fs::read_to_string(dir.path().join("r.html")).unwrap();
+    for alien in ["<script", "<link", "<img", "src=", "@import", "url("] {
+        assert!(!page.contains(alien), "the page loads something: {alien}");
+    }
+    for part in ["<h1>rev$loss: a derivative</h1>", "(def loss Float", "(def rev$loss ", "d = 10, n = 50"] {
+        assert!(page.contains(part), "the page lacks {part}");
+    }
+    let svg = page.find("<svg").and_then(|from| Some(&page[from..from + page[from..].find("</svg>")? + 6])).unwrap();
+    let drawn = roxmltree::Document::parse(svg).unwrap();
+    let ways = |way: &str| drawn.descendants().filter(|n| n.attribute("class") == Some(way)).count();
+    let report = &serde_json::from_str::<serde_json::Value>(&out).unwrap()["report"];
+    let stages = report["derivative"]["stages"].as_array().unwrap();
+    let of_way = |way: &str| stages.iter().filter(|s| s["way"] == way).count();
+    assert!(of_way("forth") > 0 && of_way("back") > 0, "{report}");
+    assert_eq!((ways("forth"), ways("back")), (of_way("forth"), of_way("back")));
+    // All states are kept: as many as there are elements, and the first.
+    let kept = report["kept"].as_array().unwrap();
+    let states = kept.iter().filter(|k| k["bytes"].as_u64() >= Some(50 * 10 * 8)).count();
+    assert!(states > 0 && ways("held") > 0, "{report}");
+    for k in kept {
+        let way = |name: &serde_json::Value| stages.iter().find(|s| s["name"] == *name).unwrap()["way"].clone();
+        assert_eq!(way(&k["made_in"]), "forth");
+        let readers = k["read_in"].as_array().unwrap();
+        assert!(!readers.is_empty() && readers.iter().all(|r| way(r) == "back"), "{k}");
+    }
+    let total = |what: &str, of: &str| {
+        let row = report["totals"].as_array().unwrap().iter().find(|t| t["what"] == what).unwrap();
+        row[of].as_u64().unwrap()
+    };
+    // A tangent for each element of each state, and the sum of the last one.
+    assert_eq!(total("transcendental functions", "definition"), 500);
+    assert!(total("work", "derivative") > total("work", "definition"));
+    let sum: u64 = stages.iter().map(|s| s["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(sum, total("bytes of stages", "derivative"));
+}
+
+/// Protects: what has no stages says why, and shows what there is; pages that cannot be written are refused before the work;
+/// what does not go together, too.
+#[test]
+fn pages_of_derivatives_say_what_they_lack() {
+    let dir = tempfile::tempdir().unwrap();
+    let (code, out, said) = grad(dir.path(), &["power", "--report", "r.html", "--json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let page = std::fs::read_to_string(dir.path().join("r.html")).unwrap();
+    assert!(page.contains("There are none: ") && page.contains("(def power Float"), "{page}");
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(json["report"]["definition"]["unstaged"].is_string(), "{json}");
+    for (args, part) in [
+        (&["loss", "--report", "none/r.html"][..], "its directory does not exist"),
+        (&["loss", "--report", "r.html", "--check"], "cannot be used with"),
+        (&["loss", "--report", "r.html", "--size", "q=3"], "names a size `q`"),
+        (&["loss", "--report", "r.html", "[1.0]"], "takes 2 arguments"),
+    ] {
+        let (code, _, said) = grad(dir.path(), args);
+        assert_eq!(code, Some(1), "{args:?}: {said}");
+        assert!(said.contains(part), "{args:?}: {said}");
+    }
+}

@@ -11,8 +11,8 @@ static char memory[1 << 20] __attribute__((aligned(64)));
 static ks::Arena arena() { return {memory, memory + sizeof memory, memory, memory, nullptr, 2}; }
 extern "C" __attribute__((visibility("default"))) int64_t ks_address(int64_t n) {
   ks::Arena all = arena();
-  double* const first = ks::take<double>(all, n);
-  double* const second = ks::take<double>(all, n);
+  double* const first = ks::take<double>(all, 0, n);
+  double* const second = ks::take<double>(all, 0, n);
   second[0] = 1;
   first[n] = 2;
   return (int64_t)(first[n] + second[0]);
@@ -20,7 +20,7 @@ extern "C" __attribute__((visibility("default"))) int64_t ks_address(int64_t n) 
 extern "C" __attribute__((visibility("default"))) int64_t ks_undefined(int64_t n) { return (int64_t)1 << (n + 57); }
 extern "C" __attribute__((visibility("default"))) int64_t ks_thread(int64_t n) {
   ks::Arena all = arena();
-  int64_t* const place = ks::take<int64_t>(all, 1);
+  int64_t* const place = ks::take<int64_t>(all, 0, 1);
   *place = 0;
   ks::parallel<false, false>(all, 0, 64, 1e9, [=](int64_t from, int64_t to, ks::Arena&) {
     for (int64_t i = from; i < to; ++i) *place += n;

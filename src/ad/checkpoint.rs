@@ -2,43 +2,85 @@
 //! the parts. Reverse mode then keeps the states between parts, and makes those within a part again
 //! when it comes to that part: about 4√n states and adjoints in place of 2n, for one more run forwards.
 //!
-//! The elements that fill no part are folded after. The values stay the same to the bit. It must not
-//! know what a derivative is.
+//! The elements that fill no part are folded after. The values stay the same to the bit. Steps that keep nothing of
+//! what they bind, beside others that do, stand behind an assertion that holds, where nobody looks for what is worth
+//! keeping; simplification takes it away. It must not know what a derivative is.
 
+use super::flow::has_floats;
+use super::keeping::{Decisions, Keep, Keeping, Sequence};
 use super::piece::shift_above;
-use crate::ir::{Head, Id, Op, Terms, Ty, deep};
+use crate::ir::{Fun, Head, Id, Lit, Op, Terms, Ty, deep};
 use crate::types::shape::shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Rewrites the folds of one body, the innermost first.
+/// Rewrites the folds and scans of one body, the innermost first.
 struct Checkpoint<'a> {
     terms: &'a mut Terms,
+    levels: &'a FxHashMap<Id, Keep>,
+    /// Whether some steps keep what they bind, so that others have to say that they do not.
+    mixed: bool,
     memo: FxHashMap<Id, Id>,
     over_parts: FxHashSet<Id>,
 }
 
-/// The body with its folds cut into parts, and the folds over parts. A fold for which `kept` does not
-/// hold stays as it is.
-pub fn checkpoint(terms: &mut Terms, body: Id, kept: fn(Ty) -> bool) -> (Id, FxHashSet<Id>) {
-    let mut c = Checkpoint { terms, memo: FxHashMap::default(), over_parts: FxHashSet::default() };
-    let body = c.term(body, kept);
+/// How much is kept of each fold and scan of a function's body through which derivatives may flow; that there is this
+/// to decide is noted. They are numbered as they stand, the innermost first.
+pub fn levels(
+    terms: &Terms,
+    body: Id,
+    (fun, keeping): (Fun, &Keeping),
+    decisions: &mut Decisions,
+) -> FxHashMap<Id, Keep> {
+    let sequences = terms
+        .reachable(body)
+        .into_iter()
+        .filter(|id| matches!(terms.head(*id), Head::Fold | Head::Scan) && has_floats(terms.ty(terms.kids(*id)[0])));
+    decisions.functions.insert(fun);
+    let mut out = FxHashMap::default();
+    for (number, id) in sequences.enumerate() {
+        let (span, fold) = (terms.spans(id).first().copied(), terms.head(id) == Head::Fold);
+        decisions.sequences.insert((fun, number), Sequence { span, fold });
+        out.insert(id, keeping.of((fun, number)));
+    }
+    out
+}
+
+/// The body with its folds and scans as their levels say, and the folds over parts.
+pub fn checkpoint(terms: &mut Terms, body: Id, levels: &FxHashMap<Id, Keep>) -> (Id, FxHashSet<Id>) {
+    let some = |keep: Keep| levels.values().any(|k| *k == keep);
+    if !some(Keep::Few) && !some(Keep::States) {
+        return (body, FxHashSet::default());
+    }
+    let (mixed, memo, over_parts) = (some(Keep::Values), FxHashMap::default(), FxHashSet::default());
+    let mut c = Checkpoint { terms, levels, mixed, memo, over_parts };
+    let body = c.term(body);
     (body, c.over_parts)
 }
 
 impl Checkpoint<'_> {
-    fn term(&mut self, id: Id, kept: fn(Ty) -> bool) -> Id {
+    fn term(&mut self, id: Id) -> Id {
         if let Some(done) = self.memo.get(&id) {
             return *done;
         }
         let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
-        let kids: Vec<Id> = kids.into_iter().map(|k| deep(|| self.term(k, kept))).collect();
+        let mut kids: Vec<Id> = kids.into_iter().map(|k| deep(|| self.term(k))).collect();
+        let keep = self.levels.get(&id).copied().unwrap_or(Keep::Values);
+        if let Some(steps) = kids.last_mut().filter(|_| self.mixed && keep != Keep::Values) {
+            *steps = self.apart(*steps);
+        }
         let out = match head {
-            Head::Fold if kept(self.terms.ty(id)) => self.fold(&kids),
+            Head::Fold if keep == Keep::Few => self.fold(&kids),
             _ => self.terms.put(head, kids),
         };
         self.terms.keep_hints(id, out);
         self.memo.insert(id, out);
         out
+    }
+
+    /// A body of steps that keep nothing of what they bind.
+    fn apart(&mut self, body: Id) -> Id {
+        let holds = self.terms.lit(Lit::Bool(true));
+        self.terms.put(Head::Assert, [holds, body])
     }
 
     fn int(&mut self, index: u32) -> Id {
@@ -62,6 +104,7 @@ impl Checkpoint<'_> {
             let (s, x) = (self.terms.var(1, state), self.terms.var(0, of));
             let each = shift_above(self.terms, body, 2, 7);
             let inner = self.terms.put(Head::Fold, [s, x, each]);
+            let inner = if self.mixed { self.apart(inner) } else { inner };
             let (first, parts) = (self.terms.shift(init, 5), self.terms.var(0, all));
             self.terms.put(Head::Fold, [first, parts, inner])
         };

@@ -3,7 +3,8 @@
 //! Such a product costs a constant times the work of the function, whatever the number of parameters. It must not know how
 //! either derivative is made.
 
-use super::{Mode, Wanted, derive};
+use super::keeping::{Decisions, Keeping};
+use super::{Made, Mode, Wanted, derive, derive_keeping};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Head, Lit, Program, Signature, Ty};
 
@@ -16,6 +17,8 @@ pub struct Product {
     /// Its tangent: it takes the arguments one by one, then a tangent for each by which the function is differentiated. Where
     /// the value is wanted, the gradient stands before it.
     pub product: Fun,
+    /// What there was to decide of the gradient.
+    pub decisions: Decisions,
 }
 
 /// Makes the product for a function that gives one float. What is asked for of reverse mode is asked of its gradient;
@@ -24,6 +27,15 @@ pub struct Product {
 /// # Errors
 /// What has no derivative, with its place; a function that gives anything but one float.
 pub fn product(program: &Program, wanted: &Wanted) -> Result<Product> {
+    let keeping = if wanted.checkpoint { Keeping::few() } else { Keeping::everything() };
+    product_keeping(program, wanted, &keeping)
+}
+
+/// As [`product`], where it is said what the gradient keeps for its way back; [`Wanted::checkpoint`] is not looked at.
+///
+/// # Errors
+/// As [`product`].
+pub fn product_keeping(program: &Program, wanted: &Wanted, keeping: &Keeping) -> Result<Product> {
     let def = &program.defs[&wanted.fun];
     let Some(one) = def.fun.sig().ret.as_scalar().filter(|s| s.is_float()) else {
         let message = format!("`{}` gives {}, so it has no Hessian", def.name(), def.fun.sig().ret);
@@ -31,8 +43,8 @@ pub fn product(program: &Program, wanted: &Wanted) -> Result<Product> {
         return Err(d.note("a Hessian is of a function that gives one float; `--mode rev` takes any result"));
     };
     let back = Wanted { mode: Mode::Reverse, value: false, ..wanted.clone() };
-    let (mut program, reverse) = derive(program, &back)?;
-    let reverse = program.defs[&reverse].clone();
+    let Made { mut program, fun, decisions } = derive_keeping(program, &back, keeping)?;
+    let reverse = program.defs[&fun].clone();
     let gradient = gradient(&mut program, &reverse, Lit::of(one, 1.0))?;
     let wrt = wanted.wrt.clone();
     let ahead = Wanted { fun: gradient, mode: Mode::Forward, wrt, value: wanted.value, checkpoint: false };
@@ -40,7 +52,7 @@ pub fn product(program: &Program, wanted: &Wanted) -> Result<Product> {
     let suffix = reverse.name().strip_prefix("rev").unwrap_or_default();
     let name = if wanted.value { format!("value$hvp{suffix}") } else { format!("hvp{suffix}") };
     let (program, product) = renamed(program, made, &name);
-    Ok(Product { program, gradient, product })
+    Ok(Product { program, gradient, product, decisions })
 }
 
 /// The gradient as a function of the arguments alone: the adjoint of the result is 1.

@@ -2,10 +2,12 @@
 
 use super::adapter;
 use super::adjoint::Reverse;
-use super::checkpoint::checkpoint;
+use super::checkpoint::{checkpoint, levels};
+use super::declared::{base, kind, packed_parameters, twice};
 use super::emit::{Emit, Val};
 use super::env::{Active, Entry};
 use super::flow::has_floats;
+use super::keeping::{Decisions, Keep, Keeping};
 use super::like::Like;
 use super::mode::Mode;
 use super::nested::Nested;
@@ -18,7 +20,7 @@ use super::split::{lifted, split};
 use super::sweep::sweep;
 use super::unread::without_unread;
 use super::walk::Walk;
-use super::written::{ByHand, packed};
+use super::written::ByHand;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty};
 use crate::types::{sizes, verify};
@@ -73,12 +75,34 @@ pub fn complete(program: &Program) -> Result<Program> {
 /// # Errors
 /// What has no derivative, with its place.
 pub fn derive(program: &Program, wanted: &Wanted) -> Result<(Program, Fun)> {
-    let mut maker = Maker { checkpoint: wanted.checkpoint, ..Maker::new(program) };
+    let keeping = if wanted.checkpoint { Keeping::few() } else { Keeping::everything() };
+    let made = derive_keeping(program, wanted, &keeping)?;
+    Ok((made.program, made.fun))
+}
+
+/// A derivative, and what was to be decided of it.
+#[derive(Clone)]
+pub struct Made {
+    /// The program with the derivative.
+    pub program: Program,
+    /// The derivative.
+    pub fun: Fun,
+    /// What there was to decide.
+    pub decisions: Decisions,
+}
+
+/// As [`derive`], where it is said what is kept for the way back; [`Wanted::checkpoint`] is not looked at.
+///
+/// # Errors
+/// As [`derive`].
+pub fn derive_keeping(program: &Program, wanted: &Wanted, keeping: &Keeping) -> Result<Made> {
+    let mut maker = Maker { keeping: keeping.clone(), ..Maker::new(program) };
     for def in program.defs.values() {
         maker.known(def);
     }
-    let done = maker.wanted(wanted).map_err(|d| d.within(&program.source))?;
-    Ok((maker.finish()?, done))
+    let fun = maker.wanted(wanted).map_err(|d| d.within(&program.source))?;
+    let decisions = std::mem::take(&mut maker.decisions);
+    Ok(Made { program: maker.finish()?, fun, decisions })
 }
 
 /// Why a function has no derivative by any parameter.
@@ -106,8 +130,10 @@ struct Maker<'a> {
     scalars: FxHashMap<Fun, Id>,
     /// How many requests have a body.
     done: usize,
-    /// See [`Wanted::checkpoint`].
-    checkpoint: bool,
+    /// What is kept for the way back.
+    keeping: Keeping,
+    /// What there was to decide of that.
+    decisions: Decisions,
 }
 
 impl<'a> Maker<'a> {
@@ -115,7 +141,8 @@ impl<'a> Maker<'a> {
         let requests = Requests::new(program);
         let (partials, out, inline, scalars) = Default::default();
         let terms = program.terms.clone();
-        Maker { program, terms, requests, partials, out, inline, scalars, done: 0, checkpoint: false }
+        let (keeping, decisions) = (Keeping::everything(), Decisions::default());
+        Maker { program, terms, requests, partials, out, inline, scalars, done: 0, keeping, decisions }
     }
 
     /// Takes over a definition, and inlines it from now on if it is about tensors or only about integers.
@@ -355,15 +382,19 @@ impl<'a> Maker<'a> {
         let mut body = shared(&mut self.terms, body);
         let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let deep = Nested::is_deep_within(&self.terms, body);
-        // Tables of what both ways need are what checkpoints do without.
-        if key.mode == Mode::Reverse && !self.checkpoint {
+        if key.mode == Mode::Reverse && self.keeping.tables(key.fun) {
             body = split(&mut self.terms, &self.scalars, &tys, body);
         } else if deep {
             body = lifted(&mut self.terms, &tys, body);
         }
-        let (body, over_parts) = match self.checkpoint && key.mode == Mode::Reverse {
-            true => checkpoint(&mut self.terms, body, has_floats),
-            false => (body, FxHashSet::default()),
+        let (body, over_parts, keeps) = match key.mode {
+            Mode::Reverse => {
+                let levels = levels(&self.terms, body, (key.fun, &self.keeping), &mut self.decisions);
+                let keeps = levels.values().any(|keep| *keep == Keep::Values);
+                let (body, over_parts) = checkpoint(&mut self.terms, body, &levels);
+                (body, over_parts, keeps)
+            }
+            Mode::Forward => (body, FxHashSet::default(), false),
         };
         let mut w = Walk::new(&mut self.terms, &mut self.requests, &mut self.partials);
         for p in &def.params {
@@ -393,7 +424,6 @@ impl<'a> Maker<'a> {
                 let dr = w.e.enter(def.fun.sig().ret.tangent());
                 let frames = vec![Default::default()];
                 let (likes, tables, separate, kept) = Default::default();
-                let keeps = !self.checkpoint;
                 let (sequences, arms) = (0, 0);
                 let mut r = Reverse { w, frames, likes, tables, over_parts, sequences, arms, keeps, separate, kept };
                 gradient(&mut r, (body, n), &key.wrt, dr, value)?
@@ -555,36 +585,4 @@ fn without_floats(e: &mut Emit<'_>, like: Id) -> Id {
     let element = e.put(Head::Index(rank), at.into_iter().chain([inside]));
     let zero = without_floats(e, element);
     e.put(Head::Build(rank), sizes.into_iter().chain([zero]))
-}
-
-fn twice(declared: &Def) -> Box<Diagnostic> {
-    let message = format!("`{}` is defined and declared", declared.name());
-    Diagnostic::user(message).at(declared.span, "declared here")
-}
-
-/// The word that says which derivative a definition declares.
-fn kind(declared: &Def) -> &str {
-    declared.name().strip_prefix('[').and_then(|n| n.split_once(' ')).map_or("", |(kind, _)| kind)
-}
-
-/// The parameters of a declared derivative in scope: the argument, and the tangent or adjoint.
-/// `sufrevpass` takes what `suffwdpass` left behind, the argument, last.
-fn packed_parameters(e: &mut Emit<'_>, declared: &Def) -> (Val, Val) {
-    let (first, second) = (e.enter(declared.params[0].ty), e.enter(declared.params[1].ty));
-    if kind(declared) == "sufrevpass" { (second, first) } else { (first, second) }
-}
-
-/// The function whose derivative a definition declares.
-fn base<'a>(program: &'a Program, declared: &Def) -> Result<&'a Def> {
-    let name = declared.name();
-    let of = name.strip_suffix(']').and_then(|n| n.split_once(' ')).map_or("", |(_, of)| of);
-    let params = &declared.fun.sig().params;
-    let arg = match kind(declared) {
-        "CL" => packed(params),
-        "sufrevpass" => params[1],
-        _ => params[0],
-    };
-    let fits = |d: &&Def| packed(&d.fun.sig().params) == arg;
-    let found = program.named(of).into_iter().find(fits);
-    found.ok_or_else(|| Diagnostic::bug(format!("`{name}` is a derivative of nothing")))
 }

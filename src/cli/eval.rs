@@ -1,6 +1,6 @@
 //! `daedal eval`: a definition and arguments become a value, in the interpreter.
 
-use super::{World, count, input};
+use super::{World, bounded, count, input};
 use crate::data::{self, Output};
 use crate::diag::Result;
 use crate::eval::{Interpreter, Value};
@@ -86,7 +86,8 @@ impl Eval {
         let interpreter = if self.count { interpreter.counted() } else { interpreter };
         let value = interpreter.run(def, &args);
         world.printed(&interpreter.take_printed())?;
-        let (value, mut more) = (value?, serde_json::Map::new());
+        let value = value.map_err(|d| bounded::hinted(d, &program, def))?;
+        let mut more = serde_json::Map::new();
         if self.count {
             count::tell(&interpreter.tally(), self.call.json, &mut more, world)?;
         }

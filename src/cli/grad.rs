@@ -1,17 +1,22 @@
 //! `daedal grad`: a definition becomes its derivative as source, or the derivative is checked.
 
+use super::bounded::{self, Bounded};
 use super::optimize::{self, Cost};
-use super::{World, input};
+use super::{World, derived, input};
 use crate::ad::arguments::Arguments;
 use crate::ad::check::{self, Checked, Point};
-use crate::ad::{self, Mode, Wanted, hessian};
+use crate::ad::keeping::Keeping;
+use crate::ad::{self, Made, Mode, Wanted, hessian};
 use crate::cost::Model;
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result, nearest};
+use crate::eval::Value;
 use crate::ir::{Def, Fun, Program, print};
+use crate::pipeline::needs::Known;
 use crate::pipeline::{self, Row};
+use crate::report::{self, Derived};
 use crate::rules::Level;
-use clap::{Args, ValueEnum, value_parser};
+use clap::{ArgGroup, Args, ValueEnum, value_parser};
 use rustc_hash::FxHashSet;
 use serde_json::{Value as Json, json};
 use std::io::{self, Write};
@@ -19,13 +24,15 @@ use std::path::PathBuf;
 
 /// Differentiate a definition; prints the derivative as source
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("looking").args(["check", "max_memory", "report"]).multiple(true))]
+#[command(group = ArgGroup::new("sized").args(["optimize", "max_memory", "report"]).multiple(true))]
 pub struct Grad {
     /// The program
     file: PathBuf,
     /// The definition
     def: String,
-    /// Arguments to check the derivative at, instead of random ones
-    #[arg(value_name = "ARG", allow_negative_numbers = true, requires = "check")]
+    /// Arguments of the definition: to check the derivative at, instead of random ones, or to tell sizes
+    #[arg(value_name = "ARG", allow_negative_numbers = true, requires = "looking")]
     args: Vec<String>,
     /// Tangents with the values, adjoints against them, or tangents of the gradient
     #[arg(long, value_enum, default_value_t = Way::Rev)]
@@ -39,14 +46,18 @@ pub struct Grad {
     /// Keep about the root of the states of a fold, and make the others again on the way back
     #[arg(long)]
     checkpoint: bool,
+    /// Take the fastest derivative that holds so many megabytes at once at most, arguments not counted
+    #[arg(long, value_name = "MB", value_parser = optimize::positive, conflicts_with_all = ["checkpoint", "check"])]
+    max_memory: Option<f64>,
     /// Optimize the derivative
     #[arg(long)]
     optimize: bool,
     /// What the optimizer makes small
     #[arg(long, value_enum, default_value_t = Cost::Analytic)]
     cost: Cost,
-    /// An estimate of a named size or integer parameter, for the optimizer; may be given more than once
-    #[arg(long = "size", value_name = "NAME=N", value_parser = optimize::size, requires = "optimize")]
+    /// A named size or integer parameter: an estimate for the optimizer, or what memory is known from; may be given more
+    /// than once
+    #[arg(long = "size", value_name = "NAME=N", value_parser = optimize::size, requires = "sized")]
     sizes: Vec<(String, u64)>,
     /// Compare with differences and the modes with each other; exit 1 where they disagree
     #[arg(long, conflicts_with_all = ["optimize", "output", "value"])]
@@ -60,6 +71,9 @@ pub struct Grad {
     /// The size of random tensors along every axis, where that works
     #[arg(long, value_name = "N", default_value_t = 3)]
     extent: usize,
+    /// Write a page that shows the definition and its derivative: both texts, their stages, and what is kept for the way back
+    #[arg(long, value_name = "R.html", conflicts_with = "check")]
+    report: Option<PathBuf>,
     /// Write the derivative to a file, with what it calls
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -89,53 +103,145 @@ impl Grad {
             return self.checked(&program, def, &wrt, world);
         }
         let place = self.output.as_deref().map(Output::at).transpose()?;
+        let page = self.report.as_deref().map(Output::at).transpose()?;
         let mode = match self.mode {
             Way::Fwd => Mode::Forward,
             Way::Rev | Way::Hvp => Mode::Reverse,
         };
-        if self.checkpoint && mode == Mode::Forward {
-            let d = Diagnostic::user("`--checkpoint` is for reverse mode only");
-            return Err(d.note("forward mode carries tangents with the values, and keeps no states"));
-        }
+        self.fits_mode(mode)?;
         let wanted = Wanted { fun: def.fun, mode, wrt, value: self.value, checkpoint: self.checkpoint };
-        let (derived, fun) = match self.mode {
-            Way::Fwd | Way::Rev => ad::derive(&program, &wanted)?,
-            Way::Hvp => hessian::product(&program, &wanted).map(|made| (made.program, made.product))?,
+        let bounded = self.bounded(&program, def, &wanted)?;
+        let plain = match &bounded {
+            Some(bounded) => bounded.best.made.clone(),
+            None if self.checkpoint => self.made(&program, &wanted, &Keeping::few())?,
+            None => self.made(&program, &wanted, &Keeping::everything())?,
         };
-        let made = needed(&derived, fun);
-        let by_itself = |def: &Def| !program.defs.contains_key(&def.fun);
-        let (mut made, mut row) = (pipeline::simplify::simplified(&made, &by_itself, Level::Exact)?, None);
-        if self.optimize {
-            optimize::known_sizes(&made, &self.sizes)?;
-            let (cost, sizes) = (self.cost.model(), self.sizes.clone());
-            let defs = vec![fun.sig().name.clone()];
-            let (line, interrupt) = (world.progress(self.json), world.interrupt);
-            let progress = |told: pipeline::Told<'_>| optimize::tell(&line, told);
-            let stop = |_| interrupt.raised().then_some("interrupt");
-            let options = pipeline::Options {
-                cost,
-                sizes,
-                defs,
-                progress: &progress,
-                stop: &stop,
-                ..pipeline::Options::standard()
-            };
-            let outcome = interrupt.during(|| pipeline::optimize(&made, &options))?;
-            line.clear();
-            optimize::stopped(&outcome.rows);
-            made = needed(&outcome.program, fun);
-            row = outcome.rows.into_iter().next();
-            row.iter().filter(|_| !self.json).for_each(|row| tell(row, cost, world.look.quiet));
-        }
+        let fun = plain.fun;
+        let (made, row) = self.improved(plain, bounded.as_ref(), world)?;
         let text = print::program(&made);
         if let Some(place) = &place {
             place.bytes(text.as_bytes())?;
         }
+        let told = page.as_ref().map(|_| self.told((&program, def), (&made, fun), &wanted)).transpose()?;
+        if let Some((page, told)) = page.as_ref().zip(told.as_ref()) {
+            page.bytes(report::derived(told).as_bytes())?;
+        }
+        if let Some(bounded) = &bounded {
+            bounded.tell(&program.source, self.notes(world));
+        }
         match (self.json, place) {
-            (true, _) => world.say(&object(&fun.sig().name, &text, row.as_ref()).to_string()),
+            (true, _) => {
+                let mut out = object(&fun.sig().name, &text, row.as_ref());
+                if let Some(bounded) = &bounded {
+                    out["memory"] = bounded.object(&program.source);
+                }
+                if let Some(told) = &told {
+                    out["report"] = derived::object(told);
+                }
+                world.say(&out.to_string())
+            }
             (false, None) => world.say(text.trim_end()),
             (false, Some(_)) => world.say(&input::signature(&made.defs[&fun])),
         }
+    }
+
+    /// The derivative as it is printed: what the optimizer makes of it where that is asked for and fits in memory.
+    fn improved(&self, plain: Made, bound: Option<&Bounded>, world: &World<'_>) -> Result<(Program, Option<Row>)> {
+        if !self.optimize {
+            return Ok((plain.program, None));
+        }
+        let faster = self.optimized(&plain.program, plain.fun, world)?;
+        let def = &faster.program.defs[&plain.fun];
+        if let Some(bound) = bound {
+            let held = bound.held(&faster.program, def).ok();
+            if held.as_ref().is_none_or(|held| held.bytes > bound.bytes) {
+                bounded::stays(plain.fun, held.as_ref(), bound, self.notes(world));
+                return Ok((plain.program, None));
+            }
+        }
+        let made = needed(&faster.program, plain.fun);
+        let row = faster.rows.into_iter().next();
+        row.iter().filter(|_| !self.json).for_each(|row| tell(row, self.cost.model(), world.look.quiet));
+        Ok((made, row))
+    }
+
+    /// Whether notes are shown.
+    fn notes(&self, world: &World<'_>) -> bool {
+        !self.json && !world.look.quiet
+    }
+
+    /// Refuses what means nothing in forward mode.
+    fn fits_mode(&self, mode: Mode) -> Result<()> {
+        let asked = [("--checkpoint", self.checkpoint), ("--max-memory", self.max_memory.is_some())];
+        match asked.iter().find(|(_, asked)| *asked && mode == Mode::Forward) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let d = Diagnostic::user(format!("`{name}` is for reverse mode only"));
+                Err(d.note("forward mode carries tangents with the values, and keeps no states"))
+            }
+        }
+    }
+
+    /// A derivative that keeps so much, simplified, with what it calls.
+    fn made(&self, program: &Program, wanted: &Wanted, keeping: &Keeping) -> Result<Made> {
+        let Made { program: derived, fun, decisions } = match self.mode {
+            Way::Fwd | Way::Rev => ad::derive_keeping(program, wanted, keeping)?,
+            Way::Hvp => {
+                let made = hessian::product_keeping(program, wanted, keeping)?;
+                Made { program: made.program, fun: made.product, decisions: made.decisions }
+            }
+        };
+        let by_itself = |def: &Def| !program.defs.contains_key(&def.fun);
+        let program = pipeline::simplify::simplified(&needed(&derived, fun), &by_itself, Level::Exact)?;
+        Ok(Made { program, fun, decisions })
+    }
+
+    /// The derivative that fits in memory, where a bound is asked for.
+    fn bounded(&self, program: &Program, def: &Def, wanted: &Wanted) -> Result<Option<Bounded>> {
+        let Some(megabytes) = self.max_memory else { return Ok(None) };
+        let (args, tangents) = (self.told_by(program, def)?, self.tangents(wanted));
+        let known = if args.is_empty() { Known::Sizes(&self.sizes) } else { Known::Arguments(&args) };
+        let make = |keeping: &Keeping| self.made(program, wanted, keeping);
+        bounded::chosen((program, def), megabytes, (known, &tangents), &make).map(Some)
+    }
+
+    /// The arguments that are given, or sizes by names that there are.
+    fn told_by(&self, program: &Program, def: &Def) -> Result<Vec<Value>> {
+        optimize::known_sizes(program, &self.sizes)?;
+        if self.args.is_empty() { Ok(vec![]) } else { input::arguments(def, &self.args) }
+    }
+
+    /// The parameters that have tangents behind the arguments.
+    fn tangents(&self, wanted: &Wanted) -> Vec<usize> {
+        let moving = wanted.wrt.iter().enumerate().filter(|(_, by)| **by).map(|(k, _)| k);
+        moving.filter(|_| !matches!(self.mode, Way::Rev)).collect()
+    }
+
+    /// What the page is told.
+    fn told(&self, source: (&Program, &Def), (made, fun): (&Program, Fun), wanted: &Wanted) -> Result<Derived> {
+        let (args, tangents) = (self.told_by(source.0, source.1)?, self.tangents(wanted));
+        let known = if args.is_empty() { Known::Assumed(&self.sizes) } else { Known::Arguments(&args) };
+        derived::told(source, (made, &made.defs[&fun]), (known, &tangents))
+    }
+
+    /// What the optimizer makes of a derivative.
+    fn optimized(&self, made: &Program, fun: Fun, world: &World<'_>) -> Result<pipeline::Outcome> {
+        optimize::known_sizes(made, &self.sizes)?;
+        let (line, interrupt) = (world.progress(self.json), world.interrupt);
+        let progress = |told: pipeline::Told<'_>| optimize::tell(&line, told);
+        let stop = |_| interrupt.raised().then_some("interrupt");
+        let options = pipeline::Options {
+            cost: self.cost.model(),
+            sizes: self.sizes.clone(),
+            defs: vec![fun.sig().name.clone()],
+            progress: &progress,
+            stop: &stop,
+            ..pipeline::Options::standard()
+        };
+        let outcome = interrupt.during(|| pipeline::optimize(made, &options))?;
+        line.clear();
+        optimize::stopped(&outcome.rows);
+        Ok(outcome)
     }
 
     /// The parameters to differentiate by.

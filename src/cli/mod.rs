@@ -3,10 +3,12 @@
 //! One file a subcommand. It must not read the environment or end the process: that is `main.rs`.
 
 mod bench;
+mod bounded;
 mod case;
 mod check;
 mod completions;
 mod count;
+mod derived;
 mod emit;
 mod engine;
 mod eval;

@@ -3,7 +3,7 @@
 use super::eval::Call;
 use super::how::{self, How, machine_of};
 use super::optimize::Float;
-use super::{World, count, input};
+use super::{World, bounded, count, input};
 use crate::data::Output;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::Ty;
@@ -77,7 +77,8 @@ impl Run {
             let mut printed = String::new();
             let done = native::counted(&program, def, made.as_ref(), (&args, &Machine::host()), &mut printed);
             world.printed(&printed)?;
-            return self.counted(&done?, by, told, (place, ret), world);
+            let done = done.map_err(|d| bounded::hinted(d, &program, def))?;
+            return self.counted(&done, by, told, (place, ret), world);
         }
         let mut native = match made {
             Some(schedule) => native::compile_scheduled(&program, def, &schedule, &toolchain)?,
@@ -98,11 +99,13 @@ impl Run {
         let Some(repeats) = self.time else {
             let value = native.call(&args);
             world.printed(&native.take_printed())?;
-            return self.call.finish(place, (&value?, ret), more, world);
+            let value = value.map_err(|d| bounded::hinted(d, &program, def))?;
+            return self.call.finish(place, (&value, ret), more, world);
         };
         let timed = native.time(&args, repeats as usize);
         world.printed(&native.take_printed())?;
-        let Timing { value, min_seconds, median_seconds, peak_bytes } = timed?;
+        let Timing { value, min_seconds, median_seconds, peak_bytes } =
+            timed.map_err(|d| bounded::hinted(d, &program, def))?;
         more.insert("min_seconds".into(), json!(min_seconds));
         more.insert("median_seconds".into(), json!(median_seconds));
         more.insert("peak_bytes".into(), json!(peak_bytes));

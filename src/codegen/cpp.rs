@@ -117,6 +117,8 @@ impl Named {
 pub(super) struct Writer<'a> {
     pub(super) f: &'a Func,
     nest: &'a Nest,
+    /// The number of the function's first buffer among those of the nest.
+    first: usize,
     pub(super) names: Named,
     /// The variables of loops whose iterations take memory.
     taking: FxHashSet<Var>,
@@ -151,7 +153,9 @@ impl<'a> Writer<'a> {
                 }
             });
         });
-        Writer { f, nest, names: Named::new(f, Names::default()), taking, arrays, pointed }
+        let before = nest.funcs.iter().take_while(|other| !std::ptr::eq(*other, f));
+        let first = before.map(|other| other.bufs.len()).sum();
+        Writer { f, nest, first, names: Named::new(f, Names::default()), taking, arrays, pointed }
     }
 
     pub(super) fn function(&self) -> String {
@@ -252,7 +256,10 @@ impl<'a> Writer<'a> {
         }
         match small(dims) {
             Some(n) if depth > FUNCTION => format!("{ty} {name}[{n}];"),
-            _ => format!("{ty}* const {name} = ks::take<{ty}>(arena, ks::count({}));", self.list(dims)),
+            _ => {
+                let (what, sizes) = (self.first + b.0 as usize, self.list(dims));
+                format!("{ty}* const {name} = ks::take<{ty}>(arena, {what}, {sizes});")
+            }
         }
     }
 

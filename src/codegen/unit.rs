@@ -3,7 +3,7 @@
 use super::cpp::{Writer, entry, head};
 use crate::ir::Ty;
 use crate::ir::elementary;
-use crate::nest::{Nest, Site};
+use crate::nest::{Func, Nest, Site};
 use std::fmt::Write;
 
 /// What all generated code stands on.
@@ -49,10 +49,17 @@ pub struct Interface {
     pub texts: Vec<&'static str>,
     /// The types of what each place writes that prints.
     pub prints: Vec<Vec<Ty>>,
+    /// What tensors are called that take memory, and the bytes of their elements.
+    pub tensors: Vec<(String, u64)>,
     /// Whether functions in it call themselves.
     pub recursive: bool,
     /// How many variables the function has.
     pub variables: usize,
+}
+
+/// The buffers of a function.
+fn tensors(f: &Func) -> impl Iterator<Item = (String, u64)> + '_ {
+    f.bufs.iter().map(|b| (b.name.clone(), u64::from(b.lanes * b.ty.bytes())))
 }
 
 impl Unit {
@@ -82,6 +89,7 @@ impl Unit {
                 sites: nest.sites.clone(),
                 texts: nest.texts.clone(),
                 prints: nest.prints.clone(),
+                tensors: nest.funcs.iter().chain([&nest.entry]).flat_map(tensors).collect(),
                 recursive: !nest.funcs.is_empty(),
                 variables: nest.entry.vars.len(),
             });

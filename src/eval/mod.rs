@@ -5,6 +5,7 @@
 mod count;
 mod event;
 pub mod json;
+pub mod large;
 pub mod numbers;
 mod room;
 pub mod tally;

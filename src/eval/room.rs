@@ -1,6 +1,6 @@
 //! Room for the elements of tensors, where there is any, and the zeros of types.
 
-use super::{Elements, Interpreter, MAX_ELEMENTS, Value, list, product};
+use super::{Elements, Interpreter, MAX_ELEMENTS, Value, large, product};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Id, Lit, Scalar, Ty, TyKind};
 
@@ -25,7 +25,9 @@ impl Interpreter<'_> {
     }
 
     fn too_large(&self, id: Id, dims: &[usize]) -> Box<Diagnostic> {
-        self.limit(id, format!("a tensor of size {} is too large", list(dims)))
+        let sizes: Vec<u64> = dims.iter().map(|n| *n as u64).collect();
+        let note = large::note(self.terms.labelled(id), &sizes, large::each(self.terms.ty(id)));
+        self.limit(id, large::message(&sizes)).note(note)
     }
 
     /// The zero of a type; the sizes of tensors come from a value, or from the sizes of a sum.

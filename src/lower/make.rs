@@ -3,6 +3,7 @@
 use super::value::{Mode, Shape, Val, and, product};
 use super::{Expr, Failing, Lower, Slot, Var, compare};
 use crate::diag::Result;
+use crate::eval::large;
 use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar};
 use crate::nest::Stmt;
 
@@ -65,7 +66,8 @@ impl Lower<'_> {
                 compare(Op::Lt, product.unwrap_or(most.clone()), most)
             }
         };
-        self.check(ok, Failing::TooLarge(dims.len()), id, dims.to_vec());
+        let name = self.terms.labelled(id).map(ToString::to_string);
+        self.check(ok, Failing::TooLarge(name, large::each(self.terms.ty(id))), id, dims.to_vec());
         self.block()?.small.insert(total);
         Ok(())
     }

@@ -179,13 +179,12 @@ impl<'a> Run<'a> {
                 }
             }
             Stmt::Alloc(b, dims) => {
-                let mut n = f.func.buf(*b).lanes as usize;
+                let mut sizes = vec![];
                 for d in dims {
-                    let d = usize::try_from(self.expr(f, d)?.int()?).unwrap_or(0);
-                    n = n.saturating_mul(d);
+                    sizes.push(u64::try_from(self.expr(f, d)?.int()?).unwrap_or(0));
                 }
                 let info = f.func.buf(*b);
-                f.bufs[b.0 as usize] = Some(self.memory.alloc(&info.name, n, info.ty.bytes())?);
+                f.bufs[b.0 as usize] = Some(self.memory.alloc(&info.name, &sizes, [info.lanes, info.ty.bytes()])?);
             }
             Stmt::Point(b, of, at) => {
                 let by = self.expr(f, at)?.int()?;

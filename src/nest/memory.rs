@@ -3,6 +3,7 @@
 //! It must not know of statements or of values of the language.
 
 use crate::diag::{Diagnostic, Result};
+use crate::eval::large;
 use crate::ir::Lit;
 use rustc_hash::FxHashMap;
 
@@ -65,10 +66,12 @@ impl Memory {
         Pointer { buffer: self.buffers.len() - 1, from: 0 }
     }
 
-    /// Takes memory from the arena for so many numbers of so many bytes.
-    pub(super) fn alloc(&mut self, name: &str, count: usize, bytes: u32) -> Result<Pointer> {
+    /// Takes memory from the arena for elements of these sizes, each of so many numbers of so many bytes.
+    pub(super) fn alloc(&mut self, name: &str, sizes: &[u64], [lanes, bytes]: [u32; 2]) -> Result<Pointer> {
+        let count = sizes.iter().fold(u64::from(lanes), |n, d| n.saturating_mul(*d)) as usize;
         if count > MAX_CELLS {
-            return Err(Diagnostic::limit("the tensors do not fit in memory"));
+            let note = large::note(Some(name), sizes, u64::from(lanes * bytes));
+            return Err(Diagnostic::limit(large::message(sizes)).note(note));
         }
         let at = self.input(name, vec![]);
         let bytes = count as u64 * u64::from(bytes);

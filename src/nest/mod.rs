@@ -15,15 +15,17 @@
 //! [`verify()`] checks types and scopes; [`faults`] finds accesses out of bounds and iterations that are not independent
 //! where an example shows them, and [`proofs`] says which of them are proved right. [`interpret`] runs a nest and finds
 //! accesses out of bounds, reads of what was not written, uses of memory that was given back, and iterations that are
-//! not independent.
+//! not independent. [`held()`] says how much memory a run takes at most.
 //!
 //! This layer must not know of C++ or of how values arrive.
 
 mod access;
+mod bounds;
 mod example;
 mod expr;
 mod form;
 mod func;
+mod held;
 mod interp;
 mod memory;
 mod print;
@@ -37,6 +39,7 @@ pub mod walk;
 
 pub use expr::{Buf, Expr, Var};
 pub use func::{Func, Info, Nest};
+pub use held::{Held, Part, held};
 pub use interp::{count, interpret};
 pub use site::{Failing, PrintId, Site, SiteId};
 pub use stmt::{Arg, Loop, LoopKind, Slot, Stmt};

@@ -1,6 +1,7 @@
 //! Places that can fail, and the messages of the interpreter for them.
 
 use crate::diag::{Diagnostic, Kind, Span};
+use crate::eval::large;
 
 /// A place in the source that can fail: an index into [`super::Nest::sites`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -21,8 +22,8 @@ pub enum Failing {
     Division,
     /// A size below 0.
     NegativeSize,
-    /// A tensor of so many axes has too many elements.
-    TooLarge(usize),
+    /// A tensor has too many elements: what the source calls it, and the bytes of each.
+    TooLarge(Option<String>, u64),
     /// Elements of different shape.
     ElementShape,
     /// Two tensors of so many axes differ.
@@ -58,6 +59,7 @@ impl Site {
     /// The message of the interpreter, with the values that the running program gave.
     pub fn diagnostic(&self, values: &[i64]) -> Box<Diagnostic> {
         let halves = || values.split_at(values.len() / 2);
+        let sizes = || values.iter().map(|n| u64::try_from(*n).unwrap_or(0)).collect::<Vec<u64>>();
         let one = || values.first().copied().unwrap_or_default();
         let (kind, message) = match &self.failing {
             Failing::Index(_) => {
@@ -67,7 +69,7 @@ impl Site {
             Failing::Assertion => (Kind::User, "assertion failed".to_string()),
             Failing::Division => (Kind::User, "division by zero".to_string()),
             Failing::NegativeSize => (Kind::User, format!("negative size {}", one())),
-            Failing::TooLarge(_) => (Kind::Limit, format!("a tensor of size {} is too large", list(values))),
+            Failing::TooLarge(..) => (Kind::Limit, large::message(&sizes())),
             Failing::ElementShape => (Kind::User, "elements differ in shape".to_string()),
             Failing::Sizes(_) => {
                 let (a, b) = halves();
@@ -89,6 +91,10 @@ impl Site {
             Kind::User => Diagnostic::user(message),
             Kind::Limit => Diagnostic::limit(message),
             Kind::Bug | Kind::Consequence => Diagnostic::bug(message),
+        };
+        let d = match &self.failing {
+            Failing::TooLarge(name, each) => d.note(large::note(name.as_deref(), &sizes(), *each)),
+            _ => d,
         };
         self.places.iter().fold(d, |d, (span, label)| d.at(*span, *label))
     }

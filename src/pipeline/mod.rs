@@ -5,6 +5,7 @@
 
 pub mod accumulated;
 mod assemble;
+pub mod bounded;
 mod callers;
 pub mod close;
 pub mod digest;
@@ -15,6 +16,7 @@ pub mod joint;
 pub mod lab;
 pub mod lessons;
 pub mod native;
+pub mod needs;
 mod only;
 mod options;
 mod outcome;
@@ -22,6 +24,7 @@ pub mod replay;
 pub mod samples;
 mod search;
 pub mod simplify;
+pub mod stages;
 pub mod trial;
 pub mod tuning;
 pub mod variants;

@@ -1,7 +1,9 @@
 //! What an optimization did becomes a page that a person would rather look at: one HTML file, with
-//! plots, that needs nothing else; and a schedule becomes a drawing, and a page. It knows texts and numbers, nothing of
+//! plots, that needs nothing else; a schedule becomes a drawing, and a page; so do a definition and its derivative. It knows texts and numbers, nothing of
 //! terms and searches.
 
+mod derived;
+mod flow;
 mod frame;
 mod html;
 mod ink;
@@ -13,6 +15,7 @@ mod story;
 mod svg;
 mod text;
 
+pub use derived::{Derived, Kept, Side, Stage, derived};
 pub use html::page;
 pub use marks::{Kind, Mark, marks};
 pub use picture::picture;

@@ -3,7 +3,7 @@
 
 use super::frame::framed;
 use super::plot::{Series, lines};
-use super::text::escape;
+use super::text::{count, escape};
 use crate::diag::Result;
 use std::fmt::Write;
 
@@ -156,14 +156,4 @@ fn tried(of: &Scheduled) -> String {
 
 fn milliseconds(seconds: f64) -> String {
     if seconds.is_finite() { format!("{:.3} ms", 1e3 * seconds) } else { "–".into() }
-}
-
-/// A number of things for people.
-fn count(n: f64) -> String {
-    match n {
-        n if n >= 1e9 => format!("{:.2} G", n / 1e9),
-        n if n >= 1e6 => format!("{:.2} M", n / 1e6),
-        n if n >= 1e3 => format!("{:.1} k", n / 1e3),
-        n => format!("{n:.0}"),
-    }
 }

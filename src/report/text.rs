@@ -56,3 +56,13 @@ pub fn bytes(n: u64) -> String {
     let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text} {}", UNITS[unit])
 }
+
+/// A number of things for people.
+pub fn count(n: f64) -> String {
+    match n {
+        n if n >= 1e9 => format!("{:.2} G", n / 1e9),
+        n if n >= 1e6 => format!("{:.2} M", n / 1e6),
+        n if n >= 1e3 => format!("{:.1} k", n / 1e3),
+        n => format!("{n:.0}"),
+    }
+}

@@ -5,7 +5,7 @@ use super::memory;
 use super::toolchain::Toolchain;
 use crate::codegen::{Interface, Unit};
 use crate::diag::{Diagnostic, Result, Source};
-use crate::eval::{self, Elements, Numbers, Value};
+use crate::eval::{self, Elements, Numbers, Value, large};
 use crate::ir::{Lit, Scalar, Ty, TyKind};
 use indexmap::IndexSet;
 use libloading::Library;
@@ -322,11 +322,20 @@ impl Run<'_> {
                 usize::try_from(call.failure.site).ok().and_then(|k| self.native.interface.sites.get(k)),
             ) {
                 (_, Some(site)) => site.diagnostic(values),
-                (-1, None) => Diagnostic::limit("the tensors do not fit in memory"),
+                (-1, None) => self.no_room(values),
                 (-2, None) => Diagnostic::limit("recursion is too deep for the stack of compiled code"),
                 _ => Diagnostic::bug("compiled code failed at an unknown place"),
             },
         )
+    }
+
+    /// That a tensor does not fit: which one, and its sizes.
+    fn no_room(&self, values: &[i64]) -> Box<Diagnostic> {
+        let what = values.first().and_then(|k| self.native.interface.tensors.get(usize::try_from(*k).ok()?));
+        let sizes: Vec<u64> = values.iter().skip(1).map(|n| u64::try_from(*n).unwrap_or(0)).collect();
+        let (name, each) = what.map_or((None, 1), |(name, each)| (Some(name.as_str()), *each));
+        let d = Diagnostic::limit(large::message(&sizes)).note(large::note(name, &sizes, each));
+        d.note(format!("there is room for {} bytes of tensors in all", self.space.bytes))
     }
 
     /// The result of the last run; it lies in memory that the next run uses again.

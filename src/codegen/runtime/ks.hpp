@@ -180,9 +180,12 @@ template <class... Rest> inline int64_t count(int64_t n, Rest... rest) {
   return __builtin_mul_overflow(n, others, &out) ? INT64_MAX : out;
 }
 
-template <class T> inline T* take(Arena& arena, int64_t n) {
+// `what` says which tensor does not fit, if it does not.
+template <class T, class... Sizes> inline T* take(Arena& arena, int32_t what, Sizes... sizes) {
+  const int64_t n = count((int64_t)sizes...);
   const uint64_t left = (uint64_t)(arena.limit - arena.top);
-  if (__builtin_expect(left < margin || (uint64_t)n > (left - margin) / sizeof(T), 0)) fail(no_memory, {n});
+  if (__builtin_expect(left < margin || (uint64_t)n > (left - margin) / sizeof(T), 0))
+    fail(no_memory, {what, (int64_t)sizes...});
   T* out = (T*)arena.top;
   arena.top += (((uint64_t)n * sizeof(T) + 63) & ~(uint64_t)63) + margin;
   margins((char*)out, (uint64_t)n * sizeof(T), arena.top);
