@@ -232,13 +232,13 @@ impl Split<'_> {
         self.sequences += sequence;
         let body = self.value(last);
         let mut body = self.e.now(body);
-        if self.sequences > 0
-            && !matches!(head, Head::Reduce(Monoid::Add, _))
-            && self.e.depth() > inside
+        if self.e.depth() > inside
             && matches!(self.e.terms.head(body), Head::Var(0, _))
             && let Some(value) = self.e.let_value(self.e.depth() - 1)
+            && (self.sequences > 0 || matches!(self.e.terms.head(value), Head::Fold | Head::Scan))
+            && !(matches!(head, Head::Reduce(Monoid::Add, _)) && self.e.ty(value).as_scalar().is_some())
         {
-            // What the body comes to is known with its loop.
+            // What the body comes to is known with its loop, but for the numbers that a sum adds.
             self.e.leave(self.e.depth() - 1);
             body = value;
         }
