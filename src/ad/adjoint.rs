@@ -8,9 +8,8 @@
 use super::emit::Val;
 use super::kept::Kept;
 use super::like::Like;
-use super::outside::Place;
 use super::piece::{Item, Piece};
-use super::scope::{Plan, Scope};
+use super::scope::{Place, Plan, Scope};
 use super::walk::Walk;
 use crate::diag::Result;
 use crate::ir::{Head, Id, Monoid, Op, Ty, TyKind};

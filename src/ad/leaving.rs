@@ -5,8 +5,7 @@
 //! in every round, and a product of tables is a contraction to whoever schedules it. It must not know what pieces are for.
 
 use super::adjoint::Reverse;
-use super::outside::Place;
-use super::scope::{Plan, Scope};
+use super::scope::{Place, Plan, Scope};
 use crate::ir::op::Class;
 use crate::ir::{Head, Id, Scalar, Ty};
 

@@ -2,29 +2,9 @@
 //! scope is not ragged, and something of the same sizes can stand for it outside. It must not know what tables are for.
 
 use super::adjoint::{Reverse, contains_tuple_of_tensors};
-use crate::ir::{Head, Id, Terms, Ty, TyKind};
+use super::scope::Place;
+use crate::ir::{Head, Id, Ty, TyKind};
 use crate::types::shape::{lowered, shape};
-
-/// The place of a term: so many variables of the text under construction are in scope, and within these so many that
-/// the term around it binds.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub depth: usize,
-    pub under: usize,
-}
-
-impl Place {
-    /// Where so many variables are in scope.
-    pub fn at(depth: usize) -> Place {
-        Place { depth, under: 0 }
-    }
-
-    /// The level of a variable that is not bound by the term around.
-    fn level(self, terms: &Terms, id: Id) -> Option<usize> {
-        let Head::Var(i, _) = terms.head(id) else { return None };
-        (i as usize).checked_sub(self.under).map(|i| self.depth - 1 - i)
-    }
-}
 
 /// The number of sizes of all tensors in a value of a type.
 fn leaves(ty: Ty) -> usize {

@@ -1,4 +1,7 @@
-//! The scope that pieces of adjoints leave, and how they come by its lets. It must not know who decides that.
+//! The scope that pieces of adjoints leave, how they come by its lets, and where in it a term stands. It must not know who
+//! decides that.
+
+use crate::ir::{Head, Id, Terms};
 
 /// How a piece comes by a let of the scope it leaves.
 #[derive(Clone, Copy, PartialEq)]
@@ -43,5 +46,26 @@ impl Scope {
     /// Whether a let may be kept in the table.
     pub fn may_keep(&self, level: usize) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(&level))
+    }
+}
+
+/// The place of a term: so many variables of the text under construction are in scope, and within these so many that
+/// the term around it binds.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub depth: usize,
+    pub under: usize,
+}
+
+impl Place {
+    /// Where so many variables are in scope.
+    pub fn at(depth: usize) -> Place {
+        Place { depth, under: 0 }
+    }
+
+    /// The level of a variable that is not bound by the term around.
+    pub fn level(self, terms: &Terms, id: Id) -> Option<usize> {
+        let Head::Var(i, _) = terms.head(id) else { return None };
+        (i as usize).checked_sub(self.under).map(|i| self.depth - 1 - i)
     }
 }
