@@ -71,25 +71,34 @@ impl Walk<'_, '_> {
     }
 
     /// A scan of `n` steps, bound by a let, whose state and index were brought into scope when `outer` variables were:
-    /// the states after each step, and tables of what else the steps give. Both `init` and `n` stand in the scope around.
+    /// the states after each step, and a table for each of what else the steps give. Both `init` and `n` stand in the scope
+    /// around.
     pub fn scan(&mut self, outer: usize, (init, n): (Id, Id), next: Id, extras: Vec<Extra>) -> (Table, Vec<Table>) {
-        if extras.is_empty() {
-            let body = self.e.close(outer + 2, next);
-            self.e.leave(outer);
-            let scan = self.e.put(Head::Scan, [init, n, body]);
-            return (Table::whole(self.e.bind(scan)), vec![]);
+        // What is given already, as the next state say, is not given again.
+        let (mut values, mut starts, mut places) = (vec![next], vec![init], vec![]);
+        for Extra { value, start } in extras {
+            let value = self.e.now(value);
+            let known = values.iter().position(|v| *v == value);
+            places.push(known.unwrap_or(values.len()));
+            if known.is_none() {
+                values.push(value);
+                starts.push(start);
+            }
         }
-        let values: Vec<Id> = extras.iter().map(|x| self.e.now(x.value)).collect();
-        let all = self.e.put(Head::Tuple, [next].into_iter().chain(values));
-        let body = self.e.close(outer + 2, all);
+        let count = values.len() as u32;
+        let (next, start) = match count {
+            1 => (next, init),
+            _ => (self.e.put(Head::Tuple, values), self.e.put(Head::Tuple, starts)),
+        };
+        let mut body = self.e.close(outer + 2, next);
         self.e.leave(outer);
-        let start = self.e.put(Head::Tuple, [init].into_iter().chain(extras.iter().map(|x| x.start)));
-        let (count, ty) = (extras.len() as u32 + 1, self.e.ty(start));
-        let body = of_first_part(self.e.terms, body, count, ty);
+        if count > 1 {
+            body = of_first_part(self.e.terms, body, count, self.e.ty(start));
+        }
         let scan = self.e.put(Head::Scan, [start, n, body]);
-        let of = self.e.bind_always(scan);
-        let part = |k| Table { of, part: Some((k, count)) };
-        (part(0), (1..count).map(part).collect())
+        let of = if count > 1 { self.e.bind_always(scan) } else { self.e.bind(scan) };
+        let part = |k: usize| Table { of, part: (count > 1).then_some((k as u32, count)) };
+        (part(0), places.into_iter().map(part).collect())
     }
 }
 
