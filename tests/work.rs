@@ -360,7 +360,6 @@ const COSTLIER: &[Exception] = &[
     ("apps/convnet.ks classify", 1.1, AGAIN),
     ("grad/still.ks nested_fwd", 1.96, COPIED),
     ("array/sumbuild.ks sum_of_outers", 1.06, PADDED),
-    ("grad/lstm_tuples.ks main", 1.02, SUITED),
     ("apps/lstm.ks last_state", 1.06, SUITED),
     ("apps/lstm.ks hidden_states", 1.06, SUITED),
     ("apps/lstm.ks loss", 1.06, SUITED),
