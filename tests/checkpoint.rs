@@ -3,15 +3,14 @@
 
 mod common;
 
-use common::generate::{self, Knobs};
+use common::calls::{Call, asked};
 use common::native::quick;
-use common::{agree, agree_from, arguments, corpus};
+use common::{agree, agree_from};
 use daedal::ad::{self, Mode, Wanted};
 use daedal::eval::{Interpreter, Value};
-use daedal::ir::{Body, Def, Fun, Lit, Program};
+use daedal::ir::{Def, Fun, Lit, Program};
 use daedal::pipeline::native;
 use daedal::pipeline::{Options, optimize};
-use rayon::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -130,43 +129,18 @@ fn few_states_give_the_same_gradient() {
 /// Protects: the corpus, and programs that nobody thought of.
 #[test]
 fn few_states_give_the_same_gradient_of_everything() {
-    let same = |name: &str, program: &Program, def: &Def, args: &[Value]| {
-        let Ok([plain, few]) = both(program, def) else { return 0 };
+    let same = |&Call { name, program, def, args, .. }: &Call<'_>| {
+        let Ok([plain, few]) = both(program, def) else { return false };
         let dr = Interpreter::new(program).run(def, args).ok().filter(|_| ad::has_floats(def.fun.sig().ret));
-        let Some(dr) = dr.map(|v| ad::check::change(&v, 3)) else { return 0 };
+        let Some(dr) = dr.map(|v| ad::check::change(&v, 3)) else { return false };
         let args = [args, &[dr]].concat();
-        let Ok(want) = run(&plain, &args) else { return 0 };
+        let Ok(want) = run(&plain, &args) else { return false };
         let found = run(&few, &args).unwrap_or_else(|d| panic!("{name} {}: {d}", def.name()));
         let good = agree_from(&found, &want, 1e-7, 1e-6);
         assert!(good, "{name} {}: {} is not {}", def.name(), found.to_json(), want.to_json());
-        1
+        true
     };
-    let of_corpus: usize = corpus()
-        .par_iter()
-        .flat_map_iter(|case| case.runs.iter().map(move |run| (case, run)))
-        .map(|(case, run)| {
-            let defs = case.program.named(&run.def);
-            let Some(def) = defs.iter().find(|d| matches!(d.body, Body::Term(_))) else { return 0 };
-            let Ok(args) = arguments(def, &run.args) else { return 0 };
-            same(&case.name, &case.program, def, &args)
-        })
-        .sum();
-    let random: usize = (0..2400_u64)
-        .into_par_iter()
-        .map(|seed| {
-            let (dyadic, corners) = (true, seed % 2 == 1);
-            let knobs = Knobs { budget: 30, dyadic, failing: false, casts: false, corners, ..Knobs::PLAIN };
-            let made = generate::program(seed, &knobs);
-            if !made.text.contains("(fold ") {
-                return 0;
-            }
-            let program = common::read("random", &made.text).unwrap();
-            let def = program.named("main")[0];
-            let args = arguments(def, &made.args).unwrap();
-            same(&format!("seed {seed}"), &program, def, &args)
-        })
-        .sum();
-    println!("{of_corpus} of the corpus, {random} random");
+    let [of_corpus, random] = asked(2400, &["(fold "], &same);
     assert!(of_corpus >= 50 && random >= 400, "only {of_corpus} of the corpus and {random} random ones compared");
 }
 

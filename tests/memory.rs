@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::calls::{Call, asked};
 use common::command::{daedal, good, refused};
 use common::generate::{self, Knobs};
 use common::native::quick;
@@ -189,16 +190,16 @@ fn gradients_fit_in_memory() {
 /// Protects: whatever is kept of which fold, scan or loop, the gradient is the same: of the corpus and of random programs.
 #[test]
 fn whatever_is_kept_the_gradient_is_the_same() {
-    let same = |name: &str, program: &Program, def: &Def, args: &[Value], seed: u64| -> usize {
-        let Ok(plain) = made(program, def, &Keeping::everything()) else { return 0 };
+    let same = |&Call { name, program, def, args, seed }: &Call<'_>| {
+        let Ok(plain) = made(program, def, &Keeping::everything()) else { return false };
         let decisions = &plain.decisions;
         if decisions.sequences.is_empty() || !ad::has_floats(def.fun.sig().ret) {
-            return 0;
+            return false;
         }
-        let Ok(value) = Interpreter::new(program).run(def, args) else { return 0 };
+        let Ok(value) = Interpreter::new(program).run(def, args) else { return false };
         let args = [args, &[ad::check::change(&value, 3)]].concat();
         let run = |of: &Made| Interpreter::new(&of.program).run(&of.program.defs[&of.fun], &args);
-        let Ok(want) = run(&plain) else { return 0 };
+        let Ok(want) = run(&plain) else { return false };
         for round in 0..4_u64 {
             let mut random = seed.wrapping_mul(4).wrapping_add(round).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let mut next = |n: u64| {
@@ -220,34 +221,9 @@ fn whatever_is_kept_the_gradient_is_the_same() {
             let (found, want) = (found.to_json(), want.to_json());
             assert!(good, "{name} {} {keeping:?}: {found} is not {want}", def.name());
         }
-        1
+        true
     };
-    let of_corpus: usize = corpus()
-        .par_iter()
-        .flat_map_iter(|case| case.runs.iter().map(move |run| (case, run)))
-        .map(|(case, run)| {
-            let defs = case.program.named(&run.def);
-            let Some(def) = defs.iter().find(|d| matches!(d.body, Body::Term(_))) else { return 0 };
-            let Ok(args) = arguments(def, &run.args) else { return 0 };
-            same(&case.name, &case.program, def, &args, 7)
-        })
-        .sum();
-    let random: usize = (0..1600_u64)
-        .into_par_iter()
-        .map(|seed| {
-            let (dyadic, corners) = (true, seed % 2 == 1);
-            let knobs = Knobs { budget: 30, dyadic, failing: false, casts: false, corners, ..Knobs::PLAIN };
-            let made = generate::program(seed, &knobs);
-            if !made.text.contains("(fold ") && !made.text.contains("(scan ") {
-                return 0;
-            }
-            let program = common::read("random", &made.text).unwrap();
-            let def = program.named("main")[0];
-            let args = arguments(def, &made.args).unwrap();
-            same(&format!("seed {seed}"), &program, def, &args, seed)
-        })
-        .sum();
-    println!("{of_corpus} of the corpus, {random} random");
+    let [of_corpus, random] = asked(1600, &["(fold ", "(scan "], &same);
     assert!(of_corpus >= 40 && random >= 200, "only {of_corpus} of the corpus and {random} random ones compared");
 }
 

@@ -356,7 +356,6 @@ const CHECKED: &str = "a few indices or sizes are compared once more, or element
 /// Where the second law is broken in the corpus.
 const COSTLIER: &[Exception] = &[
     ("array/reduce.ks contracted_square", 2.04, TABLED),
-    ("array/fusion.ks sum_of_delta", 2.93, SUITED),
     ("apps/convnet.ks classify", 1.1, AGAIN),
     ("grad/still.ks nested_fwd", 1.96, COPIED),
     ("array/sumbuild.ks sum_of_outers", 1.06, PADDED),

@@ -5,6 +5,7 @@
 //! no loop of the result does more work than a constant times a loop of the source. Where a table
 //! would be ragged, the piece becomes a tensor inside the loop, and the loop a sum of tensors.
 
+use super::checkpoint::Less;
 use super::emit::Val;
 use super::kept::Kept;
 use super::like::Like;
@@ -34,14 +35,12 @@ pub struct Reverse<'a, 't> {
     pub likes: Vec<(Ty, Like)>,
     /// The sizes in tables of tuples: equal for all rows. Each stands where its table stands.
     pub tables: FxHashMap<Id, Vec<Id>>,
-    /// Folds over parts, as `checkpoint.rs` makes them: what happens in a part is not kept.
-    pub over_parts: FxHashSet<Id>,
+    /// Folds and scans of which less is kept: what happens in a part of a fold over parts is not.
+    pub less: Less,
     /// How many folds and scans are open.
     pub sequences: usize,
     /// How many arms are open.
     pub arms: usize,
-    /// Whether what the steps of folds and scans make is kept.
-    pub keeps: bool,
     /// Conditions that are not made at once with their derivatives, because an arm has none.
     pub separate: FxHashSet<Id>,
     /// What is kept of the steps of folds and scans in scope, by the term and the number of variables around it.
@@ -56,13 +55,6 @@ pub enum Leaving {
     Parts(Vec<Id>),
     /// The arm of a condition that holds.
     Arm(Id),
-}
-
-impl Leaving {
-    /// Whether nothing but what pieces come to is kept.
-    pub fn is_parts(&self) -> bool {
-        matches!(self, Leaving::Parts(_))
-    }
 }
 
 impl Reverse<'_, '_> {

@@ -16,8 +16,17 @@ use crate::diag::Result;
 use crate::ir::op::Class;
 use crate::ir::{Head, Id, Ty};
 
-/// Numbers that take at most so many operations and reads are made again rather than kept.
-const CHEAP: usize = 6;
+/// Numbers that take at most so many operations and reads, in terms of so many nodes, are made again rather than kept.
+const CHEAP: Cost = Cost { reads: 6, nodes: 64 };
+
+/// What it takes to make a number again.
+#[derive(Default)]
+struct Cost {
+    /// Operations on floats, and reads.
+    reads: usize,
+    /// Nodes of terms, as often as they stand there.
+    nodes: usize,
+}
 
 /// A step backwards, where it stands: under the adjoint of its state, and its index counted from the last one.
 struct Walked {
@@ -127,7 +136,7 @@ impl Reverse<'_, '_> {
     /// Levels of the lets that the chain makes, takes work for, and other variables ask for.
     fn kept_by_chain(&self, seq: &Sequence, walked: &Walked) -> Vec<usize> {
         let (first, top) = (walked.first(), self.w.e.depth());
-        if !self.keeps || (seq.leaving)(vec![]).is_parts() {
+        if !seq.keeps {
             return vec![];
         }
         let mut chain = vec![false; top - first];
@@ -151,7 +160,7 @@ impl Reverse<'_, '_> {
                 continue;
             }
             let worth = chain[level - first] && changes[level - first];
-            if worth && !self.is_cheap(walked.lets[level - first], level, first, &mut 0) {
+            if worth && !self.is_cheap(walked.lets[level - first], level, first, &mut Cost::default()) {
                 kept.push(level);
             } else {
                 self.mark(walked.lets[level - first], level, 0, first, &mut wanted);
@@ -182,30 +191,32 @@ impl Reverse<'_, '_> {
     }
 
     /// Whether a term of a step is hardly more than a read, with the lets that it needs.
-    fn is_cheap(&self, id: Id, depth: usize, first: usize, count: &mut usize) -> bool {
+    fn is_cheap(&self, id: Id, depth: usize, first: usize, cost: &mut Cost) -> bool {
         let terms = &self.w.e.terms;
+        cost.nodes += 1;
         let integer = terms.ty(id) == Ty::int() || terms.ty(id) == Ty::bool();
         let fits = match terms.head(id) {
             Head::Var(i, _) => {
                 let level = depth - 1 - i as usize;
                 return match level.checked_sub(first).and_then(|_| self.w.e.let_value(level)) {
-                    Some(value) => self.is_cheap(value, level, first, count),
+                    Some(value) => self.is_cheap(value, level, first, cost),
                     None => true,
                 };
             }
             Head::Const(_) | Head::Get(..) | Head::Tuple | Head::If => true,
             Head::Index(_) => {
-                *count += 1;
+                cost.reads += 1;
                 true
             }
             Head::Size(_) => matches!(terms.head(terms.kids(id)[0]), Head::Var(..)),
             Head::Op(op) => {
-                *count += usize::from(!integer);
+                cost.reads += usize::from(!integer);
                 integer || matches!(op.row().class, Class::Cheap | Class::Multiply)
             }
             _ => false,
         };
-        fits && *count <= CHEAP && terms.kids(id).iter().all(|k| self.is_cheap(*k, depth, first, count))
+        let within = cost.reads <= CHEAP.reads && cost.nodes <= CHEAP.nodes;
+        fits && within && terms.kids(id).iter().all(|k| self.is_cheap(*k, depth, first, cost))
     }
 
     /// A let of a step as something that its scan gives, where its sizes are known around it.

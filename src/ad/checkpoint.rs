@@ -2,14 +2,13 @@
 //! the parts. Reverse mode then keeps the states between parts, and makes those within a part again
 //! when it comes to that part: about 4√n states and adjoints in place of 2n, for one more run forwards.
 //!
-//! The elements that fill no part are folded after. The values stay the same to the bit. Steps that keep nothing of
-//! what they bind, beside others that do, stand behind an assertion that holds, where nobody looks for what is worth
-//! keeping; simplification takes it away. It must not know what a derivative is.
+//! The elements that fill no part are folded after. The values stay the same to the bit. Which folds and scans keep nothing
+//! of what their steps bind is noted beside. It must not know what a derivative is.
 
 use super::flow::has_floats;
 use super::keeping::{Decisions, Keep, Keeping, Sequence};
 use super::piece::shift_above;
-use crate::ir::{Fun, Head, Id, Lit, Op, Terms, Ty, deep};
+use crate::ir::{Fun, Head, Id, Op, Terms, Ty, deep};
 use crate::types::shape::shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -17,10 +16,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 struct Checkpoint<'a> {
     terms: &'a mut Terms,
     levels: &'a FxHashMap<Id, Keep>,
-    /// Whether some steps keep what they bind, so that others have to say that they do not.
-    mixed: bool,
     memo: FxHashMap<Id, Id>,
-    over_parts: FxHashSet<Id>,
+    less: Less,
 }
 
 /// How much is kept of each fold and scan of a function's body through which derivatives may flow; that there is this
@@ -45,16 +42,20 @@ pub fn levels(
     out
 }
 
-/// The body with its folds and scans as their levels say, and the folds over parts.
-pub fn checkpoint(terms: &mut Terms, body: Id, levels: &FxHashMap<Id, Keep>) -> (Id, FxHashSet<Id>) {
-    let some = |keep: Keep| levels.values().any(|k| *k == keep);
-    if !some(Keep::Few) && !some(Keep::States) {
-        return (body, FxHashSet::default());
-    }
-    let (mixed, memo, over_parts) = (some(Keep::Values), FxHashMap::default(), FxHashSet::default());
-    let mut c = Checkpoint { terms, levels, mixed, memo, over_parts };
+/// Folds and scans of a body of which less is kept than of others.
+#[derive(Default)]
+pub struct Less {
+    /// Folds over parts.
+    pub over_parts: FxHashSet<Id>,
+    /// Those that keep nothing of what their steps bind, folds over parts among them.
+    pub bare: FxHashSet<Id>,
+}
+
+/// The body with its folds and scans as their levels say.
+pub fn checkpoint(terms: &mut Terms, body: Id, levels: &FxHashMap<Id, Keep>) -> (Id, Less) {
+    let mut c = Checkpoint { terms, levels, memo: FxHashMap::default(), less: Less::default() };
     let body = c.term(body);
-    (body, c.over_parts)
+    (body, c.less)
 }
 
 impl Checkpoint<'_> {
@@ -63,24 +64,18 @@ impl Checkpoint<'_> {
             return *done;
         }
         let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
-        let mut kids: Vec<Id> = kids.into_iter().map(|k| deep(|| self.term(k))).collect();
+        let kids: Vec<Id> = kids.into_iter().map(|k| deep(|| self.term(k))).collect();
         let keep = self.levels.get(&id).copied().unwrap_or(Keep::Values);
-        if let Some(steps) = kids.last_mut().filter(|_| self.mixed && keep != Keep::Values) {
-            *steps = self.apart(*steps);
-        }
         let out = match head {
             Head::Fold if keep == Keep::Few => self.fold(&kids),
             _ => self.terms.put(head, kids),
         };
+        if keep != Keep::Values {
+            self.less.bare.insert(out);
+        }
         self.terms.keep_hints(id, out);
         self.memo.insert(id, out);
         out
-    }
-
-    /// A body of steps that keep nothing of what they bind.
-    fn apart(&mut self, body: Id) -> Id {
-        let holds = self.terms.lit(Lit::Bool(true));
-        self.terms.put(Head::Assert, [holds, body])
     }
 
     fn int(&mut self, index: u32) -> Id {
@@ -104,13 +99,14 @@ impl Checkpoint<'_> {
             let (s, x) = (self.terms.var(1, state), self.terms.var(0, of));
             let each = shift_above(self.terms, body, 2, 7);
             let inner = self.terms.put(Head::Fold, [s, x, each]);
-            let inner = if self.mixed { self.apart(inner) } else { inner };
+            self.less.bare.insert(inner);
             let (first, parts) = (self.terms.shift(init, 5), self.terms.var(0, all));
             self.terms.put(Head::Fold, [first, parts, inner])
         };
-        self.over_parts.insert(over_parts);
+        self.less.over_parts.insert(over_parts);
         let each = shift_above(self.terms, body, 2, 5);
         let whole = self.terms.put(Head::Fold, [over_parts, rest, each]);
+        self.less.bare.extend([over_parts, whole]);
         [vector, size, part, count, parts]
             .into_iter()
             .rev()

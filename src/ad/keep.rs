@@ -62,18 +62,26 @@ fn is_sequence(terms: &Terms, id: Id) -> bool {
     matches!(terms.head(id), Head::Fold | Head::Scan) && has_floats(terms.ty(id))
 }
 
-/// Whether a term is a fold or scan, or a loop that makes one for each of its elements.
-fn is_run(terms: &Terms, id: Id) -> bool {
-    let of_loop = |d: usize| is_sequence(terms, terms.kids(id)[d]);
-    is_sequence(terms, id) || matches!(terms.head(id), Head::Build(d) if of_loop(d))
-}
-
 impl Reverse<'_, '_> {
+    /// Whether what the steps of a fold or scan make is kept.
+    pub(super) fn keeps(&self, id: Id) -> bool {
+        !self.less.bare.contains(&id)
+    }
+
+    /// Whether a term is a fold or scan, or a loop of them, whose tables are kept.
+    fn keeps_run(&self, id: Id) -> bool {
+        let terms = &self.w.e.terms;
+        let each = match terms.head(id) {
+            Head::Build(d) => terms.kids(id)[d],
+            _ => id,
+        };
+        is_sequence(terms, each) && self.keeps(each)
+    }
+
     /// Runs a fold or scan through which a derivative flows, or those of a loop, unless it has run: its value is known from
     /// here on.
     pub(super) fn run(&mut self, id: Id) {
-        let own = is_sequence(self.w.e.terms, id) || self.keeps && is_run(self.w.e.terms, id);
-        if own && self.w.active(id) {
+        if (is_sequence(self.w.e.terms, id) || self.keeps_run(id)) && self.w.active(id) {
             self.run_once(id);
         }
     }
@@ -165,7 +173,7 @@ impl Reverse<'_, '_> {
         let i = self.w.e.enter(Ty::int());
         self.w.env.push(Entry { val: s, active: Active::No, sizes: like.sizes.clone() });
         self.step_element(&elements, i, Active::No);
-        let (next, made) = self.made_by_step(body);
+        let (next, made) = self.made_by_step(body, self.keeps(id));
         let mut kept = vec![];
         let mut extras = vec![];
         for Made { target, value, sizes } in made {
@@ -187,17 +195,17 @@ impl Reverse<'_, '_> {
     }
 
     /// What a step comes to, and all that is worth keeping of it, what comes first first.
-    fn made_by_step(&mut self, body: Id) -> (Val, Vec<Made>) {
+    fn made_by_step(&mut self, body: Id, keeps: bool) -> (Val, Vec<Made>) {
         let (mut made, mut rest, mut at) = (vec![], body, 0);
         loop {
             let (value, next) = part(self.w.e.terms, rest);
-            if self.keeps && is_run(self.w.e.terms, value) {
+            if keeps && self.keeps_run(value) {
                 self.run_once(value);
                 made.extend(self.made_within(value, at));
             }
             let Some(next) = next else { break };
             let entry = self.w.entry(value, Active::No);
-            if self.keeps && takes_work(self.w.e.terms, value) && self.w.e.terms.head(value) != Head::Fold {
+            if keeps && takes_work(self.w.e.terms, value) && self.w.e.terms.head(value) != Head::Fold {
                 let sizes = self.w.sizes(value);
                 let sizes = (sizes.len() == self.w.e.ty(value).axes()).then_some(sizes);
                 made.push(Made { target: Target { route: vec![at], states: false }, value: entry.val, sizes });

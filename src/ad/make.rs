@@ -2,12 +2,12 @@
 
 use super::adapter;
 use super::adjoint::Reverse;
-use super::checkpoint::{checkpoint, levels};
+use super::checkpoint::{Less, checkpoint, levels};
 use super::declared::{base, kind, packed_parameters, twice};
 use super::emit::{Emit, Val};
 use super::env::{Active, Entry};
 use super::flow::has_floats;
-use super::keeping::{Decisions, Keep, Keeping};
+use super::keeping::{Decisions, Keeping};
 use super::like::Like;
 use super::mode::Mode;
 use super::nested::Nested;
@@ -25,7 +25,7 @@ use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty};
 use crate::types::{sizes, verify};
 use indexmap::IndexMap;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// Normal bodies with more nodes than this are called, not inlined.
 const INLINED: u64 = 20_000;
@@ -387,14 +387,12 @@ impl<'a> Maker<'a> {
         } else if deep {
             body = lifted(&mut self.terms, &tys, body);
         }
-        let (body, over_parts, keeps) = match key.mode {
+        let (body, less) = match key.mode {
             Mode::Reverse => {
                 let levels = levels(&self.terms, body, (key.fun, &self.keeping), &mut self.decisions);
-                let keeps = levels.values().any(|keep| *keep == Keep::Values);
-                let (body, over_parts) = checkpoint(&mut self.terms, body, &levels);
-                (body, over_parts, keeps)
+                checkpoint(&mut self.terms, body, &levels)
             }
-            Mode::Forward => (body, FxHashSet::default(), false),
+            Mode::Forward => (body, Less::default()),
         };
         let mut w = Walk::new(&mut self.terms, &mut self.requests, &mut self.partials);
         for p in &def.params {
@@ -425,7 +423,7 @@ impl<'a> Maker<'a> {
                 let frames = vec![Default::default()];
                 let (likes, tables, separate, kept) = Default::default();
                 let (sequences, arms) = (0, 0);
-                let mut r = Reverse { w, frames, likes, tables, over_parts, sequences, arms, keeps, separate, kept };
+                let mut r = Reverse { w, frames, likes, tables, less, sequences, arms, separate, kept };
                 gradient(&mut r, (body, n), &key.wrt, dr, value)?
             }
         };

@@ -24,6 +24,8 @@ pub(super) struct Sequence {
     pub steps: Steps,
     /// What its steps make, in tables.
     pub kept: Vec<Kept>,
+    /// Whether what its steps make is kept.
+    pub keeps: bool,
     pub ty: Ty,
     /// The adjoint of the last state, of a fold; the zero of one, of a scan.
     pub last: Val,
@@ -59,9 +61,10 @@ impl Reverse<'_, '_> {
             self.w.e.bind(last)
         };
         let n = steps.n;
-        let leaving = if self.over_parts.contains(&id) { Leaving::Parts } else { Leaving::Loop };
+        let leaving = if self.less.over_parts.contains(&id) { Leaving::Parts } else { Leaving::Loop };
         let vector = (head == Head::Fold).then_some(kids[1]);
-        let chain = self.chain(&Sequence { steps, kept, ty, last, each, vector, leaving })?;
+        let keeps = self.keeps(id);
+        let chain = self.chain(&Sequence { steps, kept, keeps, ty, last, each, vector, leaving })?;
         if self.w.active(kids[0]) {
             let d = self.last_or(n, chain, last);
             let piece = self.whole(d);

@@ -9,14 +9,11 @@ use crate::eval::large::{is_too_large, sized};
 use crate::ir::{Def, Fun, Program};
 use crate::machine::Machine;
 use crate::nest::Held;
-use crate::pipeline::bounded::{Bound, Candidate, choose, megabytes, told};
+use crate::pipeline::bounded::{Bound, Candidate, MEGABYTE, choose, megabytes, told};
 use crate::pipeline::needs::{self, Incoming, Known};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-
-/// Bytes of a megabyte.
-const MEGABYTE: f64 = 1_048_576.0;
 
 /// A derivative that fits.
 pub struct Bounded {

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 /// Candidates that are made at most before the last resorts.
 const MANY: usize = 40;
 /// Bytes of a megabyte.
-const MEGABYTE: f64 = 1_048_576.0;
+pub const MEGABYTE: f64 = 1_048_576.0;
 
 /// What is asked for.
 #[derive(Clone, Copy)]

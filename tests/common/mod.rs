@@ -3,6 +3,7 @@
 //! It must not know what a mode does: a mode is a function from a program and a call to an outcome.
 #![allow(dead_code, reason = "every test crate uses its own part")]
 
+pub mod calls;
 pub mod command;
 pub mod egraphs;
 pub mod generate;

@@ -132,17 +132,21 @@ struct Known {
     defs: FxHashMap<Var, Expr>,
     /// Those that change in an iteration, or from one to the next.
     changed: FxHashSet<Var>,
+    /// Whether some go from one iteration to the next: no vectors can be made of the loop, so that questions may stay.
+    carried: bool,
 }
 
 impl Known {
     fn new(l: &Loop) -> Known {
-        let (mut defs, mut changed) = (FxHashMap::default(), FxHashSet::default());
+        let (mut defs, mut changed, mut own) = (FxHashMap::default(), FxHashSet::default(), FxHashSet::default());
         walk::visit(&l.body, &mut |s| match s {
             Stmt::Let(v, e) => drop(defs.insert(*v, e.clone())),
-            Stmt::Mut(v, _) | Stmt::Set(v, _) => drop(changed.insert(*v)),
+            Stmt::Mut(v, _) => drop((changed.insert(*v), own.insert(*v))),
+            Stmt::Set(v, _) => drop(changed.insert(*v)),
             _ => {}
         });
-        Known { var: l.var, defs, changed }
+        let carried = changed.iter().any(|v| !own.contains(v));
+        Known { var: l.var, defs, changed, carried }
     }
 
     /// Whether an expression is the least (or the greatest) of something fixed, and the loop's variable plus a rest; both.
@@ -184,6 +188,9 @@ impl Known {
             return None;
         };
         let [a, b] = args.as_slice() else { return None };
+        if self.carried {
+            return None;
+        }
         let (a, b) = (self.linear(a, DEPTH)?, self.linear(b, DEPTH)?);
         let sides = [a.1.clone(), b.1.clone()];
         Some((asked::answer(*which, a, b, n)?, sides))
