@@ -232,3 +232,32 @@ fn loops_that_ask_are_cut() {
         }
     }
 }
+
+/// Protects: what a step computes of a state of a few numbers runs in whole vectors and shorter ones, as text, in registers, with
+/// the interpreter's bits however many numbers there are.
+#[test]
+fn short_rows_of_a_step_are_text() {
+    let program = read(
+        "(def f (Vec (Vec Float)) ((x : (Tensor 2 Float) (n d)) (w : (Vec Float) d))
+           (scan (lam ((s : (Vec Float)) (k : Integer))
+                   (let ((a (build d (lam (i : Integer) (exp (mul 0.1 (index i s))))))
+                         (b (build d (lam (i : Integer) (div (index i w) (add 1.0 (index i a)))))))
+                     (build d (lam (i : Integer)
+                       (mul 0.5 (add (mul (index i a) (index i b)) (add (index (tuple k i) x) (sub (index i b) (index i a)))))))))
+                 w n))",
+    );
+    for (d, vector_bytes) in
+        [(1, 32), (2, 32), (3, 32), (5, 32), (6, 64), (7, 64), (14, 32), (14, 64), (16, 32), (19, 32), (40, 32)]
+    {
+        let matrix = common::scheduled::tensor(Scalar::F64, &[6, d], 3);
+        let args = vec![matrix, common::scheduled::tensor(Scalar::F64, &[d], 4)];
+        let s = by_default(&program, "f", &args, vector_bytes);
+        compare(&program, "f", &s, &[args.clone()], false);
+        let lanes = vector_bytes as usize / 8;
+        if d > lanes && d <= 4 * lanes {
+            let nest = daedal::pipeline::native::scheduled_nest(program.named("f")[0], &s, &Machine::host()).unwrap();
+            let text = nest.to_string();
+            assert!(!text.contains("alloc a:") && !text.contains("alloc b:"), "{d} in {lanes} lanes\n{text}");
+        }
+    }
+}

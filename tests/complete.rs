@@ -43,7 +43,7 @@ fn decides(step: &Step) -> Option<&'static str> {
             Some("place")
         }
         Step::Inline { .. } => Some("both"),
-        Step::IfConvert { .. } | Step::Contract { .. } | Step::Reassociate { .. } => None,
+        Step::IfConvert { .. } | Step::Contract { .. } | Step::Reassociate { .. } | Step::Layout { .. } => None,
         Step::Split { .. } | Step::Strip { .. } | Step::Fuse { .. } | Step::Reorder { .. } => Some("loops"),
         Step::Run { .. } | Step::CacheRead { .. } => Some("loops"),
     }

@@ -123,3 +123,34 @@ fn other_conditions_stay() {
         }
     }
 }
+
+/// Protects: a sum of what is 0 at all indices but one is what is there, with the sum's bits: of tensors, of pairs, and of zeros.
+#[test]
+fn sums_of_one_element_are_that() {
+    let row = |condition: &str, element: &str| {
+        format!(
+            "(def f (Tensor 2 Float) ((x : (Tensor 2 Float) (n d)) (y : (Tensor 2 Float) (n d)))
+               (let (s (sumbuild n (lam (i : Integer)
+                         (build n (lam (j : Integer) (build d (lam (l : Integer) (if {condition} {element} 0.0))))))))
+                 (build (tuple n d) (lam ((i : Integer) (l : Integer))
+                   (div 1.0 (add (index l (index i s)) (index l (index (sub (sub n i) 1) s))))))))"
+        )
+    };
+    let element = "(mul (index (tuple i l) x) (neg (index (tuple j l) y)))";
+    for (condition, element, one) in [
+        ("(eq j i)", element, true),
+        ("(eq i j)", element, true),
+        ("(eq i j)", "-0.0", true),
+        ("(eq j 0)", element, false),
+        ("(eq j (sub (sub n i) 1))", element, false),
+        ("(lt j i)", element, false),
+    ] {
+        let program = read(&row(condition, element));
+        let graph = empty(&program, "f").graph;
+        assert_eq!(graph.stages.iter().all(|s| s.over().is_empty()), one, "{condition} {element}\n{graph}");
+        for [n, d] in [[5, 3], [1, 1], [3, 9], [0, 3]] {
+            let args = [tensor(Scalar::F64, &[n, d], 1), tensor(Scalar::F64, &[n, d], 2)];
+            compare(&program, "f", &Schedule::new(Graph::clone(&graph)), &[args.to_vec()], n == 0 || d == 0);
+        }
+    }
+}

@@ -159,6 +159,8 @@ fn daedal_gradient(
     let wrt = (0..def.params.len()).map(|k| inputs.contains(&k)).collect();
     let wanted = Wanted { fun: def.fun, mode: Mode::Reverse, wrt, value: true, checkpoint: false };
     let (derived, fun) = ad::derive(&program, &wanted).unwrap_or_else(|d| panic!("{d}"));
+    let derived =
+        pipeline::factored::factored(&derived, &|d| d.name() == fun.sig().name).unwrap_or_else(|d| panic!("{d}"));
     let options = Options { defs: vec![fun.sig().name.clone()], ..Options::standard() };
     let optimized = pipeline::optimize(&derived, &options).unwrap_or_else(|d| panic!("{d}")).program;
     let source = check::definition(&program, w.timed());

@@ -31,6 +31,11 @@ impl Partials {
     /// A bug where the text of the table is wrong.
     pub fn of(&mut self, e: &mut Emit<'_>, op: Op, k: usize, args: &[Id], r: Id, s: Scalar) -> Result<Option<Id>> {
         let names = names(op);
+        if op == Op::Div && k == 1 && e.is(args[0], 1.0) {
+            // Of a reciprocal this is the square, which takes no division.
+            let square = e.mul(r, r);
+            return Ok(Some(e.put(Head::Op(Op::Neg), [square])));
+        }
         // The table counts float arguments only.
         let place = names[..k].iter().filter(|(_, t)| *t == Ty::float()).count();
         let Some(text) = op.row().derivative.and_then(|d| d.get(place)) else { return Ok(None) };

@@ -193,6 +193,7 @@ impl Grad {
         };
         let by_itself = |def: &Def| !program.defs.contains_key(&def.fun);
         let program = pipeline::simplify::simplified(&needed(&derived, fun), &by_itself, Level::Exact)?;
+        let program = pipeline::factored::factored(&program, &by_itself)?;
         Ok(Made { program, fun, decisions })
     }
 

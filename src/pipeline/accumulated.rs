@@ -5,12 +5,11 @@
 //! A definition changes only where it has such sums and costs less with running ones. Calls stay, so that derivatives
 //! that are written by hand are used. It must not know what is differentiated.
 
+use super::cheaper::elaborated;
 use super::{Options, recursive};
-use crate::cost::{Costing, Model, Sweep};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty};
 use crate::rewrite::accumulate::accumulated as with_sums;
-use crate::rewrite::egraph::elaborate::{Elaborated, elaborate_both};
 use crate::rewrite::explain::running;
 use crate::rewrite::inline::flatten;
 use crate::rewrite::separate::separated;
@@ -69,14 +68,5 @@ fn cheaper(program: &Program, def: &Def, body: Id, kept: &FxHashSet<Fun>) -> Opt
     if !found {
         return None;
     }
-    let Known { mut terms, id, total } = known;
-    // What is added up leaves the arm of the first of the running sums.
-    let Elaborated { within, outside, .. } =
-        elaborate_both(&mut terms, id, &def.params, &total, (Model::Analytic, usize::MAX))?;
-    let id = outside.unwrap_or(within);
-    let (mut costing, mut sweep) =
-        (Costing::new(program, Model::Analytic, &[]), Sweep::new(program, def, Model::Analytic, &[]).ok()?);
-    let before = costing.def(def).ok()?;
-    let cost = costing.term(id, def, &terms);
-    (sweep.price(id, &terms, cost, before) < before - 1e-9).then_some((terms, id))
+    elaborated(program, def, known)
 }

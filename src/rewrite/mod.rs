@@ -8,6 +8,8 @@ pub mod egraph;
 pub mod regions;
 pub mod separate;
 pub mod explain;
+pub mod expose;
+pub mod factor;
 pub mod inline;
 pub mod tabulate;
 pub mod accumulate;

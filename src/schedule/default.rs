@@ -15,13 +15,16 @@ use super::plan::{Kind, Schedule, Site};
 use super::product::is_product;
 use super::step::Step;
 use super::tiling::{FEW, Tiling, lanes};
-use super::{along, batch, chains, channels, group, nested, orders, points, threads};
+use super::{along, batch, chains, channels, group, layout, nested, orders, points, threads};
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Stage, StageId};
 
 /// Arms of more nodes are not both evaluated.
 const FEW_NODES: usize = 12;
+
+/// Vectors in a row that is short.
+const SHORT: i64 = 4;
 
 /// A block of what is only moved: its rows are lines of the cache, in bytes, each written at once; and there are so many of
 /// them that what is read are runs of lines, which the processor asks for ahead.
@@ -117,6 +120,7 @@ fn after(mut s: Schedule, machine: &Machine) -> Schedule {
             loops(&mut s, stage, machine);
         }
     }
+    layout::choose(&mut s);
     if machine.threads > 1 {
         threads::choose(&mut s);
     }
@@ -194,10 +198,24 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
         Definition::Pure(_) | Definition::Recur { .. } if near => {
             let plan = s.plan(stage);
             let Some(of) = plan.loops.last().map(|l| l.name.clone()) else { return };
-            vector(s, stage, &of, i64::from(lanes));
+            if let Some((outer, _)) = vector(s, stage, &of, i64::from(lanes))
+                && is_short(s, stage, i64::from(lanes))
+            {
+                let step = Step::Run { stage: name(s, stage), of: outer, kind: Kind::Unrolled };
+                take(s, step);
+            }
         }
         _ => {}
     }
+}
+
+/// Whether rows of what a step of a recurrence computes are a few vectors. As text these have no element in common, which they
+/// would have in a loop where the last one overlaps the one before, and what is read so soon after it was written stays in
+/// registers.
+fn is_short(s: &Schedule, stage: StageId, lanes: i64) -> bool {
+    let last = s.graph.stage(stage).dims.last();
+    let all = last.and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));
+    s.steps_of(stage).is_some() && all.is_some_and(|n| n <= SHORT * lanes)
 }
 
 /// Whether lanes over a dimension would take different arms, of which some may have no value, in what is computed inside of a

@@ -14,6 +14,7 @@ mod cheap;
 mod default;
 mod footprint;
 mod group;
+mod layout;
 mod legal;
 mod lower;
 mod nested;

@@ -88,6 +88,8 @@ pub struct Plan {
     pub store: Option<String>,
     /// Whether it is computed in that loop beside the host, which need not read it: its memory is that of all elements.
     pub beside: bool,
+    /// The order of its axes in memory, that of the graph where nothing is said.
+    pub layout: Vec<usize>,
     /// Its dimensions by the names of their loops, those it reduces over last.
     pub dims: Vec<(String, DimId)>,
     /// How many of the dimensions it reduces over.
@@ -351,6 +353,7 @@ impl Plan {
             site: Site::Root,
             store: None,
             beside: false,
+            layout: vec![],
             dims,
             over,
             steps,

@@ -107,6 +107,13 @@ pub enum Step {
         /// The loops, outermost first.
         order: Vec<String>,
     },
+    /// Lays the axes of a stage in memory in another order.
+    Layout {
+        /// The stage.
+        stage: String,
+        /// Its dimensions, the last of which is that whose indices lie next to each other.
+        order: Vec<String>,
+    },
     /// Says how a loop runs.
     Run {
         /// The stage.
@@ -147,6 +154,7 @@ impl Step {
             | Step::Contract { stage }
             | Step::Reassociate { stage, .. }
             | Step::Reorder { stage, .. }
+            | Step::Layout { stage, .. }
             | Step::Run { stage, .. }
             | Step::CacheRead { stage, .. } => stage,
         }

@@ -31,6 +31,7 @@ const STEPS: &[(&str, &str)] = &[
     ("contract", "STAGE"),
     ("reassociate", "STAGE strided LANES` or `reassociate STAGE blocks ITERATIONS"),
     ("reorder", "STAGE LOOP LOOP…"),
+    ("layout", "STAGE AXIS AXIS…"),
     ("serial", "STAGE LOOP"),
     ("parallel", "STAGE LOOP"),
     ("vectorize", "STAGE LOOP"),
@@ -72,6 +73,9 @@ impl Step {
             }
             ("reorder", [_, _, _, ..]) => {
                 Step::Reorder { stage: word(0), order: rest[1..].iter().map(ToString::to_string).collect() }
+            }
+            ("layout", [_, _, _, ..]) => {
+                Step::Layout { stage: word(0), order: rest[1..].iter().map(ToString::to_string).collect() }
             }
             ("serial", [_, _]) => kind(Kind::Serial),
             ("parallel", [_, _]) => kind(Kind::Parallel),
@@ -116,6 +120,7 @@ impl fmt::Display for Step {
             Step::Contract { stage } => write!(f, "contract {stage}"),
             Step::Reassociate { stage, order } => write!(f, "reassociate {stage} {order}"),
             Step::Reorder { stage, order } => write!(f, "reorder {stage} {}", order.join(" ")),
+            Step::Layout { stage, order } => write!(f, "layout {stage} {}", order.join(" ")),
             Step::Run { stage, of, kind } => {
                 let name = match kind {
                     Kind::Serial => "serial",

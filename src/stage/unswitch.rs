@@ -77,7 +77,7 @@ impl Graph {
 
     /// Where an addend of a sum is written, with what the indices there are: in the sum, or as an element that nothing else
     /// reads.
-    fn elements(&self, s: StageId, addend: Body) -> Option<(StageId, Body, FxHashMap<DimId, Body>)> {
+    pub(super) fn elements(&self, s: StageId, addend: Body) -> Option<(StageId, Body, FxHashMap<DimId, Body>)> {
         let Node::Load(Source::Stage(p, 0), _, at) = self.bodies.node(addend) else {
             return Some((s, addend, FxHashMap::default()));
         };

@@ -429,7 +429,7 @@ fn open(begun: &Schedule) -> Vec<Open> {
             Step::ComputeRoot { .. } | Step::ComputeAt { .. } | Step::StoreAt { .. } | Step::FuseStages { .. } => {
                 own.place = false
             }
-            Step::IfConvert { .. } | Step::Contract { .. } | Step::Reassociate { .. } => {}
+            Step::IfConvert { .. } | Step::Contract { .. } | Step::Reassociate { .. } | Step::Layout { .. } => {}
             Step::Split { .. } | Step::Strip { .. } | Step::Fuse { .. } | Step::Reorder { .. } | Step::Run { .. } => {
                 own.loops = false
             }

@@ -37,7 +37,7 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
     let stage = s.graph.stages.get(at)?.name.clone();
     let plan = &s.plans[at];
     let names: Vec<String> = plan.loops.iter().map(|l| l.name.clone()).collect();
-    Some(match dice.roll(15) {
+    Some(match dice.roll(16) {
         0 | 1 => Step::Split { stage, of: dice.pick(&names)?.clone(), factor: *dice.pick(&[1, 2, 3, 4, 8, 0])? },
         2 => {
             let mut order = names.clone();
@@ -77,6 +77,19 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
             let at = dice.pick(&s.plan(host).loops)?.name.clone();
             let reader = s.graph.stage(host).name.clone();
             Step::StoreAt { stage: s.graph.stages[k].name.clone(), reader, at }
+        }
+        14 => {
+            let id = s.graph.find(&stage)?;
+            let dims = &s.plan(id).dims[..s.graph.stage(id).dims.len()];
+            let mut order: Vec<String> = dims.iter().map(|(n, _)| n.clone()).collect();
+            let k = dice.roll(order.len().max(1));
+            order.rotate_left(k);
+            let last = order.len().saturating_sub(1);
+            let other = dice.roll(order.len().max(1));
+            if !order.is_empty() {
+                order.swap(other, last);
+            }
+            Step::Layout { stage, order }
         }
         13 => {
             let states = (0..s.plans.len()).filter(|k| s.plans[*k].steps.is_some());

@@ -2,7 +2,7 @@
 
 use crate::cost::Model;
 use crate::derive::check::Checker;
-use crate::derive::flat::{Scope, bound, to_body, with_leaves};
+use crate::derive::flat::{Scope, Site, bound, to_body, with_leaves};
 use crate::derive::prove::{Asked, Prover};
 use crate::ir::{Def, Id, Terms, deep};
 use crate::rewrite::egraph::elaborate::elaborate;
@@ -30,9 +30,14 @@ pub fn proved(checker: &mut Checker<'_>, def: &Def, model: Model) -> (Terms, Id)
 
 /// Which parts of a let-free body over a definition's parameters cannot fail.
 pub fn total(terms: &mut Terms, body: Id, def: &Def) -> FxHashMap<Id, bool> {
+    total_beside(terms, body, def, &FxHashSet::default())
+}
+
+/// The same where some parts have a value anyway, over leaves for parameters.
+pub fn total_beside(terms: &mut Terms, body: Id, def: &Def, known: &FxHashSet<Site>) -> FxHashMap<Id, bool> {
     let flat = with_leaves(terms, body, 0, def.params.len());
-    let (known, local) = Default::default();
-    let mut prover = Prover::new(terms, def, (&known, &local), Asked::Total, vec![]);
+    let local = Default::default();
+    let mut prover = Prover::new(terms, def, (known, &local), Asked::Total, vec![]);
     totals(&mut prover, flat).0
 }
 

@@ -116,9 +116,9 @@ impl Lower<'_> {
         if let Some(k) = of.ring {
             at[k] = self.ints(Op::Mod, at[k], room[k]);
         }
-        if let Some(k) = of.near {
-            at[k..].rotate_left(1);
-            room[k..].rotate_left(1);
+        if !of.layout.is_empty() {
+            at = of.layout.iter().map(|k| at[*k]).collect();
+            room = of.layout.iter().map(|k| room[*k]).collect();
         }
         self.offset(&at, &room)
     }

@@ -32,7 +32,7 @@ pub(super) struct Run {
 }
 
 /// What runs in a loop.
-type Each<'a, 's> = dyn FnMut(&mut Lower<'s>, &mut Run) -> Lowered<()> + 'a;
+pub(super) type Each<'a, 's> = dyn FnMut(&mut Lower<'s>, &mut Run) -> Lowered<()> + 'a;
 
 impl<'s> Lower<'s> {
     /// The index of a loop that is open; of one that was split, from its parts.
@@ -285,9 +285,36 @@ impl<'s> Lower<'s> {
         Ok(())
     }
 
-    fn test(&mut self, op: Op, a: Body, b: Body) -> Expr {
+    /// A comparison.
+    pub(super) fn test(&mut self, op: Op, a: Body, b: Body) -> Expr {
         let c = self.g.bodies.op(op, Scalar::Bool, &[a, b]);
         self.element(&[c])[0].clone()
+    }
+
+    /// Fewer iterations than a vector has lanes, as vectors of fewer lanes, each half as long as the one before at most.
+    fn shorter_vectors(
+        &mut self,
+        run: &mut Run,
+        l: &Loop,
+        n: i64,
+        independent: bool,
+        body: &mut Each<'_, 's>,
+    ) -> Lowered<()> {
+        let mut done = 0;
+        while done < n {
+            let lanes = 1 << (n - done).ilog2();
+            let (start, count) = (self.g.bodies.int(done), self.g.bodies.int(lanes));
+            if lanes == 1 {
+                run.values.insert(l.name.clone(), start);
+                body(self, run)?;
+                run.values.remove(&l.name);
+            } else {
+                let kind = LoopKind::Vector(u32::try_from(lanes).unwrap_or(2));
+                self.iterations(run, l, (start, count), (kind, independent), body)?;
+            }
+            done += lanes;
+        }
+        Ok(())
     }
 
     fn one_loop(
@@ -305,6 +332,9 @@ impl<'s> Lower<'s> {
         if known.is_some_and(|n| n <= 0) {
             return Ok(());
         }
+        if let Some(few) = known.filter(|n| l.kind == Kind::Vector && *n > 1 && *n < i64::from(run.lanes(&l.name))) {
+            return self.shorter_vectors(run, l, few, independent, body);
+        }
         let most = crate::schedule::steps::MAX_UNROLLED;
         if known == Some(1) || l.kind == Kind::Unrolled && known.is_some_and(|n| n <= most) {
             for k in 0..known.unwrap_or(0) {
@@ -315,6 +345,24 @@ impl<'s> Lower<'s> {
             run.values.remove(&l.name);
             return Ok(());
         }
+        let kind = match l.kind {
+            Kind::Parallel => LoopKind::Parallel { overlap: !independent },
+            Kind::Vector => LoopKind::Vector(run.lanes(&l.name)),
+            Kind::Serial | Kind::Unrolled => LoopKind::Serial,
+        };
+        let zero = self.g.bodies.int(0);
+        self.iterations(run, l, (zero, n), (kind, independent), body)
+    }
+
+    /// A loop over so many indices from a first one on.
+    fn iterations(
+        &mut self,
+        run: &mut Run,
+        l: &Loop,
+        (start, n): (Body, Body),
+        (kind, independent): (LoopKind, bool),
+        body: &mut Each<'_, 's>,
+    ) -> Lowered<()> {
         let to = self.element(&[n])[0].clone();
         let var = self.f.fresh(l.name.clone(), Scalar::I64);
         let d = self.g.add_dim(l.name.clone(), n);
@@ -322,17 +370,13 @@ impl<'s> Lower<'s> {
         let index = self.g.bodies.index(d);
         let depth = self.ranges.len();
         self.ranges.push(&mut self.g.bodies, d, n);
-        run.values.insert(l.name.clone(), index);
+        let at = self.ints(Op::Add, start, index);
+        run.values.insert(l.name.clone(), at);
         self.blocks.push(Block::default());
         body(self, run)?;
         let block = self.blocks.pop().unwrap_or_default();
         run.values.remove(&l.name);
         self.ranges.truncate(depth);
-        let kind = match l.kind {
-            Kind::Parallel => LoopKind::Parallel { overlap: !independent },
-            Kind::Vector => LoopKind::Vector(run.lanes(&l.name)),
-            Kind::Serial | Kind::Unrolled => LoopKind::Serial,
-        };
         let independent = independent && !self.carries(run.stage, &l.name);
         let made = NestLoop { takes: block.takes, independent, kind, ..NestLoop::new(var, to, block.stmts) };
         self.push(Stmt::For(Box::new(made)));

@@ -102,8 +102,8 @@ struct Boxed {
     room: Vec<Body>,
     /// The dimension of which indices that are a multiple of its room apart share their place.
     ring: Option<usize>,
-    /// The dimension whose indices lie next to each other, where that is not the last.
-    near: Option<usize>,
+    /// The order of its dimensions in memory, where that is not their own.
+    layout: Vec<usize>,
 }
 
 /// Statements in the making.

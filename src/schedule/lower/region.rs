@@ -37,6 +37,17 @@ impl Lower<'_> {
         Ok(out)
     }
 
+    /// The greatest that an integer over the dimensions of a stage is in the iteration that is open; nothing where it may be
+    /// anything.
+    pub(super) fn most_here(&mut self, b: Body, run: &Run) -> Lowered<Option<Body>> {
+        let from = self.ranges.len();
+        let of = self.reader_indices(run.stage, run)?;
+        let b = self.g.bodies.substitute(b, &of);
+        let known = self.ranges.bounds_from(&mut self.g.bodies, b, from);
+        self.ranges.truncate(from);
+        Ok(known.map(|k| k.hi))
+    }
+
     /// The greatest that an extent is over the indices from the k-th range inwards.
     fn longest(&mut self, n: Body, from: usize) -> Lowered<Body> {
         if self.g.bodies.dims(n).is_empty() {

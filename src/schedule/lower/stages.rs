@@ -1,7 +1,7 @@
 //! One stage: memory for its box, loops over it, elements or accumulators.
 
 use super::elements::zero;
-use super::loops::Run;
+use super::loops::{Each, Run};
 use super::{Block, Boxed, Lower, Lowered, Memory, Storage};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Info, Stmt, Var};
@@ -9,7 +9,7 @@ use crate::schedule::plan::{Kind, Loop, Plan, Site};
 use crate::stage::{Body, Definition, Node, Output, Source, StageId};
 use rustc_hash::FxHashMap;
 
-impl Lower<'_> {
+impl<'s> Lower<'s> {
     /// A stage that is computed whole.
     pub(super) fn at_root(&mut self, stage: StageId) -> Lowered<()> {
         let zero = self.g.bodies.int(0);
@@ -98,8 +98,21 @@ impl Lower<'_> {
             self.push(Stmt::Alloc(b, dims.clone()));
             bufs.push(b);
         }
-        let near = self.near(stage);
-        self.stored.insert(stage, Storage::Bufs(Boxed { bufs, least, room, ring, near }));
+        let layout = self.layout(stage);
+        self.stored.insert(stage, Storage::Bufs(Boxed { bufs, least, room, ring, layout }));
+    }
+
+    /// The order of the dimensions of a stage in memory, where that is not their own: as the schedule says, or the one that is
+    /// the lanes of vectors last.
+    fn layout(&self, stage: StageId) -> Vec<usize> {
+        let said = &self.s.plan(stage).layout;
+        match self.near(stage) {
+            Some(k) if said.is_empty() => {
+                let all = self.g.stage(stage).dims.len();
+                (0..all).filter(|other| *other != k).chain([k]).collect()
+            }
+            _ => said.clone(),
+        }
     }
 
     /// The dimension of a stage whose indices are the lanes of vectors, here and wherever it is read, where that is not the
@@ -255,13 +268,38 @@ impl Lower<'_> {
             }
             !inside
         };
+        let wanted = if tile.is_empty() { None } else { self.wanted(run.stage) };
         self.nested(run, &outer, &mut |l, run| {
             if tile.is_empty() {
-                l.accumulate(run, &inner, init, next, single)
-            } else {
-                l.accumulate_tile(run, &inner, &tile, init, next)
+                return l.accumulate(run, &inner, init, next, single);
             }
+            l.where_wanted(run, wanted, &mut |l, run| l.accumulate_tile(run, &inner, &tile, init, next))
         })
+    }
+
+    /// What is greater than 0 where the elements of a stage are read, where tiles of which none is read may be left out:
+    /// nothing that is computed in its loops is read after them.
+    fn wanted(&mut self, stage: StageId) -> Option<Body> {
+        let beside =
+            |p: StageId| self.s.plan(p).beside && matches!(self.s.plan(p).site, Site::At(host, _) if host == stage);
+        if self.g.ids().any(beside) {
+            return None;
+        }
+        self.g.wanted(stage)
+    }
+
+    /// Computes a tile where one of its elements is read.
+    fn where_wanted(&mut self, run: &mut Run, wanted: Option<Body>, body: &mut Each<'_, 's>) -> Lowered<()> {
+        let Some(wanted) = wanted else { return body(self, run) };
+        let Some(most) = self.most_here(wanted, run)? else { return body(self, run) };
+        let zero = self.g.bodies.int(0);
+        let c = self.test(Op::Gt, most, zero);
+        self.blocks.push(Block::default());
+        let made = body(self, run);
+        let block = self.blocks.pop().unwrap_or_default();
+        made?;
+        self.push(Stmt::If(c, block.stmts, vec![]));
+        Ok(())
     }
 
     /// The value of each body at the indices of the loops, after checks.

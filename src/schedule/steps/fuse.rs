@@ -9,6 +9,9 @@ pub(super) fn fuse(s: &mut Schedule, stage: &str, outer: &str, inner: &str) -> R
     no_scatter(s, id)?;
     let plan = s.plan(id);
     let at = [plan.find(outer)?, plan.find(inner)?];
+    if !plan.layout.is_empty() {
+        return refuse(format!("`{stage}` was laid out before, by axes that would be one"));
+    }
     let own = plan.dims.len() - plan.over;
     let dim = |name: &str| plan.dims[..own].iter().position(|(n, _)| n == name);
     let (Some(k), Some(next)) = (dim(outer), dim(inner)) else {

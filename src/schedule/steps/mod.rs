@@ -10,6 +10,7 @@ mod fuse;
 mod fuse_stages;
 mod if_convert;
 mod kind;
+mod layout;
 mod reassociate;
 mod reorder;
 mod scatter;
@@ -52,6 +53,7 @@ impl Step {
             Step::IfConvert { stage } => if_convert::if_convert(s, stage),
             Step::Contract { stage } => contract::contract(s, stage),
             Step::Reassociate { stage, order } => reassociate::reassociate(s, stage, *order),
+            Step::Layout { stage, order } => layout::layout(s, stage, order),
             Step::Reorder { stage, order } => reorder::reorder(s, stage, order),
             Step::Run { stage, of, kind } => kind::run(s, stage, of, *kind),
             Step::CacheRead { stage, source, at, name, axes } => {

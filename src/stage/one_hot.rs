@@ -1,0 +1,68 @@
+//! Sums of what is 0 at all indices but one: what is there is the sum, and is computed once.
+//!
+//! Adjoints that loops collect one place at a time are such sums: of tensors each of which has one row. No bit changes: zeros
+//! that are added change nothing, but that the first makes a -0 a 0, which is added still.
+
+use super::body::{Body, DimId, Node, StageId};
+use super::graph::{Definition, Graph};
+use crate::ir::{Lit, Op};
+use rustc_hash::FxHashMap;
+
+impl Graph {
+    /// Takes the one element for the sum, where all others are 0.
+    pub(super) fn one_hot(&mut self) {
+        for s in self.order() {
+            if let Some(each) = self.picked(s) {
+                self.stages[s.0 as usize].def = Definition::Pure(each);
+            }
+        }
+    }
+
+    /// The elements of a stage that sums so in all of its components.
+    fn picked(&mut self, s: StageId) -> Option<Vec<Body>> {
+        let stage = self.stage(s).clone();
+        let Definition::Reduce { over, init, next, .. } = &stage.def else { return None };
+        let ([d], true) = (over.as_slice(), stage.checks.is_empty()) else { return None };
+        (0..next.len()).map(|k| self.picked_element(s, *d, k, [init[k], next[k]])).collect()
+    }
+
+    fn picked_element(&mut self, s: StageId, d: DimId, k: usize, [init, next]: [Body; 2]) -> Option<Body> {
+        let Node::Op(Op::Add, ty, args) = self.bodies.node(next).clone() else { return None };
+        let [acc, addend] = args.as_slice() else { return None };
+        let is_zero = |g: &Graph, b: Body| g.bodies.as_lit(b) == Some(Lit::zero(ty));
+        let own = matches!(self.bodies.node(*acc), Node::Acc(n, _) if *n as usize == k);
+        if !own || !is_zero(self, init) {
+            return None;
+        }
+        if is_zero(self, *addend) {
+            return Some(init);
+        }
+        let (place, chosen, of) = self.elements(s, *addend)?;
+        let Node::If([condition, there, other]) = *self.bodies.node(chosen) else { return None };
+        let free = place == s || self.stage(place).checks.is_empty() && self.stage(place).when.is_none();
+        if !free || !is_zero(self, other) {
+            return None;
+        }
+        let condition = self.bodies.substitute(condition, &of);
+        let at = self.only_index(d, condition)?;
+        let there = self.bodies.substitute(there, &of);
+        let there = self.bodies.substitute(there, &FxHashMap::from_iter([(d, at)]));
+        let plain = |b: &Body| !matches!(self.bodies.node(*b), Node::Acc(..));
+        if !self.bodies.reachable([there]).iter().all(plain) {
+            return None;
+        }
+        Some(self.bodies.op(Op::Add, ty, &[init, there]))
+    }
+
+    /// The one index of a dimension at which a condition holds: that of another dimension, which has as many.
+    fn only_index(&self, d: DimId, condition: Body) -> Option<Body> {
+        let Node::Op(Op::Eq, _, args) = self.bodies.node(condition) else { return None };
+        let other = match [args[0], args[1]].map(|b| self.bodies.node(b)) {
+            [Node::Index(a), Node::Index(b)] if *a == d && *b != d => *b,
+            [Node::Index(a), Node::Index(b)] if *b == d && *a != d => *a,
+            _ => return None,
+        };
+        let at = if matches!(self.bodies.node(args[0]), Node::Index(a) if *a == d) { args[1] } else { args[0] };
+        (self.dim(other).extent == self.dim(d).extent).then_some(at)
+    }
+}
