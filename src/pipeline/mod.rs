@@ -104,7 +104,7 @@ pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Opt
     let all = 0..chosen.len();
     let found: Vec<Option<Searched<'_>>> = match options.threads {
         0 => all.into_par_iter().map(one).collect(),
-        // Regions of one definition are searched by all threads of the pool that it is searched in.
+        1 => all.map(one).collect(),
         n => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build();
             let pool = pool.map_err(|e| Diagnostic::limit(format!("the threads cannot be started: {e}")))?;

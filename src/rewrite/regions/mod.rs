@@ -64,6 +64,8 @@ pub struct Whole<'a> {
     pub most: usize,
     /// Whether what regions become is to be proved.
     pub prove: bool,
+    /// Whether one thread searches all regions.
+    pub alone: bool,
 }
 
 /// What came of a body.
@@ -345,8 +347,11 @@ impl Round<'_, '_> {
     /// Searches regions, of which there are `many` in the round, or in another where they are a crowd; whether they gain enough to go on.
     fn all(&self, done: &mut Done, tasks: Vec<(Key, Task)>, many: usize) -> bool {
         let first = done.count;
-        let found: Vec<Tried> =
-            tasks.par_iter().enumerate().map(|(k, (_, t))| self.search(t, (first + k, many))).collect();
+        let search = |(k, (_, task)): (usize, &(Key, Task))| self.search(task, (first + k, many));
+        let found: Vec<Tried> = match self.whole.alone {
+            true => tasks.iter().enumerate().map(search).collect(),
+            false => tasks.par_iter().enumerate().map(search).collect(),
+        };
         done.count += tasks.len();
         let (mut before, mut gain) = (0.0, 0.0);
         for ((key, _), tried) in tasks.into_iter().zip(found) {
