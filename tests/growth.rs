@@ -16,6 +16,8 @@ use daedal::rewrite::egraph::pattern::Compiled;
 use daedal::rewrite::inline::{MAX_FLAT, flatten, recursive};
 use daedal::rules::{Level, Library};
 use daedal::types;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 
 /// Nodes of a small definition once its calls are in their places, at most.
@@ -286,4 +288,84 @@ fn many_lets_are_optimized_in_linear_space() {
         assert!(out.rows[0].cost_after <= out.rows[0].cost_before);
         assert!(!print::program(&out.program).is_empty());
     }
+}
+
+/// The row of the one definition of a program, optimized with e-graphs so small that it has many regions.
+fn optimized(program: &Program, rules: &[Compiled<'_>]) -> Row {
+    let options = Options { max_nodes: 1_000, regions: 500, threads: 1, ..Options::standard() };
+    optimize_with(program, rules, &options).unwrap().rows.into_iter().next().unwrap()
+}
+
+/// Protects: long rows of lets that repeat themselves are cut where they repeat themselves, so that what is searched does
+/// not grow with them; whatever is read from far away, what nothing reads any more stays in no region, and so most of
+/// them become one loop.
+#[test]
+fn repeated_lets_are_searched_once() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let tensor = |a: &str| format!("(build (size x) (lam (i : Integer) (mul 1.5 (index i {a}))))");
+    let mixed = |a: &str| {
+        let step = format!("(a (add {a} 1.5)) (b (mul a 2.0)) (c (sin b)) (d (sub c b)) (e (if (gt d {a}) c d))");
+        format!("(let ({step}) (div (add e {a}) 3.0))")
+    };
+    for (ty, value) in [("(Vec Float)", &tensor as &dyn Fn(&str) -> String), ("Float", &mixed)] {
+        let [few, many] = [500, 2_000].map(|n| optimized(&lets(ty, n, value), &rules));
+        assert!(few.looked > 0 && many.looked <= few.looked * 3 / 2, "{ty}: {} and {}", few.looked, many.looked);
+        assert!(many.cost_after < many.cost_before, "{ty}");
+        assert!(ty == "Float" || many.cost_after < many.cost_before / 10.0, "{}", many.cost_after);
+    }
+}
+
+/// A body of random lets, no two of them equal, all of which are read.
+fn different(n: usize) -> Program {
+    let mut rng = StdRng::seed_from_u64(7);
+    let mut text = "(def main Float ((x : Float) (y : Float))\n".to_string();
+    let (mut last, mut total) = ("x".to_string(), "y".to_string());
+    for k in 0..n {
+        let other = if k < 3 { "y".to_string() } else { format!("a{}", k - rng.random_range(2..=k.min(9))) };
+        let value = match rng.random_range(0..6) {
+            0 => format!("(add {last} {other})"),
+            1 => format!("(mul {last} {k}.5)"),
+            2 => format!("(sin {last})"),
+            3 => format!("(sub {last} {other})"),
+            4 => format!("(if (gt {last} {other}) {last} (mul {other} x))"),
+            _ => format!("(mul {last} {other})"),
+        };
+        text += &format!("(let (a{k} {value}) (let (s{k} (add {total} (mul a{k} {k}.25)))\n");
+        (last, total) = (format!("a{k}"), format!("s{k}"));
+    }
+    read("different.ks", &format!("{text}{total}{})", ")".repeat(2 * n))).unwrap()
+}
+
+/// Protects: what is searched of lets that are all different grows as they do, and no faster.
+#[test]
+fn different_lets_are_searched_in_linear_work() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let [one, two] = [500, 1_000].map(|n| optimized(&different(n), &rules));
+    assert!(one.looked > 0 && two.looked <= one.looked * 9 / 4, "{} and {}", one.looked, two.looked);
+    assert!(two.cost_after < two.cost_before, "{}", two.cost_after);
+}
+
+/// Protects: what nothing reads is searched nowhere, however far away it was made and whatever reads it that nothing
+/// reads.
+#[test]
+fn unread_lets_are_not_searched() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let program = |unread: usize| {
+        let text = "(def main Float (x : Float)\n".to_string();
+        let dead: String = (0..unread)
+            .map(|k| format!("(let (d{k} (sin (add x {})))\n", if k == 0 { "x".into() } else { format!("d{}", k - 1) }))
+            .collect();
+        let lives: String = (0..600)
+            .map(|k| {
+                format!("(let (a{k} (sin (mul {}.5 {})))\n", k, if k == 0 { "x".into() } else { format!("a{}", k - 1) })
+            })
+            .collect();
+        read("unread.ks", &format!("{text}{dead}{lives}a599{})", ")".repeat(unread + 600))).unwrap()
+    };
+    let [none, many] = [0, 2_000].map(|unread| optimized(&program(unread), &rules));
+    assert!(none.looked > 0 && many.looked <= none.looked, "{} and {}", none.looked, many.looked);
+    assert!((many.cost_after - none.cost_after).abs() < 1e-6, "{} and {}", many.cost_after, none.cost_after);
 }

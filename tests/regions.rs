@@ -15,6 +15,8 @@ use daedal::pipeline::{Options, Row, optimize, optimize_with, prepare};
 use daedal::rewrite::egraph::pattern::Compiled;
 use daedal::rewrite::inline::{flatten, recursive};
 use daedal::rules::{Level, Library};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 
 /// E-graphs so small that regions have a dozen nodes, and whole definitions no more than thirty.
@@ -68,6 +70,73 @@ fn random_programs_mean_the_same_by_regions() {
             .map_err(|e| format!("seed {seed}: {e}"))
     };
     assert_all((0..400).into_par_iter().map(one).collect(), 40);
+}
+
+/// A long row of random lets of numbers and tensors. They read what stands near, or hundreds of lets away; what nothing
+/// reads may fail.
+fn long(seed: u64) -> String {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut text = "(def main Float ((x : Float) (v : (Vec Float) n))\n".to_string();
+    let (mut numbers, mut tensors) = (vec!["x".to_string()], vec!["v".to_string()]);
+    let count = rng.random_range(120..200);
+    for k in 0..count {
+        let mut one = |all: &[String]| match rng.random_range(0..8) {
+            0 => all[0].clone(),
+            near => all[all.len().saturating_sub(near)].clone(),
+        };
+        let (a, b, t) = (one(&numbers), one(&numbers), one(&tensors));
+        let value = match rng.random_range(0..9) {
+            0 | 1 => format!("(add {a} {b})"),
+            2 => format!("(sub {a} {b})"),
+            3 => format!("(mul 0.5 {a})"),
+            4 => format!("(if (gt {a} {b}) {a} (mul 0.25 {b}))"),
+            5 => format!("(max {a} (min 8.0 {b}))"),
+            6 => format!("(index 1 {t})"),
+            7 => format!("(build n (lam (i : Integer) (mul 0.5 (add (index i {t}) {a}))))"),
+            _ => format!("(build n (lam (i : Integer) (sub (index i {t}) (index i v))))"),
+        };
+        let (all, name) =
+            if value.contains("build") { (&mut tensors, format!("t{k}")) } else { (&mut numbers, format!("a{k}")) };
+        text += &format!("  (let ({name} {value})\n");
+        all.push(name);
+    }
+    let (a, t) = (&numbers[numbers.len() - 1], &tensors[tensors.len() - 1]);
+    format!("{text}  (add {a} (sum {t})){})", ")".repeat(count))
+}
+
+/// Protects: the same of long rows of lets, wherever they are cut.
+#[test]
+fn long_rows_of_lets_mean_the_same_by_regions() {
+    let library = Library::shipped().unwrap();
+    let rules = [Level::Exact, Level::Real].map(|level| prepare(&library, level).unwrap());
+    let one = |seed: u64| {
+        let (text, which) = (long(seed), (seed % 2) as usize);
+        let float = [Level::Exact, Level::Real][which];
+        let program = read("long.ks", &text).map_err(|d| d.render())?;
+        let args = |words: [&str; 2]| arguments(program.named("main")[0], &words.map(String::from)).unwrap();
+        let calls = [args(["0.5", "[0.5,-0.25,0.75]"]), args(["-1.25", "[2.0]"]), args(["3.0", "[]"])];
+        checked((&text, "main"), &rules[which], (Model::Analytic, float), &calls)
+            .map_err(|e| format!("seed {seed}: {e}"))
+    };
+    assert_all((0..80).into_par_iter().map(one).collect(), 60);
+}
+
+/// Protects: what becomes of regions does not depend on how many threads search them.
+#[test]
+fn one_thread_and_two_find_the_same_by_regions() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    for seed in 100..106 {
+        let program = read("long.ks", &long(seed)).unwrap();
+        let [one, two] = [1, 2].map(|threads| {
+            let options = Options { threads, ..options(Model::Analytic, Level::Real) };
+            let out = optimize_with(&program, &rules, &options).unwrap();
+            let rows: Vec<_> = out.rows.into_iter().map(|r| (r.cost_after, r.fired, r.looked)).collect();
+            (print::program(&out.program), rows)
+        });
+        assert!(large(&program, "main"));
+        assert!(one == two, "seed {seed}");
+    }
 }
 
 /// Protects: the same of gradients of random losses, whose bodies are mostly lets.

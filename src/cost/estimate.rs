@@ -220,7 +220,7 @@ fn operation(op: Op, ty: Ty, kids: &[Est]) -> Est {
         return Est::unknown(ty);
     }
     // The table evaluates floats, so guesses of integers are computed as floats.
-    let args: Vec<Lit> = kids.iter().map(|k| Lit::float(k.num().value)).collect();
+    let args: SmallVec<[Lit; 3]> = kids.iter().map(|k| Lit::float(k.num().value)).collect();
     let told = kids.iter().all(|k| k.num().told);
     match op.eval(&args).ok().and_then(Lit::to_f64).filter(|v| v.is_finite()) {
         Some(value) => Est::Num(Guess { value, told }),

@@ -20,6 +20,7 @@ use crate::ir::{Def, Fun, Head, Id, Lit, Program, Terms, Ty, TyKind, deep};
 use named::Named;
 use rustc_hash::FxHashMap;
 use setting::Setting;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// The cost of an `edef` beyond the call, where no constant `cost$f` says otherwise (Knossos).
@@ -212,8 +213,7 @@ impl<'a> Costing<'a> {
             return (0.0, estimate::node(head, terms.ty(id), &[of]));
         }
         let n = kids.len();
-        let mut costs = Vec::with_capacity(n);
-        let mut ests: Vec<Est> = Vec::with_capacity(n);
+        let (mut costs, mut ests): (SmallVec<[f64; 3]>, SmallVec<[Est; 3]>) = Default::default();
         for (k, kid) in kids.iter().enumerate() {
             let depth = env.len();
             let looped = head.is_loop() && head.binds(k, n) > 0;
@@ -227,10 +227,10 @@ impl<'a> Costing<'a> {
             costs.push(c);
             ests.push(e);
         }
-        let tys: Vec<Ty> = kids.iter().map(|k| terms.ty(*k)).collect();
+        let tys: SmallVec<[Ty; 4]> = kids.iter().map(|k| terms.ty(*k)).collect();
         let ty = terms.ty(id);
         let (called, est) = match head {
-            Head::Call(f) => self.call_with(f, ests.clone()),
+            Head::Call(f) => self.call_with(f, ests.to_vec()),
             _ => (0.0, estimate::node(head, ty, &ests)),
         };
         let trips = estimate::trips(self.model, head, &ests);

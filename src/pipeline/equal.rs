@@ -28,18 +28,12 @@ pub fn firsts(
         let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let flat = def.term().and_then(|body| flatten(program, kept, (&program.terms, body), &tys, most));
         let first = flat.map_or(k, |flat| {
-            let body = arena.import(&flat.terms, flat.id);
-            let mut strict: Vec<Site> = flat.strict.iter().map(|s| site(&mut arena, &flat.terms, s)).collect();
-            strict.sort_unstable();
+            let (body, strict) = flat.key(&mut arena);
             *seen.entry((parameters(def, sizes), body, strict)).or_insert(k)
         });
         out.push(first);
     }
     out
-}
-
-fn site(arena: &mut Terms, from: &Terms, (term, ranges): &Site) -> Site {
-    (arena.import(from, *term), ranges.iter().map(|r| arena.import(from, *r)).collect())
 }
 
 fn parameters<'a>(def: &'a Def, sizes: &[(String, u64)]) -> Vec<Parameter<'a>> {

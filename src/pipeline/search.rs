@@ -288,7 +288,8 @@ impl Search<'_> {
                     false => self.spent(share).is_some(),
                 };
                 let settings = Settings { stop: &stop, ..settings };
-                let whole = Whole { program, kept, def, most: MAX_FLAT, prove: options.derive };
+                let (prove, alone) = (options.derive, options.threads == 1);
+                let whole = Whole { program, kept, def, most: MAX_FLAT, prove, alone };
                 match regions::optimize(&whole, from, costs, &settings) {
                     Some(regions::Searched { found, chain, unproved }) => {
                         Saturated { found: Some(found), regions: Some((chain, unproved)) }

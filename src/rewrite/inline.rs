@@ -6,6 +6,7 @@
 use crate::ir::{Fun, Head, Id, Program, Terms, Ty, deep};
 use crate::types::shape::{lowered, shape};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 /// The functions that call themselves; only direct recursion exists in the language.
 pub fn recursive(program: &Program) -> FxHashSet<Fun> {
@@ -81,6 +82,30 @@ impl Flat {
             nesting.insert(*id, inner.max().unwrap_or(0));
         }
         (nesting[&self.id] <= MAX_NESTING).then_some(all.len())
+    }
+
+    /// What tells it apart: its term, and what is certain to be evaluated, in order, without names in an arena where
+    /// others are looked up, too.
+    pub fn key(&self, arena: &mut Terms) -> (Id, Vec<Site>) {
+        let (mut seen, mut open) = (FxHashSet::default(), vec![self.id]);
+        open.extend(self.strict.iter().flat_map(|(id, ranges)| ranges.iter().chain([id])));
+        while let Some(id) = open.pop() {
+            if seen.insert(id) {
+                open.extend(self.terms.kids(id));
+            }
+        }
+        // Children stand before what they are children of.
+        let mut all: Vec<Id> = seen.into_iter().collect();
+        all.sort_unstable();
+        let mut map: FxHashMap<Id, Id> = FxHashMap::default();
+        for id in all {
+            let kids: SmallVec<[Id; 3]> = self.terms.kids(id).iter().map(|kid| map[kid]).collect();
+            map.insert(id, arena.put(self.terms.head(id), kids));
+        }
+        let site = |(id, ranges): &Site| (map[id], ranges.iter().map(|r| map[r]).collect());
+        let mut strict: Vec<Site> = self.strict.iter().map(site).collect();
+        strict.sort_unstable();
+        (map[&self.id], strict)
     }
 }
 

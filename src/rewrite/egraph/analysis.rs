@@ -10,6 +10,7 @@ use crate::cost::ASSUMED;
 use crate::derive::axioms::Axiom;
 use crate::ir::{Free, Head, Lit, Op, Scalar, Ty};
 use egg::{Analysis, DidMerge, Id};
+use smallvec::SmallVec;
 
 impl Step {
     /// Whether what was matched may fail where what was made has a value.
@@ -27,8 +28,8 @@ const TIGHTEN: u8 = 6;
 
 impl Fact {
     fn of(g: &Graph, node: &ENode) -> Fact {
-        let kids: Vec<&Fact> = node.kids.iter().map(|k| &g[*k].data).collect();
-        let tys: Vec<Ty> = kids.iter().map(|k| k.ty).collect();
+        let kids: SmallVec<[&Fact; 3]> = node.kids.iter().map(|k| &g[*k].data).collect();
+        let tys: SmallVec<[Ty; 3]> = kids.iter().map(|k| k.ty).collect();
         let (ty, mut free) = match node.label {
             Label::Head(Head::Var(i, ty)) => (ty, Free::var(i)),
             Label::Head(head) => (head.result_ty(&tys).unwrap_or_else(|_| Ty::tuple([])), Free::default()),
@@ -72,7 +73,7 @@ impl Fact {
 /// The value of a scalar operation on known values, exact over the reals unless it may round.
 /// Infinities and NaNs have no literal.
 fn constant(node: &ENode, kids: &[&Fact], rounds: bool) -> Option<Lit> {
-    let args = || kids.iter().map(|k| k.konst).collect::<Option<Vec<_>>>();
+    let args = || kids.iter().map(|k| k.konst).collect::<Option<SmallVec<[Lit; 3]>>>();
     let value = match node.head()? {
         Head::Const(l) => l,
         Head::Op(op) => {
@@ -131,8 +132,9 @@ impl Analysis<ENode> for Facts {
         let mut fact = Fact::of(g, node);
         fact.origin = g.concrete(node);
         let folded = matches!(node.head(), Some(Head::Op(_) | Head::Cast(_)));
+        let Some(lit) = fact.konst.filter(|_| folded) else { return fact };
         let args: Vec<Option<Lit>> = node.kids.iter().map(|k| g[*k].data.konst).collect();
-        if let (Some(lit), Some(trace)) = (fact.konst.filter(|_| folded), &mut g.analysis.trace) {
+        if let Some(trace) = &mut g.analysis.trace {
             let args: Vec<Tid> =
                 args.into_iter().flatten().map(|l| trace.put(Label::Head(Head::Const(l)), [])).collect();
             let (left, right) = (trace.put(node.label, args), trace.put(Label::Head(Head::Const(lit)), []));

@@ -6,6 +6,7 @@ use crate::cost::{self, Model};
 use crate::ir::Head;
 use egg::Id;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// The search gives up after so many steps.
@@ -13,40 +14,48 @@ const MAX_STEPS: usize = 60_000;
 /// It joins so many parts at most: each step joins all that its children pay for.
 const MAX_PARTS: usize = 5_000_000;
 
+/// The cheapest member of a class so far: what it weighs, what it pays for, and its number.
+type Best = (f64, Parts, usize);
+
 impl Candidates<'_> {
     /// The cheapest choice found by a greedy search in which shared parts are paid once.
     pub fn dag(&self, stop: &dyn Fn() -> bool) -> Choice {
-        let mut best: FxHashMap<Id, (f64, Parts, usize)> = FxHashMap::default();
-        let mut parents: FxHashMap<Id, Vec<(Id, usize)>> = FxHashMap::default();
-        for id in &self.order {
+        // Classes by their places in the order, which is that of their numbers.
+        let places: FxHashMap<Id, usize> = self.order.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+        let mut best: Vec<Option<Best>> = self.order.iter().map(|_| None).collect();
+        let mut parents: Vec<Vec<(usize, usize)>> = vec![vec![]; self.order.len()];
+        let mut queue: BTreeSet<(usize, usize)> = BTreeSet::new();
+        for (at, id) in self.order.iter().enumerate() {
             for (k, node) in self.nodes[id].iter().enumerate() {
-                for kid in extracted_kids(node) {
-                    parents.entry(*kid).or_default().push((*id, k));
+                let kids = extracted_kids(node);
+                kids.iter().for_each(|kid| parents[places[kid]].push((at, k)));
+                if kids.is_empty() {
+                    queue.insert((at, k));
                 }
             }
         }
-        let mut queue: BTreeSet<(Id, usize)> = BTreeSet::new();
-        for id in &self.order {
-            let leaf = |(k, n): (usize, &ENode)| extracted_kids(n).is_empty().then_some((*id, k));
-            queue.extend(self.nodes[id].iter().enumerate().filter_map(leaf));
-        }
         let (mut steps, mut joined) = (0usize, 0usize);
-        while let Some((id, k)) = queue.pop_first() {
+        let mut kids: SmallVec<[usize; 3]> = SmallVec::new();
+        while let Some((at, k)) = queue.pop_first() {
+            let id = self.order[at];
             let node = &self.nodes[&id][k];
+            kids.clear();
+            kids.extend(node.kids.iter().map(|kid| places[kid]));
             steps += 1;
             joined +=
-                node.kids.iter().filter_map(|kid| best.get(kid)).map(|(_, parts, _)| parts.0.len()).sum::<usize>();
+                kids.iter().filter_map(|kid| best[*kid].as_ref()).map(|(_, parts, _)| parts.0.len()).sum::<usize>();
             if steps > MAX_STEPS || joined > MAX_PARTS || stop() {
                 break;
             }
-            let Some(parts) = dag_cost(id, node, self.costs[&id][k], &best) else { continue };
+            let Some(parts) = dag_cost(id, node, self.costs[&id][k], (&kids, &best)) else { continue };
             let weight = parts.weight();
-            if best.get(&id).is_none_or(|(w, _, _)| weight < *w - 1e-9) {
-                best.insert(id, (weight, parts, k));
-                queue.extend(parents.get(&id).into_iter().flatten().copied());
+            if best[at].as_ref().is_none_or(|(w, _, _)| weight < *w - 1e-9) {
+                best[at] = Some((weight, parts, k));
+                queue.extend(parents[at].iter().copied());
             }
         }
-        best.into_iter().map(|(id, (_, _, k))| (id, self.nodes[&id][k].clone())).collect()
+        let chosen = |(id, best): (&Id, Option<Best>)| Some((*id, self.nodes[id][best?.2].clone()));
+        self.order.iter().zip(best).filter_map(chosen).collect()
     }
 }
 
@@ -54,14 +63,14 @@ fn dag_cost(
     class: Id,
     node: &ENode,
     Own { mut cost, trips, level }: Own,
-    best: &FxHashMap<Id, (f64, Parts, usize)>,
+    (kids, best): (&[usize], &[Option<Best>]),
 ) -> Option<Parts> {
     let mut out = Parts::default();
     if let Some(head) = node.head().filter(|h| !matches!(h, Head::Var(..))) {
-        let n = node.kids.len();
-        let mut arms: Vec<&Parts> = vec![];
-        for (k, kid) in node.kids.iter().enumerate() {
-            let (_, parts, _) = best.get(kid)?;
+        let n = kids.len();
+        let mut arms: SmallVec<[&Parts; 2]> = SmallVec::new();
+        for (k, kid) in kids.iter().enumerate() {
+            let (_, parts, _) = best[*kid].as_ref()?;
             if parts.has(class) {
                 return None;
             }
@@ -80,7 +89,7 @@ fn dag_cost(
             out.join(dear);
         }
     }
-    out.join(&Parts(vec![Part { class, lift: 0, cost, level }]));
+    out.add(Part { class, lift: 0, cost, level });
     Some(out)
 }
 
@@ -109,13 +118,23 @@ impl Parts {
         self.0.binary_search_by_key(&(class, 0), Part::key).is_ok()
     }
 
+    /// Takes over a part in place of an equal one.
+    fn add(&mut self, part: Part) {
+        match self.0.binary_search_by_key(&part.key(), Part::key) {
+            Ok(at) => self.0[at] = part,
+            Err(at) => self.0.insert(at, part),
+        }
+    }
+
     /// Takes over parts; what both have is as in the other.
     fn join(&mut self, other: &Parts) {
         if self.0.is_empty() {
-            self.0.clone_from(&other.0);
+            // With room for the part that pays for them.
+            self.0.reserve(other.0.len() + 1);
+            self.0.extend_from_slice(&other.0);
             return;
         }
-        let mut out = Vec::with_capacity(self.0.len() + other.0.len());
+        let mut out = Vec::with_capacity(self.0.len() + other.0.len() + 1);
         let mut mine = self.0.iter().copied().peekable();
         for part in &other.0 {
             while let Some(own) = mine.next_if(|own| own.key() < part.key()) {

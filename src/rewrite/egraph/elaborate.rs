@@ -101,8 +101,10 @@ pub fn elaborate_both(
         return None;
     }
     let (within, _) = placed(terms, params, &nodes, root, false);
+    // Parts leave arms together with loops around them.
     let arms = nodes.iter().any(|n| n.label == Label::Head(Head::If));
-    let outside = arms.then(|| placed(terms, params, &nodes, root, true));
+    let loops = nodes.iter().any(|n| matches!(n.label, Label::Binder(..)));
+    let outside = (arms && loops).then(|| placed(terms, params, &nodes, root, true));
     let outside = outside.and_then(|(id, left)| left.then_some(id));
     Some(Elaborated { within, outside, parts: nodes.len() })
 }

@@ -7,6 +7,7 @@ use super::range::Range;
 use crate::ir::op::{Bounds, Domain};
 use crate::ir::{Head, Lit, Monoid, Op, Ty};
 use egg::Id;
+use smallvec::SmallVec;
 
 fn range(g: &Graph, id: Id) -> Range {
     g[id].data.range
@@ -123,6 +124,9 @@ pub fn node_divides(node: &ENode) -> bool {
 /// The sizes of a tensor by axis: classes of closed terms.
 pub fn node_dims(g: &Graph, node: &ENode, ty: Ty) -> Vec<Option<Id>> {
     let axes = ty.axes();
+    if axes == 0 {
+        return vec![];
+    }
     let Label::Head(head) = node.label else { return vec![None; axes] };
     let kids = &node.kids;
     let closed = |id: Id| g[id].data.free.is_closed().then_some(id);
@@ -174,7 +178,9 @@ pub fn node_range(g: &Graph, node: &ENode, ty: Ty) -> Range {
         }
         Head::If => r(1).hull(r(2)),
         Head::Assert => r(1),
-        Head::Op(op) => operation(op, &(0..node.kids.len()).map(r).collect::<Vec<_>>(), node, scalar.is_float()),
+        Head::Op(op) => {
+            operation(op, &(0..node.kids.len()).map(r).collect::<SmallVec<[Range; 3]>>(), node, scalar.is_float())
+        }
         Head::Reduce(Monoid::Add, d) if r(d).lo >= 0.0 && scalar.is_float() => Range::new(0.0, f64::INFINITY),
         Head::Sum => match g[node.kids[0]].data.range.lo >= 0.0 {
             true => Range::new(0.0, f64::INFINITY),

@@ -4,7 +4,7 @@ use super::Graph;
 use super::context::Context;
 use super::exact::Effort;
 use super::fire::extents;
-use super::fresh::{Part, below};
+use super::fresh::{Part, below, count_below};
 use super::journal::Journal;
 use super::language::ENode;
 use super::names::called_like;
@@ -84,6 +84,10 @@ const LARGE_FIRST: Way =
 /// The regions of a large body: there are many. What gains among their single choices is among the first.
 const PART_OF_MANY: Way =
     Way { steps: &[(300, 5), (1_000, 10)], large: false, share: 0.2, left: 0.0, tried: 50_000, last_changes: Some(64) };
+/// The same of a crowd: the larger e-graphs take most of the time, and find little.
+const PART_OF_CROWD: Way = Way { steps: &[(300, 5)], last_changes: Some(16), ..PART_OF_MANY };
+/// More regions than this that differ are a crowd.
+pub const CROWD: usize = 64;
 /// Regions that are searched together try so many nodes of terms, and each of them so many at least.
 const TRIED_OF_MANY: usize = 1_000_000;
 const LEAST_TRIED: usize = 8_000;
@@ -202,8 +206,9 @@ pub fn region<'c>(
     let search = Trials::new(def, before, costs, settings.model, settings.stop);
     let (reports, proved, looks) = (vec![], false, usize::MAX);
     let mut walk = Walk { def, settings, effort: settings.effort, looks, search, reports, proved };
-    let tried = (TRIED_OF_MANY / many.max(1)).clamp(LEAST_TRIED, PART_OF_MANY.tried);
-    walk.run(start.clone(), &Way { tried, ..PART_OF_MANY });
+    let way = if many > CROWD { PART_OF_CROWD } else { PART_OF_MANY };
+    let tried = (TRIED_OF_MANY / many.max(1)).clamp(LEAST_TRIED, way.tried);
+    walk.run(start.clone(), &Way { tried, ..way });
     let Walk { mut search, reports, proved, .. } = walk;
     search.accumulate(settings.level);
     let journals = search.journal.take().into_iter().collect();
@@ -357,7 +362,8 @@ impl Walk<'_, '_, '_> {
 /// whole.
 fn parts(g: &Graph, root: egg::Id) -> Vec<egg::Id> {
     let whole = g.number_of_classes();
-    let mut all: Vec<(usize, egg::Id)> = below(g, root).into_iter().map(|id| (below(g, id).len(), id)).collect();
+    let all = below(g, root);
+    let mut all: Vec<(usize, egg::Id)> = count_below(g, &all).into_iter().zip(all).collect();
     all.retain(|(size, _)| *size >= LEAST_PART && size * 3 <= whole * 2);
     all.sort_by_key(|(size, id)| (std::cmp::Reverse(*size), *id));
     all.into_iter().map(|(_, id)| id).collect()

@@ -1,9 +1,10 @@
 //! A body with lets becomes one whose lets stand in blocks: in a definition's body, in those of loops, and in arms.
 //!
 //! A let inside of a let's value stands before it, names of names, literals and tuples are replaced by what they name,
-//! parts of tuples are read from them, and calls of small functions become their bodies. Nothing is computed more often
-//! than before, or where it was not.
+//! parts of tuples are read from them, and calls of small functions become their bodies. What nothing reads is left out.
+//! Nothing is computed more often than before, or where it was not.
 
+use super::chain::last_readers;
 use crate::ir::{Fun, Head, Id, Program, Terms, Ty, deep};
 use rustc_hash::FxHashSet;
 
@@ -63,6 +64,7 @@ impl Blocks<'_> {
             tail = last.value;
             lets.pop();
         }
+        let (lets, tail) = self.read(lets, tail);
         Some(lets.into_iter().rev().fold(tail, |body, Bound { value, name }| {
             let out = self.out.put(Head::Let, [value, body]);
             if let Some(name) = name {
@@ -70,6 +72,32 @@ impl Blocks<'_> {
             }
             out
         }))
+    }
+
+    /// The lets of a block that are read, and its tail.
+    fn read(&mut self, lets: Vec<Bound>, tail: Id) -> (Vec<Bound>, Id) {
+        let values: Vec<Id> = lets.iter().map(|l| l.value).collect();
+        let last = last_readers(&self.out, &values, tail);
+        if last.iter().all(Option::is_some) {
+            return (lets, tail);
+        }
+        // How many of the first so many lets are read.
+        let mut read = vec![0];
+        for reader in &last {
+            read.push(read[read.len() - 1] + usize::from(reader.is_some()));
+        }
+        let mut moved = |id: Id, k: usize| {
+            self.out.map_free(id, 0, &mut |t, i, ty, under| {
+                let i = i as usize;
+                let new = if i < k { read[k] - 1 - read[k - 1 - i] } else { i - k + read[k] };
+                t.var((new + under) as u32, ty)
+            })
+        };
+        let mut out = vec![];
+        for (k, Bound { value, name }) in lets.into_iter().enumerate().filter(|(k, _)| last[*k].is_some()) {
+            out.push(Bound { value: moved(value, k), name });
+        }
+        (out, moved(tail, last.len()))
     }
 
     /// A term in the open block.

@@ -1,14 +1,21 @@
 //! A body with lets is cut into regions, and put together again from what becomes of them.
 //!
 //! A part of the body that is small enough is a region. Of what is larger, neighbouring lets are one together: a tuple
-//! of those that are read later. What is left between regions stays as it is. A region is evaluated whenever the part
+//! of those that are read later. In a long row of lets these end behind lets of one kind, so that what repeats itself
+//! is cut into equal regions. What is left between regions stays as it is. A region is evaluated whenever the part
 //! was, so what it stands for may be anything that equals the part.
 
+use super::chain::{Chain, Link};
 use super::scope::Scope;
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
+use std::ops::Range;
 
 /// So small a part stays as it is.
 const LEAST: u64 = 6;
+/// Neighbouring lets of so many times the nodes of a region are a long row.
+const LONG: u64 = 10;
+/// The last one in so many of a region of a long row is chosen by its kind.
+const CHOSEN: u64 = 4;
 
 /// What stands for a region: a term of an arena, over the variables of these levels, the last of which is variable 0.
 pub struct New {
@@ -33,15 +40,11 @@ pub enum Said {
 /// Told of each region, in order: the variables in scope, and the region, a term over them.
 pub type Act<'a> = dyn FnMut(&Scope, &Terms, Id) -> Said + 'a;
 
-/// The body with other regions.
-pub fn cut(
-    terms: &mut Terms,
-    body: Id,
-    (def, told): (&Def, &[(String, u64)]),
-    most: u64,
-    first: u64,
-    act: &mut Act<'_>,
-) -> Id {
+/// A definition, and the sizes that were told.
+pub type Told<'a> = (&'a Def, &'a [(String, u64)]);
+
+/// The body with other regions, of so many nodes at most, and the first of neighbouring lets of as many.
+pub fn cut(terms: &mut Terms, body: Id, (def, told): Told<'_>, (most, first): (u64, u64), act: &mut Act<'_>) -> Id {
     let scope = Scope::new(def, told);
     let levels = (0..scope.depth()).collect();
     let depth = scope.depth();
@@ -75,14 +78,6 @@ enum Made {
 struct Bound {
     value: Id,
     like: Id,
-}
-
-/// One of neighbouring lets.
-#[derive(Clone, Copy)]
-struct Link {
-    id: Id,
-    value: Id,
-    rest: Id,
 }
 
 impl Cut<'_, '_> {
@@ -150,29 +145,29 @@ impl Cut<'_, '_> {
     /// Neighbouring lets, which are no region together with what they stand around.
     fn lets(&mut self, id: Id) -> Id {
         let (before, outer) = (self.scope.depth(), self.depth);
-        let (mut open, mut at): (Vec<Link>, Id) = (vec![], id);
-        let (mut size, mut most) = (0, self.first);
+        let chain = Chain::new(self.terms, id);
+        let sizes: Vec<u64> = chain.links.iter().map(|link| self.terms.size(link.value)).collect();
+        let long = sizes.iter().sum::<u64>() / LONG > self.most;
+        let (mut from, mut size, mut most) = (0, 0, self.first);
         let mut out: Vec<Bound> = vec![];
-        while let (Head::Let, [value, rest]) = (self.terms.head(at), self.terms.kids(at)) {
-            let link = Link { id: at, value: *value, rest: *rest };
-            let own = self.terms.size(link.value);
-            let unread = !self.terms.free(link.rest).has(0);
-            if unread || own > self.most {
-                self.flush(&open, &mut out);
-                (open, size) = (vec![], 0);
-                self.alone(&link, unread, &mut out);
-            } else {
-                if size + own > most {
-                    self.flush(&open, &mut out);
-                    (open, size, most) = (vec![], 0, self.most);
-                }
-                size += own;
-                open.push(link);
+        for (k, own) in sizes.iter().enumerate() {
+            let unread = chain.is_unread(k);
+            if unread || *own > self.most {
+                self.flush(&chain, from..k, &mut out);
+                self.alone(&chain.links[k], unread, &mut out);
+                (from, size) = (k + 1, 0);
+                continue;
             }
-            at = link.rest;
+            while size + own > most {
+                let to = if long && from < k { self.end(&chain, from..k, &sizes) } else { k };
+                self.flush(&chain, from..to, &mut out);
+                size -= sizes[from..to].iter().sum::<u64>();
+                (from, most) = (to, self.most);
+            }
+            size += own;
         }
-        self.flush(&open, &mut out);
-        let inner = deep(|| self.part(at));
+        self.flush(&chain, from..chain.links.len(), &mut out);
+        let inner = deep(|| self.part(chain.tail));
         self.scope.truncate(before);
         self.levels.truncate(before);
         self.depth = outer;
@@ -183,6 +178,23 @@ impl Cut<'_, '_> {
             }
             out
         })
+    }
+
+    /// Where a region of a long row of lets ends: behind the last of the largest in its last part.
+    fn end(&self, chain: &Chain, links: Range<usize>, sizes: &[u64]) -> usize {
+        let (mut left, end) = (sizes[links.clone()].iter().sum::<u64>() / CHOSEN, links.end);
+        let (mut best, mut to) = (None, end);
+        for k in links.rev() {
+            let kind = Some((sizes[k], self.terms.head(chain.links[k].value)));
+            if kind > best {
+                (best, to) = (kind, k + 1);
+            }
+            left = left.saturating_sub(sizes[k]);
+            if left == 0 {
+                break;
+            }
+        }
+        to
     }
 
     /// A let whose value is no part of a region of several.
@@ -205,19 +217,19 @@ impl Cut<'_, '_> {
     }
 
     /// Makes a region of neighbouring lets, or of halves of them.
-    fn flush(&mut self, links: &[Link], out: &mut Vec<Bound>) {
-        let n = links.len();
-        let Some(last) = links.last() else { return };
-        if n == 1 {
-            return self.alone(last, false, out);
+    fn flush(&mut self, chain: &Chain, range: Range<usize>, out: &mut Vec<Bound>) {
+        let links = &chain.links[range.clone()];
+        match links {
+            [] => return,
+            [one] => return self.alone(one, false, out),
+            _ => {}
         }
-        let free = self.terms.free(last.rest);
-        let read: Vec<usize> = (0..n).filter(|k| free.has(n - 1 - k)).collect();
+        let read: Vec<usize> = (0..links.len()).filter(|k| chain.is_read_from(range.start + k, range.end)).collect();
         let made = self.tuple(links, &read).map_or(Made::Split, |region| self.ask(region));
         let Made::Is(new) = made else {
-            let (first, second) = links.split_at(n / 2);
-            self.flush(first, out);
-            self.flush(second, out);
+            let middle = range.start + links.len() / 2;
+            self.flush(chain, range.start..middle, out);
+            self.flush(chain, middle..range.end, out);
             return;
         };
         let tuple = self.terms.ty(new);

@@ -7,26 +7,27 @@
 //! regions share what they have in common, and what became invariant leaves loops.
 
 mod block;
+mod chain;
 mod cut;
 mod marked;
 mod scope;
 
-use super::egraph::optimize::{Found, Settings, imported, region, survives};
+use super::egraph::optimize::{CROWD, Found, Settings, imported, region, survives};
 use super::egraph::saturate::{Limits, Report};
 use super::egraph::trial::Trials;
 use super::explain::Unproved;
 use super::explain::chain::Chain;
 use super::explain::lemma::{self, Proved, World};
-use super::inline::{Flat, flatten};
+use super::inline::{Flat, Site, flatten};
 use crate::cost::{Costing, Sweep};
 use crate::derive::check::Rules;
-use crate::ir::{Body, Def, Fun, Head, Id, Program, Terms, Ty, deep};
+use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty};
+use chain::free;
 use cut::{New, Said, cut};
 use marked::{Marked, marked};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use scope::{Region, Scope};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Nodes of a region at most, and of the first of neighbouring lets, in each round, in thousandths of the nodes that an
@@ -40,6 +41,12 @@ const NODES: usize = 1_000;
 const FLAT: usize = 20_000;
 /// Terms without lets that are larger are not elaborated: that takes longer than all regions.
 const ELABORATED: usize = 5_000;
+/// A round behind the first searches so many regions at least, spread over the body, and the others where these gain
+/// a share of what they cost, a greater one in a crowd. Else little is left to gain, and most of the time would be spent
+/// on that.
+const SAMPLE: usize = 16;
+const GAIN: f64 = 1e-3;
+const GAIN_OF_CROWD: f64 = 1e-2;
 /// The share of the time after which no more rounds begin.
 const LAST_BEGIN: f64 = 0.6;
 /// The share of the time after which what is not proved is given up.
@@ -57,6 +64,8 @@ pub struct Whole<'a> {
     pub most: usize,
     /// Whether what regions become is to be proved.
     pub prove: bool,
+    /// Whether one thread searches all regions.
+    pub alone: bool,
 }
 
 /// What came of a body.
@@ -93,6 +102,9 @@ type Costs<'a, 'c> = (&'a mut Costing<'c>, &'a mut Sweep<'c>);
 struct Tried {
     /// A cheaper term.
     better: Option<Better>,
+    /// What the region costs as it is, and by how much less the term costs.
+    before: f64,
+    gain: f64,
     /// What the search did.
     reports: Vec<Report>,
 }
@@ -107,7 +119,7 @@ struct Better {
 }
 
 /// What tells regions apart.
-type Key = (Vec<Ty>, Id, Vec<u64>, String);
+type Key = (Vec<Ty>, (Id, Vec<Site>), Vec<u64>, String);
 
 /// The best body that is found. `settings` are those of whole definitions; `from` is the body to
 /// begin with.
@@ -167,7 +179,7 @@ impl Search<'_, '_, '_> {
     fn run(&mut self, from: (&Terms, Id), done: &mut Done) -> Option<()> {
         self.blocks(from);
         self.elaborated(from);
-        for (most, first) in ROUNDS {
+        for (k, (most, first)) in ROUNDS.into_iter().enumerate() {
             if (self.settings.stop)(LAST_BEGIN) {
                 break;
             }
@@ -178,7 +190,7 @@ impl Search<'_, '_, '_> {
             let Search { whole, settings, rules, .. } = *self;
             let prove = self.chain.is_some();
             let round = Round { whole, rules, prove, settings, size, terms: &terms, body };
-            let plans = round.run(done);
+            let plans = round.run(done, k > 0);
             if self.chain.is_some() {
                 self.by_lemmas(&round.marked(&plans, &done.searched));
                 let each = done.searched.values().flatten();
@@ -296,8 +308,9 @@ struct Done {
     /// Whether regions cost no more once their lets are placed anew.
     survives: FxHashMap<Key, bool>,
     searched: FxHashMap<Key, Option<Better>>,
-    /// How many regions were searched.
+    /// How many regions were searched, and how many different ones a round had at most.
     count: usize,
+    most: usize,
     /// The terms that keys speak of.
     arena: Terms,
     reports: Vec<Report>,
@@ -316,24 +329,44 @@ struct Round<'a, 's> {
 }
 
 impl Round<'_, '_> {
-    /// Searches the regions that were not searched yet; what is to become of each.
-    fn run(&self, done: &mut Done) -> Vec<Plan> {
-        let (plans, tasks) = self.tasks(done);
-        let first = done.count;
-        let found: Vec<Tried> =
-            tasks.par_iter().enumerate().map(|(k, (_, t))| self.search(t, (first + k, tasks.len()))).collect();
-        done.count += tasks.len();
-        for ((key, _), Tried { better, reports }) in tasks.into_iter().zip(found) {
-            done.searched.insert(key, better);
-            done.reports.extend(reports);
+    /// Searches the regions that were not searched yet, all of them or a sample where that gains too little; what is
+    /// to become of each.
+    fn run(&self, done: &mut Done, sampled: bool) -> Vec<Plan> {
+        let (plans, mut tasks) = self.tasks(done);
+        done.most = done.most.max(tasks.len());
+        let many = if done.most > CROWD { done.most } else { tasks.len() };
+        if sampled && tasks.len() > SAMPLE {
+            let (sample, others) = spread(tasks, SAMPLE);
+            let gains = self.all(done, sample, many);
+            tasks = if gains { others } else { vec![] };
         }
+        self.all(done, tasks, many);
         plans
+    }
+
+    /// Searches regions, of which there are `many` in the round, or in another where they are a crowd; whether they gain enough to go on.
+    fn all(&self, done: &mut Done, tasks: Vec<(Key, Task)>, many: usize) -> bool {
+        let first = done.count;
+        let search = |(k, (_, task)): (usize, &(Key, Task))| self.search(task, (first + k, many));
+        let found: Vec<Tried> = match self.whole.alone {
+            true => tasks.iter().enumerate().map(search).collect(),
+            false => tasks.par_iter().enumerate().map(search).collect(),
+        };
+        done.count += tasks.len();
+        let (mut before, mut gain) = (0.0, 0.0);
+        for ((key, _), tried) in tasks.into_iter().zip(found) {
+            before += tried.before;
+            gain += tried.gain;
+            done.searched.insert(key, tried.better);
+            done.reports.extend(tried.reports);
+        }
+        gain >= before * if many > CROWD { GAIN_OF_CROWD } else { GAIN }
     }
 
     fn cut(&self, act: &mut cut::Act<'_>) -> (Terms, Id) {
         let mut terms = self.terms.clone();
         let def = (self.whole.def, self.settings.sizes);
-        let body = cut(&mut terms, self.body, def, self.size.0, self.size.1, act);
+        let body = cut(&mut terms, self.body, def, self.size, act);
         (terms, body)
     }
 
@@ -393,10 +426,12 @@ impl Round<'_, '_> {
     fn search(&self, task: &Task, (n, many): (usize, usize)) -> Tried {
         self.on(task, |def, before, costs, settings| {
             let Some(mut found) = region(def, (before, many), &task.flat, costs, settings) else {
-                return Tried::default();
+                return Tried { before, ..Tried::default() };
             };
-            let mut out = Tried { better: None, reports: std::mem::take(&mut found.reports) };
+            let reports = std::mem::take(&mut found.reports);
+            let mut out = Tried { better: None, before, gain: 0.0, reports };
             if found.cost < before - 1e-9 {
+                out.gain = before - found.cost;
                 let (proof, why) = self.proved(task, n, &mut found);
                 out.better = Some(Better { term: (found.terms, found.id), proof, why });
             }
@@ -499,24 +534,27 @@ struct Others {
     proofs: FxHashMap<(String, Id), Option<Arc<Proved>>>,
 }
 
+/// So many of some things, spread over them, and the others.
+fn spread<T>(all: Vec<T>, sample: usize) -> (Vec<T>, Vec<T>) {
+    let count = all.len();
+    let chosen = |k: usize| (k + 1) * sample / count > k * sample / count;
+    let (some, others): (Vec<_>, Vec<_>) = all.into_iter().enumerate().partition(|(k, _)| chosen(*k));
+    let each = |of: Vec<(usize, T)>| of.into_iter().map(|(_, t)| t).collect();
+    (each(some), each(others))
+}
+
 /// What tells a region apart: equal ones have equal terms, and as much is known of their parameters.
 fn key(arena: &mut Terms, task: &Task) -> Key {
     let Region { params, context, guesses, .. } = &task.region;
     let tys = params.iter().map(|p| p.ty).collect();
-    let id = arena.import(&task.flat.terms, task.flat.id);
+    let flat = task.flat.key(arena);
     let mut over = |id: Option<Id>| id.map(|id| arena.import(&context.terms, id));
     let mut known: Vec<String> = vec![];
     for k in &context.known {
         let dims: Vec<Option<Id>> = k.dims.iter().map(|d| over(*d)).collect();
         known.push(format!("{dims:?}{:?}{:?}{}", over(k.value), over(k.below), k.undefined));
     }
-    let mut strict: Vec<String> = vec![];
-    for (id, ranges) in &task.flat.strict {
-        let ranges: Vec<Id> = ranges.iter().map(|r| arena.import(&task.flat.terms, *r)).collect();
-        strict.push(format!("{:?}{ranges:?}", arena.import(&task.flat.terms, *id)));
-    }
-    strict.sort_unstable();
-    (tys, id, guesses.key(), known.join(";") + &strict.join(";"))
+    (tys, flat, guesses.key(), known.join(";"))
 }
 
 /// A part of a body over the variables that it needs, and these.
@@ -535,23 +573,4 @@ fn alone(scope: &Scope, terms: &Terms, id: Id) -> (Terms, Id, Region) {
 fn region_of(scope: &Scope, terms: &Terms, id: Id) -> Region {
     let depth = scope.depth();
     scope.region(free(terms, id).into_iter().map(|i| depth - 1 - i).collect())
-}
-
-/// The free variables of a term, by index.
-fn free(terms: &Terms, id: Id) -> BTreeSet<usize> {
-    fn walk(terms: &Terms, id: Id, under: usize, seen: &mut FxHashSet<(Id, usize)>, out: &mut BTreeSet<usize>) {
-        if !terms.free(id).above(under) || !seen.insert((id, under)) {
-            return;
-        }
-        let (head, kids) = (terms.head(id), terms.kids(id));
-        if let Head::Var(i, _) = head {
-            out.extend((i as usize).checked_sub(under));
-        }
-        for (k, kid) in kids.iter().enumerate() {
-            deep(|| walk(terms, *kid, under + head.binds(k, kids.len()), seen, out));
-        }
-    }
-    let mut out = BTreeSet::new();
-    walk(terms, id, 0, &mut FxHashSet::default(), &mut out);
-    out
 }
