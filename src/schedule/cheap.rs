@@ -10,7 +10,7 @@ use crate::stage::{Body, Definition, DimId, Node, Source, Stage, StageId};
 /// Bodies of more nodes are computed once and read, where they are read more than once.
 const CHEAP: usize = 12;
 /// Bodies of more nodes are computed by themselves, though each element is read once.
-const ONCE: usize = 64;
+pub(super) const ONCE: usize = 64;
 
 /// Computes cheap elements where they are read.
 pub(super) fn inline_cheap(s: &mut Schedule) {
@@ -67,7 +67,7 @@ fn reads_same_index(s: &Schedule, stage: &Stage, b: Body) -> bool {
 }
 
 /// The nodes of a stage's bodies, and whether some take long.
-fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
+pub(super) fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
     let bodies = &s.graph.bodies;
     let all = bodies.reachable(s.graph.stage(stage).bodies());
     let each = all.into_iter().map(|b| match bodies.node(b) {
