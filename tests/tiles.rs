@@ -54,6 +54,15 @@ const PIXELS: &str = "
     (build (tuple w h c) (lam ((z : Integer) (y : Integer) (q : Integer)) (index (tuple y z q) x)))))
 ";
 
+/// Weighted pixels around each place, shifted by as many rows as columns; borders repeat.
+const WINDOW: &str = "
+(def f (Tensor 3 TYPE) ((x : (Tensor 3 TYPE) (h w c)) (v : (Tensor 3 TYPE) (n h w)))
+  (build (tuple h w c) (lam ((y : Integer) (z : Integer) (q : Integer))
+    (sumbuild n (lam (k : Integer)
+      (mul (index (tuple k y z) v)
+           (index (tuple (max 0 (min (sub h 1) (add y (sub k 9)))) (max 0 (min (sub w 1) (add z (sub k 3)))) q) x)))))))
+";
+
 /// The default schedule of a program for arguments and vectors of 32 bytes, after those for all lengths of vectors were held
 /// against the interpreter.
 fn held(text: &str, ty: Scalar, args: &[Value]) -> Schedule {
@@ -146,5 +155,24 @@ fn short_rows_fill_vectors_and_pixels_move_in_blocks() {
             let blocks = steps.iter().any(|step| step.starts_with("reorder result zo yo"));
             assert!(c >= lanes || c == 1 || h.min(w) < 32 || blocks, "{ty:?} {h} {w} {c}\n{}", steps.join("\n"));
         }
+    }
+}
+
+/// Protects: long sums at places of few channels run over rows of places, where these are long and fit the nearest cache, with
+/// the interpreter's bits at the clamped ends; channels that fill half a vector are lanes.
+#[test]
+fn sums_of_few_channels_run_over_rows_of_places() {
+    for ([h, w, c, n], rows) in [
+        ([3, 40, 3, 30], true),
+        ([2, 19, 2, 41], true),
+        ([3, 40, 4, 30], false),
+        ([2, 11, 3, 30], false),
+        ([2, 3000, 3, 26], false),
+        ([4, 33, 3, 0], false),
+        ([0, 40, 3, 30], true),
+    ] {
+        let s = held(WINDOW, Scalar::F32, &[tensor(Scalar::F32, &[h, w, c], 11), tensor(Scalar::F32, &[n, h, w], 12)]);
+        let runs = s.steps.iter().any(|step| step.to_string().ends_with(" y k q z"));
+        assert_eq!(runs, rows, "{h} {w} {c} {n}\n{s}");
     }
 }
