@@ -10,7 +10,7 @@ use crate::stage::{Body, Definition, DimId, Node, Source, Stage, StageId};
 /// Bodies of more nodes are computed once and read, where they are read more than once.
 const CHEAP: usize = 12;
 /// Bodies of more nodes are computed by themselves, though each element is read once.
-pub(super) const ONCE: usize = 64;
+const ONCE: usize = 64;
 
 /// Computes cheap elements where they are read.
 pub(super) fn inline_cheap(s: &mut Schedule) {

@@ -146,8 +146,8 @@ impl Group<'_> {
     fn level(&self, p: StageId) -> Option<Level> {
         let (s, known) = (self.s, self.s.graph.stage(p));
         let inside = |r: &StageId| *r == self.head || self.members.iter().any(|(m, _)| m == r);
-        let tiles = |(_, level): &(StageId, Level)| matches!(level, Level::Tile(_));
-        if self.sums && self.members.iter().all(tiles) && sums::stay(s, p, self.head, self.machine) {
+        // Its tile decides the sizes for all that join later.
+        if self.sums && self.members.is_empty() && sums::stay(s, p, self.head, self.machine) {
             return Some(Level::Sum);
         }
         let in_sums = self.has_sum();

@@ -35,11 +35,11 @@ fn suits(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
     let [.., place, channel] = known.dims.as_slice() else { return false };
     let extent = |d| g.bodies.as_int(g.dim(d).extent);
     let (Some(row), Some(channels)) = (extent(*place), extent(*channel)) else { return false };
-    let (lanes, narrow) = along_last(s, stage, machine);
+    let (lanes, fills) = along_last(s, stage, machine);
     let bytes: i64 = known.tys.iter().map(|ty| i64::from(ty.bytes())).sum();
     let room = row.checked_mul(channels * bytes).is_some_and(|n| n <= machine.caches[0] as i64 / 2);
     let long = points(s, stage).is_some_and(|n| n > FEW);
-    narrow.is_none()
+    !fills
         && (2..lanes).contains(&channels)
         && row >= 2 * lanes
         && room

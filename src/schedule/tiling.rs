@@ -48,8 +48,8 @@ impl Tiling {
         if pure == 0 {
             return Ok(());
         }
-        let (lanes, most) = along_last(s, stage, machine);
-        let vectors = most.filter(|_| self.block[1] == 0).map_or(self.vectors, |n| self.vectors.min(n));
+        let (lanes, whole) = along_last(s, stage, machine);
+        let vectors = if whole && self.block[1] == 0 { self.vectors.min(1) } else { self.vectors };
         let mut loops = Loops::new(s, stage);
         loops.outer = plan.dims[..pure.saturating_sub(2)].iter().map(|(n, _)| n.clone()).collect();
         let mut x = plan.dims[pure - 1].0.clone();
@@ -108,19 +108,14 @@ fn columns(loops: &mut Loops<'_>, x: String, vectors: i64, lanes: i64) -> Result
     }
 }
 
-/// How many lanes a stage's vectors have along its last dimension; and, where that is shorter than a vector, how many of the
-/// shorter ones fill it: channels of pixels may be half a vector.
-pub(super) fn along_last(s: &Schedule, stage: StageId, machine: &Machine) -> (i64, Option<i64>) {
+/// How many lanes a stage's vectors have along its last dimension, and whether that is all of it: channels of pixels may be half
+/// a vector. Where as many are no power of two, some would be computed twice.
+pub(super) fn along_last(s: &Schedule, stage: StageId, machine: &Machine) -> (i64, bool) {
     let (full, known) = (i64::from(lanes(s, stage, machine)), s.graph.stage(stage));
     let extent = known.dims.last().and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));
     let widest = known.tys.iter().map(|ty| i64::from(ty.bytes())).max().unwrap_or(1);
-    match extent.filter(|n| (NARROW / widest..full).contains(n) && *n > 1) {
-        Some(n) => {
-            let narrow = 1 << n.ilog2();
-            (narrow, Some(n / narrow))
-        }
-        None => (full, None),
-    }
+    let fills = |n: &i64| (NARROW / widest..full).contains(n) && *n > 1 && n.count_ones() == 1;
+    extent.filter(fills).map_or((full, false), |n| (n, true))
 }
 
 /// How many lanes a stage's vectors have.

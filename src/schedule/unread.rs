@@ -4,7 +4,7 @@
 //! It counts reads by sizes, and must not know what kernels there are.
 
 use super::attempt::{name, take};
-use super::cheap::{ONCE, nodes};
+use super::cheap::nodes;
 use super::plan::{Schedule, Site};
 use super::step::Step;
 use crate::stage::{Body, Definition, DimId, Node, Source, StageId};
@@ -12,6 +12,8 @@ use crate::stage::{Body, Definition, DimId, Node, Source, StageId};
 /// There are so many elements for each that is read: those that are computed where they are read are not in vectors, or their
 /// operands are read from many places.
 const UNREAD: i64 = 4;
+/// Nodes that take the place of all loads of a stage, at most: each of what is read next in its turn has more places.
+const MOST: i64 = 256;
 
 /// Computes elements where they are read, where there are many more of them: readers first, which then read less themselves.
 pub(super) fn inline_unread(s: &mut Schedule) {
@@ -40,20 +42,26 @@ fn is_mostly_unread(s: &Schedule, stage: StageId) -> bool {
     let plain = matches!(known.def, Definition::Pure(_))
         && s.plan(stage).site != Site::Inline
         && s.steps_of(stage).is_none()
-        && !s.is_output(stage)
-        && nodes(s, stage).0 <= ONCE;
+        && !s.is_output(stage);
     let (true, Some(all)) = (plain, points(s, &known.dims)) else { return false };
-    let reads: Option<i64> = s.consumers(stage).iter().map(|r| reads(s, *r, stage)).sum();
-    reads.is_some_and(|n| n.checked_mul(UNREAD).is_some_and(|n| 0 < n && n <= all))
+    let readers = s.consumers(stage);
+    let text = readers.iter().map(|r| places(s, *r, stage)).sum::<i64>() * nodes(s, stage).0 as i64;
+    let reads: Option<i64> = readers.iter().map(|r| reads(s, *r, stage)).sum();
+    text <= MOST && reads.is_some_and(|n| n.checked_mul(UNREAD).is_some_and(|n| 0 < n && n <= all))
+}
+
+/// At how many places a stage reads another.
+fn places(s: &Schedule, reader: StageId, of: StageId) -> i64 {
+    let bodies = &s.graph.bodies;
+    let is_read = |b: &Body| matches!(bodies.node(*b), Node::Load(Source::Stage(p, _), _, _) if *p == of);
+    bodies.reachable(s.graph.stage(reader).bodies()).iter().filter(|b| is_read(b)).count() as i64
 }
 
 /// How often a stage reads elements of another.
 fn reads(s: &Schedule, reader: StageId, of: StageId) -> Option<i64> {
-    let (g, known) = (&s.graph, s.graph.stage(reader));
-    let is_read = |b: &Body| matches!(g.bodies.node(*b), Node::Load(Source::Stage(p, _), _, _) if *p == of);
-    let places = g.bodies.reachable(known.bodies()).iter().filter(|b| is_read(b)).count();
+    let known = s.graph.stage(reader);
     let loops: Vec<DimId> = known.dims[..known.looped()].iter().chain(known.over()).copied().collect();
-    points(s, &loops)?.checked_mul(places as i64)
+    points(s, &loops)?.checked_mul(places(s, reader, of))
 }
 
 /// The points of dimensions, where numbers say how long they are.
