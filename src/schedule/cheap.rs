@@ -67,7 +67,7 @@ fn reads_same_index(s: &Schedule, stage: &Stage, b: Body) -> bool {
 }
 
 /// The nodes of a stage's bodies, and whether some take long.
-fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
+pub(super) fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
     let bodies = &s.graph.bodies;
     let all = bodies.reachable(s.graph.stage(stage).bodies());
     let each = all.into_iter().map(|b| match bodies.node(b) {

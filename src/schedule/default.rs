@@ -8,14 +8,16 @@
 //! several threads. Each step is tried; one that is refused is left out.
 
 use super::access::{packable, strides, unit};
+use super::accumulators::sized;
 use super::attempt::{name, split, take};
 use super::cheap::inline_cheap;
 use super::footprint::points as terms;
 use super::plan::{Kind, Schedule, Site};
 use super::product::is_product;
 use super::step::Step;
-use super::tiling::{FEW, Tiling, lanes};
-use super::{along, batch, chains, channels, group, layout, nested, orders, points, threads};
+use super::tiling::{FEW, Tiling, along_last, lanes};
+use super::unread::inline_unread;
+use super::{along, batch, chains, channels, group, layout, nested, orders, places, points, single, threads};
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Stage, StageId};
@@ -30,53 +32,6 @@ const SHORT: i64 = 4;
 /// them that what is read are runs of lines, which the processor asks for ahead.
 const LINE: u32 = 64;
 const LINES: i64 = 256;
-
-/// Vectors in a row of a tile of accumulators, and rows. Six rows of four vectors leave a row of operands its registers, of
-/// 32 where vectors have 512 bits; six rows of two vectors do, of 16 otherwise. Where there are no rows, four vectors hide how
-/// long an addition takes. Where there are few points, what they read needs registers, too, and two by two is enough.
-fn size(machine: &Machine, few: bool, deep: bool) -> (i64, i64) {
-    match (few, deep, machine.vector_bytes >= 64) {
-        (true, deep, _) => (2, if deep { 2 } else { 1 }),
-        (false, true, true) => (4, 6),
-        (false, true, false) => (2, 6),
-        (false, false, _) => (4, 1),
-    }
-}
-
-/// Registers for accumulators, of 32 where vectors have 512 bits, of 16 otherwise.
-fn accumulators(machine: &Machine) -> i64 {
-    if machine.vector_bytes >= 64 { 24 } else { 12 }
-}
-
-/// What a load costs of what a multiplication and addition does, where a tile reads its operands: two of either are begun in
-/// a cycle, and half of the loads wait for none.
-const LOAD: f64 = 0.5;
-/// Rows of a tile at most.
-const ROWS: i64 = 12;
-/// The usual tile is kept, unless another one costs less than this share of it.
-const CLEARLY: f64 = 0.95;
-
-/// As [`size`], for a tile of so many rows and columns in all. Tiles are moved inwards at the end, and compute what they have
-/// in common twice; a tile that is wider than its row would compute the rest of it element by element.
-fn fitted((vectors, rows): (i64, i64), (whole, high): (i64, i64), lanes: i64, machine: &Machine) -> (i64, i64) {
-    let cost = |v: i64, r: i64| {
-        let tiles = |all: i64, each: i64| (all + each - 1) / each;
-        let computed = tiles(whole, v * lanes) * v * lanes * tiles(high, r) * r;
-        computed as f64 * (1.0 + LOAD * (v + r) as f64 / (v * r) as f64)
-    };
-    let fits = |v: i64| v * lanes <= whole;
-    let usual = fits(vectors) && rows <= high;
-    let mut best = usual.then(|| (cost(vectors, rows) * CLEARLY, vectors, rows));
-    for v in (1..=vectors).rev().filter(|v| fits(*v)) {
-        for r in (1..=(accumulators(machine) / v).min(high).min(ROWS)).rev() {
-            let tried = cost(v, r);
-            if best.is_none_or(|(least, ..)| tried < least) {
-                best = Some((tried, v, r));
-            }
-        }
-    }
-    best.map_or((vectors, rows), |(_, v, r)| (v, r))
-}
 
 /// The default schedule of a graph; loops are parallel where the machine has threads.
 pub fn default(graph: Graph, machine: &Machine) -> Schedule {
@@ -97,6 +52,8 @@ pub fn default_for(graph: Graph, incoming: &[f64], machine: &Machine) -> Schedul
 fn after(mut s: Schedule, machine: &Machine) -> Schedule {
     orders::choose(&mut s);
     inline_cheap(&mut s);
+    inline_unread(&mut s);
+    single::join(&mut s);
     channels::choose(&mut s, machine);
     for stage in s.graph.order() {
         if parts_lanes(&s, stage) {
@@ -172,6 +129,7 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
                 s.back(before);
             }
         }
+        Definition::Reduce { .. } if s.is_at_once(stage) && places::choose(s, stage, machine) => {}
         Definition::Reduce { .. } if near && s.is_at_once(stage) => {
             let few = !is_product(s, stage, machine);
             let _ = tile(s, stage, machine, few) || along::along(s, stage, machine);
@@ -186,20 +144,23 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
             }
         }
         // A few elements of each, at clamped indices: cut into ends and a middle, which becomes vectors.
-        Definition::Reduce { .. } if s.is_at_once(stage) && group::apart(s, stage) == Some(1) => {
+        Definition::Reduce { .. } if s.is_at_once(stage) && group::apart(s, stage).is_some() => {
             let before = s.before();
             if (Tiling { vectors: 0, ..Tiling::plain() }).apply(s, stage, machine).is_err() {
                 s.back(before);
             }
         }
         Definition::Recur { .. } if s.graph.leads(stage).is_some() => drop(chains::choose(s, stage, machine)),
-        Definition::Pure(each) if !near && known.dims.len() > 1 && across(&s.graph, &known, each) => blocks(s, stage),
+        Definition::Pure(each) if let Some(channels) = across(&s.graph, &known, each, i64::from(lanes)) => {
+            blocks(s, stage, channels)
+        }
         Definition::Pure(_) if !near => drop(along::packed(s, stage, machine)),
         Definition::Pure(_) | Definition::Recur { .. } if near => {
             let plan = s.plan(stage);
             let Some(of) = plan.loops.last().map(|l| l.name.clone()) else { return };
-            if let Some((outer, _)) = vector(s, stage, &of, i64::from(lanes))
-                && is_short(s, stage, i64::from(lanes))
+            let lanes = along_last(s, stage, machine).0;
+            if let Some((outer, _)) = vector(s, stage, &of, lanes)
+                && is_short(s, stage, lanes)
             {
                 let step = Step::Run { stage: name(s, stage), of: outer, kind: Kind::Unrolled };
                 take(s, step);
@@ -231,28 +192,41 @@ fn parts_inside(s: &Schedule, stage: StageId, d: DimId) -> bool {
     })
 }
 
-/// Whether a stage only moves elements, along other dimensions than those in which they lie in memory.
-fn across(graph: &Graph, stage: &Stage, each: &[Body]) -> bool {
-    let moved = |b: &Body| match graph.bodies.node(*b) {
-        Node::Load(_, _, at) => {
-            let [.., last] = at.as_slice() else { return false };
-            stage.dims.iter().rev().skip(1).any(|d| unit(graph, *last, *d))
-        }
-        _ => false,
+/// The last dimensions that stay where they are, a few channels of each place, where a stage only moves elements along others
+/// than those in which they lie in memory; nothing where it does not.
+fn across(graph: &Graph, stage: &Stage, each: &[Body], lanes: i64) -> Option<usize> {
+    let loads = each.iter().map(|b| match graph.bodies.node(*b) {
+        Node::Load(_, _, at) => Some(at.as_slice()),
+        _ => None,
+    });
+    let loads: Vec<&[Body]> = loads.collect::<Option<_>>()?;
+    let few = |d: &DimId| graph.bodies.as_int(graph.dim(*d).extent).is_some_and(|n| n < lanes);
+    let own = |at: &[Body], k: usize, d: &DimId| {
+        at.len().checked_sub(k + 1).is_some_and(|i| *graph.bodies.node(at[i]) == Node::Index(*d))
     };
-    each.iter().all(moved)
+    let stays = |(k, d): &(usize, &DimId)| few(d) && loads.iter().all(|at| own(at, *k, d));
+    let kept = stage.dims.iter().rev().enumerate().take_while(stays).count();
+    let moved = |at: &&[Body]| {
+        let at = at.len().checked_sub(kept + 1).map(|i| at[i]);
+        at.is_some_and(|last| stage.dims.iter().rev().skip(kept + 1).any(|d| unit(graph, last, *d)))
+    };
+    loads.iter().all(moved).then_some(kept)
 }
 
-/// Runs the two innermost loops in blocks, so that what one row of a block reads is near for the next.
-fn blocks(s: &mut Schedule, stage: StageId) {
+/// Runs the two innermost loops, but for some channels, in blocks, so that what one row of a block reads is near for the next.
+fn blocks(s: &mut Schedule, stage: StageId, channels: usize) {
     let plan = s.plan(stage).clone();
-    let [outer @ .., i, j] = plan.loops.as_slice() else { return };
+    let (places, inner) = plan.loops.split_at(plan.loops.len() - channels);
+    let [outer @ .., i, j] = places else { return };
     let widest = s.graph.stage(stage).tys.iter().map(|ty| ty.bytes()).max().unwrap_or(1);
     let columns = i64::from(LINE / widest);
-    let (Some((jo, ji)), Some((io, ii))) = (split(s, stage, &j.name, columns), split(s, stage, &i.name, LINES)) else {
+    // The channels of so many places are runs of lines already.
+    let rows = if channels > 0 { columns } else { LINES };
+    let (Some((jo, ji)), Some((io, ii))) = (split(s, stage, &j.name, columns), split(s, stage, &i.name, rows)) else {
         return;
     };
-    let order = outer.iter().map(|l| l.name.clone()).chain([io, jo, ii, ji]).collect();
+    let named = outer.iter().map(|l| l.name.clone());
+    let order = named.chain([io, jo, ii, ji]).chain(inner.iter().map(|l| l.name.clone())).collect();
     let step = Step::Reorder { stage: name(s, stage), order };
     take(s, step);
 }
@@ -272,15 +246,8 @@ fn vector(s: &mut Schedule, stage: StageId, of: &str, lanes: i64) -> Option<(Str
 /// A reduction with a tile of accumulators: rows of the dimension before the last, vectors of the last one. Operands that
 /// all rows share are packed, where that is legal. Whether there is one.
 fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) -> bool {
-    let dims = s.free_dims(stage);
-    let (deep, last) = (dims.len() > 1, dims.last().copied());
-    let (mut vectors, mut rows) = size(machine, few, deep);
-    let extent = |d: &DimId| s.graph.bodies.as_int(s.graph.dim(*d).extent);
-    if let [.., row, last] = dims.as_slice()
-        && let (false, Some(high), Some(whole)) = (few, extent(row), extent(last))
-    {
-        (vectors, rows) = fitted((vectors, rows), (whole, high), i64::from(lanes(s, stage, machine)), machine);
-    }
+    let last = s.free_dims(stage).last().copied();
+    let (vectors, rows) = sized(s, stage, machine, few);
     let packs = last.is_some_and(|d| !packable(s, stage, d).is_empty());
     for pack in [true, false] {
         let tiling = Tiling { rows, vectors, pack, ..Tiling::default() };

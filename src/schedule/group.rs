@@ -11,12 +11,12 @@ use super::footprint::{ASSUMED, Axis, Footprints, points};
 use super::plan::{Kind, Schedule, Site};
 use super::product::is_product;
 use super::step::Step;
-use super::tiling::{FEW, Tiling, lanes};
-use super::{along, chains, orders};
+use super::tiling::{FEW, Tiling, along_last, lanes};
+use super::{along, chains, orders, sums};
 use crate::ir::Scalar;
 use crate::ir::op::Class;
 use crate::machine::Machine;
-use crate::stage::{Definition, Node, StageId};
+use crate::stage::{Definition, DimId, Node, StageId};
 use rustc_hash::FxHashMap;
 
 /// Rows and columns of tiles, and iterations of strips where there is one dimension.
@@ -46,6 +46,8 @@ enum Level {
     Tile(usize),
     /// Where it is already: one element at a time, in a register.
     There,
+    /// In the loop over tiles of accumulators, which the head shares with it.
+    Sum,
 }
 
 /// Stages, readers first, and where each is computed.
@@ -60,6 +62,8 @@ struct Group<'a> {
     /// Cycles of an element, by stage.
     cycles: FxHashMap<StageId, f64>,
     machine: &'a Machine,
+    /// Whether a product may share a tile of accumulators with the head.
+    sums: bool,
 }
 
 /// Computes stages in tiles of those that read them; gives all stages whose loops are decided, those that were before among
@@ -77,11 +81,18 @@ pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -
         {
             continue;
         }
-        let Some((members, blocks)) = found(s, *head, &order[..at], &decided, machine) else { continue };
-        let before = s.before();
-        match apply(s, *head, &members, blocks, machine) {
-            Some(done) => decided.extend(done),
-            None => s.back(before),
+        for sums in [true, false] {
+            let Some((members, blocks)) = found(s, *head, (&order[..at], &decided), machine, sums) else { break };
+            let before = s.before();
+            if let Some(done) = apply(s, *head, &members, blocks, machine) {
+                decided.extend(done);
+                break;
+            }
+            s.back(before);
+            // Without a tile of accumulators others may still join.
+            if !members.iter().any(|(_, level)| *level == Level::Sum) {
+                break;
+            }
         }
     }
     decided
@@ -97,20 +108,20 @@ fn scatters(s: &Schedule, stage: StageId) -> bool {
 fn found(
     s: &Schedule,
     head: StageId,
-    before: &[StageId],
-    decided: &[StageId],
+    (before, decided): (&[StageId], &[StageId]),
     machine: &Machine,
+    sums: bool,
 ) -> Option<(Members, [i64; 2])> {
     let cycles = FxHashMap::default();
-    let mut group = Group { s, head, prints: Footprints::new(s, head), members: vec![], cycles, machine };
+    let mut group = Group { s, head, prints: Footprints::new(s, head), members: vec![], cycles, machine, sums };
     let mut best = (f64::INFINITY, [0, 0]);
     for p in before.iter().rev().filter(|p| !decided.contains(p)) {
         if group.members.len() >= MOST || scatters(s, *p) || !group.prints.add(s, *p) {
             continue;
         }
         let level = group.level(*p);
-        if level == Some(Level::There) {
-            group.members.push((*p, Level::There));
+        if let Some(level @ (Level::There | Level::Sum)) = level {
+            group.members.push((*p, level));
             continue;
         }
         let added = level.and_then(|level| {
@@ -127,7 +138,7 @@ fn found(
             }
         }
     }
-    best.0.is_finite().then_some((group.members, best.1))
+    (best.0.is_finite() || group.has_sum()).then_some((group.members, best.1))
 }
 
 impl Group<'_> {
@@ -135,7 +146,12 @@ impl Group<'_> {
     fn level(&self, p: StageId) -> Option<Level> {
         let (s, known) = (self.s, self.s.graph.stage(p));
         let inside = |r: &StageId| *r == self.head || self.members.iter().any(|(m, _)| m == r);
-        if self.in_row(p) {
+        // Its tile decides the sizes for all that join later.
+        if self.sums && self.members.is_empty() && sums::stay(s, p, self.head, self.machine) {
+            return Some(Level::Sum);
+        }
+        let in_sums = self.has_sum();
+        if !in_sums && self.in_row(p) {
             return Some(Level::Row);
         }
         // Windows of elements would be computed again for each element of the head.
@@ -144,6 +160,7 @@ impl Group<'_> {
             matches!(known.def, Definition::Pure(_)) && self.prints.get(p).iter().any(|a| a.extent(&ones) > 1.0);
         if let Site::At(host, of) = &s.plan(p).site
             && !window
+            && !in_sums
             && inside(host)
             && (s.plan(*host).find(of).is_ok_and(|at| at + 1 >= s.graph.stage(*host).dims.len())
                 || orders::is_strided(&s.graph, known))
@@ -169,7 +186,12 @@ impl Group<'_> {
         let own = axes.len() == rank && axes.iter().enumerate().all(|(k, a)| a.is_own(k));
         let head = s.graph.stage(self.head);
         let vectors = matches!(head.def, Definition::Pure(_)) && self.near(self.head) && self.near(p);
-        Some(if own && vectors && readers.iter().all(row) { Level::Row } else { Level::Tile(last) })
+        Some(if !in_sums && own && vectors && readers.iter().all(row) { Level::Row } else { Level::Tile(last) })
+    }
+
+    /// Whether a product shares a tile of accumulators with the head.
+    fn has_sum(&self) -> bool {
+        self.members.iter().any(|(_, level)| *level == Level::Sum)
     }
 
     /// Whether a short sum for one element of the head can be computed in vectors for those of a row.
@@ -218,7 +240,7 @@ impl Group<'_> {
                 _ => 0.0,
             };
         }
-        let wide = f64::from(lanes(s, of, self.machine));
+        let wide = along_last(s, of, self.machine).0 as f64;
         let step = if self.near(of) { Some(1) } else { apart(s, of) };
         let lanes = match step {
             Some(step) => (wide / step as f64).max(1.0),
@@ -243,6 +265,10 @@ impl Group<'_> {
 
     /// The rows and columns of tiles that are tried; 0 is no tiles.
     fn sizes(&self) -> [Vec<i64>; 2] {
+        // A tile of accumulators has sizes of its own; what it reads is computed for rows of such tiles.
+        if self.has_sum() {
+            return [vec![0], vec![0]];
+        }
         let own = |level: &Level| !matches!(level, Level::There);
         let members = || self.members.iter().filter(|(_, level)| own(level)).map(|(p, _)| *p).chain([self.head]);
         let lanes = i64::from(lanes(self.s, self.head, self.machine));
@@ -308,7 +334,7 @@ impl Group<'_> {
         };
         let mut sum = self.cycles(self.head);
         for (p, level) in self.members.clone() {
-            if level == Level::There {
+            if matches!(level, Level::There | Level::Sum) {
                 continue;
             }
             let axes = self.prints.get(p);
@@ -328,11 +354,10 @@ impl Group<'_> {
     }
 }
 
-/// How far apart in memory the elements are that a stage reads at neighbouring indices of its last dimension, where loops over
-/// it become vectors: next to each other but where indices are clamped, or one of a few channels.
-pub(super) fn apart(s: &Schedule, of: StageId) -> Option<i64> {
+/// How far apart in memory the elements are that a stage reads at neighbouring indices of a dimension, where loops over it
+/// become vectors: next to each other but where indices are clamped, or one of a few channels.
+pub(super) fn apart_along(s: &Schedule, of: StageId, d: DimId) -> Option<i64> {
     let (g, stage) = (&s.graph, s.graph.stage(of));
-    let d = *stage.dims.last()?;
     let mut each = g.bodies.reachable(stage.bodies()).into_iter().map(|b| {
         let Node::Load(from, _, at) = g.bodies.node(b) else { return Some(1) };
         let moves: Vec<usize> = (0..at.len()).filter(|k| g.bodies.dims(at[*k]).contains(&d)).collect();
@@ -349,11 +374,16 @@ pub(super) fn apart(s: &Schedule, of: StageId) -> Option<i64> {
     each.try_fold(1, |most, step| Some(most.max(step?)))
 }
 
+/// As [`apart_along`] of the last dimension.
+pub(super) fn apart(s: &Schedule, of: StageId) -> Option<i64> {
+    apart_along(s, of, *s.graph.stage(of).dims.last()?)
+}
+
 /// The place of a loop of the head, counted from the outermost, where a stage is computed; vectors are counted later.
 fn at(level: Level, rank: usize, blocks: [i64; 2]) -> Option<usize> {
     let outer = rank.saturating_sub(2);
     match level {
-        Level::Row | Level::There => Some(usize::MAX),
+        Level::Row | Level::There | Level::Sum => Some(usize::MAX),
         Level::Tile(d) if d < outer => Some(d),
         Level::Tile(d) => {
             let tiled = usize::from(rank > 1 && blocks[0] > 0) + usize::from(d + 1 == rank && blocks[1] > 0);
@@ -371,16 +401,28 @@ fn apply(
     machine: &Machine,
 ) -> Option<Vec<StageId>> {
     let members = || members.iter().filter(|(_, level)| *level != Level::There);
-    for (p, _) in members() {
+    for (p, _) in members().filter(|(_, level)| *level != Level::Sum) {
         let step = Step::ComputeRoot { stage: name(s, *p) };
         take(s, step);
     }
     let rank = s.graph.stage(head).dims.len();
     let in_rows = members().any(|(_, level)| *level == Level::Row);
-    let own = if in_rows { Tiling { vectors: VECTORS, ..Tiling::plain() } } else { inner(s, head) };
-    run(s, head, Tiling { block, ..own }, machine)?;
+    let sum = members().find(|(_, level)| *level == Level::Sum).map(|(p, _)| *p);
+    let own = match sum {
+        Some(p) => sums::tiling(s, p, machine),
+        None if in_rows => Tiling { vectors: VECTORS, ..Tiling::plain() },
+        None => inner(s, head),
+    };
     let mut decided = vec![head];
-    for (p, level) in members() {
+    match sum {
+        Some(p) => {
+            own.apply(s, head, machine).ok()?;
+            decided.push(p);
+            decided.extend(sums::run(s, p, head, own, machine)?);
+        }
+        None => run(s, head, Tiling { block, ..own }, machine)?,
+    }
+    for (p, level) in members().filter(|(_, level)| *level != Level::Sum) {
         let plan = s.plan(head);
         let lanes = plan.loops.iter().position(|l| l.kind != Kind::Serial);
         let Some(place) =

@@ -4,6 +4,7 @@
 //! a nest of both. No step changes a bit of what is computed, but for those that say so and stand first.
 
 mod access;
+mod accumulators;
 mod along;
 mod attempt;
 mod batch;
@@ -21,17 +22,21 @@ mod nested;
 mod orders;
 pub mod outline;
 pub mod passes;
+mod places;
 pub mod plan;
 mod points;
 mod product;
 mod readings;
+mod single;
 mod step;
 pub mod steps;
 mod strips;
+mod sums;
 pub mod text;
 mod threads;
 pub mod tiling;
 mod tree;
+mod unread;
 
 pub use cheap::worth_inlining;
 pub use default::{default, default_for};

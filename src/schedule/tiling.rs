@@ -26,6 +26,8 @@ pub struct Tiling {
 
 /// Reductions of at most so many points are text without loops.
 pub(super) const FEW: i64 = 25;
+/// Bytes of the shortest vectors that are worth their instructions.
+const NARROW: i64 = 16;
 /// Rows and columns of blocks that are tried.
 const ROWS: [i64; 7] = [0, 4, 8, 16, 32, 64, 128];
 const COLUMNS: [i64; 6] = [0, 16, 64, 128, 256, 512];
@@ -46,7 +48,8 @@ impl Tiling {
         if pure == 0 {
             return Ok(());
         }
-        let lanes = i64::from(lanes(s, stage, machine));
+        let (lanes, whole) = along_last(s, stage, machine);
+        let vectors = if whole && self.block[1] == 0 { self.vectors.min(1) } else { self.vectors };
         let mut loops = Loops::new(s, stage);
         loops.outer = plan.dims[..pure.saturating_sub(2)].iter().map(|(n, _)| n.clone()).collect();
         let mut x = plan.dims[pure - 1].0.clone();
@@ -60,7 +63,7 @@ impl Tiling {
         if self.block[1] > 0 {
             x = loops.block(&x, self.block[1])?;
         }
-        let (columns, mut unrolled, vector) = self.columns(&mut loops, x, lanes)?;
+        let (columns, mut unrolled, vector) = columns(&mut loops, x, vectors, lanes)?;
         if self.rows > 1 {
             let Some(whole) = y.take() else { return plan::refuse("there are no rows") };
             let (outer, inner) = loops.split(whole, self.rows)?;
@@ -87,23 +90,33 @@ impl Tiling {
             _ => Ok(()),
         }
     }
-
-    /// Cuts the last dimension into vectors: the loop over what is one row of a tile, the vectors in it, and the lanes.
-    fn columns(&self, loops: &mut Loops<'_>, x: String, lanes: i64) -> Result<Columns, Refusal> {
-        match self.vectors {
-            0 => Ok((x, vec![], None)),
-            1 => loops.split(x, lanes).map(|(outer, lane)| (outer, vec![], Some(lane))),
-            n => {
-                let (outer, inner) = loops.split(x, n * lanes)?;
-                let (row, lane) = loops.split(inner, lanes)?;
-                Ok((outer, vec![row], Some(lane)))
-            }
-        }
-    }
 }
 
 /// Names of loops: over rows of vectors, over the vectors of a row, and over lanes.
 type Columns = (String, Vec<String>, Option<String>);
+
+/// Cuts the last dimension into vectors: the loop over what is one row of a tile, the vectors in it, and the lanes.
+fn columns(loops: &mut Loops<'_>, x: String, vectors: i64, lanes: i64) -> Result<Columns, Refusal> {
+    match vectors {
+        0 => Ok((x, vec![], None)),
+        1 => loops.split(x, lanes).map(|(outer, lane)| (outer, vec![], Some(lane))),
+        n => {
+            let (outer, inner) = loops.split(x, n * lanes)?;
+            let (row, lane) = loops.split(inner, lanes)?;
+            Ok((outer, vec![row], Some(lane)))
+        }
+    }
+}
+
+/// How many lanes a stage's vectors have along its last dimension, and whether that is all of it: channels of pixels may be half
+/// a vector. Where as many are no power of two, some would be computed twice.
+pub(super) fn along_last(s: &Schedule, stage: StageId, machine: &Machine) -> (i64, bool) {
+    let (full, known) = (i64::from(lanes(s, stage, machine)), s.graph.stage(stage));
+    let extent = known.dims.last().and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));
+    let widest = known.tys.iter().map(|ty| i64::from(ty.bytes())).max().unwrap_or(1);
+    let fills = |n: &i64| (NARROW / widest..full).contains(n) && *n > 1 && n.count_ones() == 1;
+    extent.filter(fills).map_or((full, false), |n| (n, true))
+}
 
 /// How many lanes a stage's vectors have.
 pub fn lanes(s: &Schedule, stage: StageId, machine: &Machine) -> u32 {

@@ -266,6 +266,8 @@ impl Bodies {
             Op::Select if is(self, 0, true) || args[1] == args[2] => args[1],
             Op::Select if is(self, 0, false) => args[2],
             Op::Min | Op::Max if ty == Scalar::I64 && args[0] == args[1] => args[0],
+            Op::Div | Op::FloorDiv if ty == Scalar::I64 && self.as_int(args[1]) == Some(1) => args[0],
+            Op::Mod | Op::FloorMod if ty == Scalar::I64 && self.as_int(args[1]) == Some(1) => self.int(0),
             _ => self.put(Node::Op(op, ty, args.into()), ty),
         }
     }

@@ -1,0 +1,71 @@
+//! Stages of which most elements are never read: a stack of pictures, say, of which each pixel wants two, and data decide which.
+//! Elements are computed where they are read, so that the others are not.
+//!
+//! It counts reads by sizes, and must not know what kernels there are.
+
+use super::attempt::{name, take};
+use super::cheap::nodes;
+use super::plan::{Schedule, Site};
+use super::step::Step;
+use crate::stage::{Body, Definition, DimId, Node, Source, StageId};
+
+/// There are so many elements for each that is read: those that are computed where they are read are not in vectors, or their
+/// operands are read from many places.
+const UNREAD: i64 = 4;
+/// Nodes that take the place of all loads of a stage, at most: each of what is read next in its turn has more places.
+const MOST: i64 = 256;
+
+/// Computes elements where they are read, where there are many more of them: readers first, which then read less themselves.
+pub(super) fn inline_unread(s: &mut Schedule) {
+    for stage in s.graph.order().into_iter().rev() {
+        if !is_mostly_unread(s, stage) {
+            continue;
+        }
+        let before = s.before();
+        // What is computed in its loops has no place there any more.
+        let inside: Vec<StageId> =
+            s.graph.ids().filter(|p| matches!(s.plan(*p).site, Site::At(host, _) if host == stage)).collect();
+        let moved = inside.into_iter().all(|p| {
+            let step = Step::ComputeRoot { stage: name(s, p) };
+            take(s, step)
+        });
+        let step = Step::Inline { stage: name(s, stage) };
+        if !moved || !take(s, step) {
+            s.back(before);
+        }
+    }
+}
+
+/// Whether a stage has many more elements than are read of it.
+fn is_mostly_unread(s: &Schedule, stage: StageId) -> bool {
+    let known = s.graph.stage(stage);
+    let plain = matches!(known.def, Definition::Pure(_))
+        && s.plan(stage).site != Site::Inline
+        && s.steps_of(stage).is_none()
+        && !s.is_output(stage);
+    let (true, Some(all)) = (plain, points(s, &known.dims)) else { return false };
+    let readers = s.consumers(stage);
+    let text = readers.iter().map(|r| places(s, *r, stage)).sum::<i64>() * nodes(s, stage).0 as i64;
+    let reads: Option<i64> = readers.iter().map(|r| reads(s, *r, stage)).sum();
+    text <= MOST && reads.is_some_and(|n| n.checked_mul(UNREAD).is_some_and(|n| 0 < n && n <= all))
+}
+
+/// At how many places a stage reads another.
+fn places(s: &Schedule, reader: StageId, of: StageId) -> i64 {
+    let bodies = &s.graph.bodies;
+    let is_read = |b: &Body| matches!(bodies.node(*b), Node::Load(Source::Stage(p, _), _, _) if *p == of);
+    bodies.reachable(s.graph.stage(reader).bodies()).iter().filter(|b| is_read(b)).count() as i64
+}
+
+/// How often a stage reads elements of another.
+fn reads(s: &Schedule, reader: StageId, of: StageId) -> Option<i64> {
+    let known = s.graph.stage(reader);
+    let loops: Vec<DimId> = known.dims[..known.looped()].iter().chain(known.over()).copied().collect();
+    points(s, &loops)?.checked_mul(places(s, reader, of))
+}
+
+/// The points of dimensions, where numbers say how long they are.
+fn points(s: &Schedule, dims: &[DimId]) -> Option<i64> {
+    let each = dims.iter().map(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));
+    each.into_iter().try_fold(1_i64, |n, m| n.checked_mul(m?))
+}
