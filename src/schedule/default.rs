@@ -171,8 +171,8 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
 }
 
 /// Whether rows of what a step of a recurrence computes are a few vectors. As text these have no element in common, which they
-/// would have in a loop where the last one overlaps the one before, and what is read so soon after it was written stays in
-/// registers.
+/// would have in a loop where the last one overlaps the one before: what is read so soon after it was written must not be
+/// put together of two stores.
 fn is_short(s: &Schedule, stage: StageId, lanes: i64) -> bool {
     let last = s.graph.stage(stage).dims.last();
     let all = last.and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));

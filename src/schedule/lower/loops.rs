@@ -332,7 +332,10 @@ impl<'s> Lower<'s> {
         if known.is_some_and(|n| n <= 0) {
             return Ok(());
         }
-        if let Some(few) = known.filter(|n| l.kind == Kind::Vector && *n > 1 && *n < i64::from(run.lanes(&l.name))) {
+        // What a step computes is read by the next: short rows are vectors to their end.
+        let in_steps = self.s.steps_of(run.stage).is_some();
+        let fewer = |n: &i64| in_steps && l.kind == Kind::Vector && *n > 1 && *n < i64::from(run.lanes(&l.name));
+        if let Some(few) = known.filter(fewer) {
             return self.shorter_vectors(run, l, few, independent, body);
         }
         let most = crate::schedule::steps::MAX_UNROLLED;

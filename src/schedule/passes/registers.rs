@@ -4,7 +4,7 @@
 //! declared where the buffer was taken, with a value that nobody reads: the nest reads nothing that was not written.
 
 use crate::ir::{Lit, Scalar};
-use crate::nest::{Arg, Buf, Expr, Func, Info, Stmt, Var, walk};
+use crate::nest::{Arg, Buf, Expr, Func, Info, LoopKind, Stmt, Var, walk};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -45,6 +45,7 @@ fn places(func: &Func) -> BTreeMap<Buf, Vec<Place>> {
             }
         });
     }
+    set_in_independent(&func.body, 0, &mut FxHashMap::default(), &mut bad);
     let mut access = |b: Buf, at: &Expr, bad: &mut FxHashSet<Buf>| match place(at) {
         Some(p) => drop(found.entry(b).or_default().insert(p, ())),
         None => drop(bad.insert(b)),
@@ -76,6 +77,20 @@ fn places(func: &Func) -> BTreeMap<Buf, Vec<Place>> {
         taken.contains(b) && !bad.contains(b) && func.buf(*b).lanes == 1 && apart(all)
     };
     found.into_iter().filter(good).map(|(b, all)| (b, all.into_keys().collect())).collect()
+}
+
+/// Buffers that are taken outside of a loop and set in it, where its iterations are independent: each has its own use of the
+/// memory, but a variable would be that of all.
+fn set_in_independent(stmts: &[Stmt], loops: usize, taken: &mut FxHashMap<Buf, usize>, out: &mut FxHashSet<Buf>) {
+    for s in stmts {
+        match s {
+            Stmt::Alloc(b, _) => drop(taken.insert(*b, loops)),
+            Stmt::Store(b, ..) if taken.get(b).is_some_and(|at| *at != loops) => drop(out.insert(*b)),
+            _ => {}
+        }
+        let own = matches!(s, Stmt::For(l) if l.independent || l.kind != LoopKind::Serial);
+        s.blocks().into_iter().for_each(|b| set_in_independent(b, loops + usize::from(own), taken, out));
+    }
 }
 
 /// The place of an access, where it is known.
