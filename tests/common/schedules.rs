@@ -37,7 +37,7 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
     let stage = s.graph.stages.get(at)?.name.clone();
     let plan = &s.plans[at];
     let names: Vec<String> = plan.loops.iter().map(|l| l.name.clone()).collect();
-    Some(match dice.roll(16) {
+    Some(match dice.roll(17) {
         0 | 1 => Step::Split { stage, of: dice.pick(&names)?.clone(), factor: *dice.pick(&[1, 2, 3, 4, 8, 0])? },
         2 => {
             let mut order = names.clone();
@@ -56,7 +56,7 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
             let at = dice.pick(&s.plan(reader).loops)?.name.clone();
             Step::ComputeAt { stage, reader: s.graph.stage(reader).name.clone(), at }
         }
-        9 => {
+        9 | 16 => {
             let at = dice.roll(names.len().saturating_sub(1));
             let [outer, inner] = names.get(at..at + 2)? else { return None };
             Step::Fuse { stage, outer: outer.clone(), inner: inner.clone() }
