@@ -4,6 +4,7 @@ use super::access::{strides, unit};
 use super::attempt::{name, take};
 use super::plan::Schedule;
 use super::step::Step;
+use crate::ir::Op;
 use crate::ir::op::Class;
 use crate::stage::{Body, Definition, DimId, Node, Source, Stage, StageId};
 
@@ -38,7 +39,13 @@ pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
     let alone = matches!(readers, [r] if loops(r) <= known.dims.len());
     // Places of two scatters, say: as many numbers as are computed again would be written and read.
     let twice = || readers.len() <= 2 && readers.iter().all(|r| is_read_once(s, stage, *r));
-    let only = |b: &Body| matches!(s.graph.bodies.node(*b), Node::Cast(_, of) if reads_same_index(s, known, *of));
+    // Of a number that is read, or of an index, which is at hand.
+    let plain = |of: Body| reads_same_index(s, known, of) || s.graph.bodies.is_arithmetic(of, false);
+    let only = |b: &Body| match s.graph.bodies.node(*b) {
+        Node::Cast(_, of) => plain(*of),
+        Node::Op(Op::ToFloat, _, args) => plain(args[0]),
+        _ => false,
+    };
     let cast = matches!(&known.def, Definition::Pure(each) if each.iter().all(only));
     !dear
         && (nodes <= 3
