@@ -5,16 +5,15 @@
 //! A definition changes only where it has such sums and costs less with running ones. Calls stay, so that derivatives
 //! that are written by hand are used. It must not know what is differentiated.
 
-use super::cheaper::elaborated;
-use super::{Options, recursive};
-use crate::diag::{Diagnostic, Result};
-use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty};
+use super::Options;
+use super::cheaper::{elaborated, with_bodies};
+use crate::diag::Result;
+use crate::ir::{Def, Fun, Id, Program, Terms, Ty};
 use crate::rewrite::accumulate::accumulated as with_sums;
 use crate::rewrite::explain::running;
 use crate::rewrite::inline::flatten;
 use crate::rewrite::separate::separated;
 use crate::rewrite::tabulate::Known;
-use crate::types::{sizes, verify};
 use rustc_hash::FxHashSet;
 
 /// Larger definitions stay: that lets may leave loops is proved part by part.
@@ -28,20 +27,8 @@ const MAX_ROUNDS: usize = 4;
 /// # Errors
 /// A bug: what came out does not check.
 pub fn accumulated(program: &Program) -> Result<Program> {
-    let (mut out, kept): (Program, FxHashSet<Fun>) = (program.clone(), program.defs.keys().copied().collect());
-    let (stay, printing) = (recursive(program), program.printing());
-    for def in program.defs.values().filter(|d| !stay.contains(&d.fun) && !printing.contains(&d.fun)) {
-        let Some(body) = def.term() else { continue };
-        let Some((terms, id)) = cheaper(program, def, body, &kept) else { continue };
-        let id = out.terms.import(&terms, id);
-        if sizes::agree(&out.defs, def, &out.terms, id) {
-            out.defs.insert(def.fun, Def { body: Body::Term(id), ..def.clone() });
-        }
-    }
-    match verify::verify(&out) {
-        Ok(()) => Ok(out),
-        Err(d) => Err(Diagnostic::bug("what has running sums does not check").note(d.render())),
-    }
+    let kept: FxHashSet<Fun> = program.defs.keys().copied().collect();
+    with_bodies(program, &|_| true, &|def, body| cheaper(program, def, body, &kept))
 }
 
 /// A cheaper body with running sums, in an arena of its own.

@@ -1,11 +1,39 @@
-//! A let-free body of a definition gets its lets, and is taken where it costs less than the one that stands.
+//! Definitions get cheaper bodies: a let-free one gets its lets, and is taken where it costs less than the one that stands.
 //!
-//! It must not know how the body came about.
+//! It must not know how bodies come about.
 
+use super::recursive;
 use crate::cost::{Costing, Model, Sweep};
-use crate::ir::{Def, Id, Program, Terms};
+use crate::diag::{Diagnostic, Result};
+use crate::ir::{Body, Def, Id, Program, Terms};
 use crate::rewrite::egraph::elaborate::{Elaborated, elaborate_both};
 use crate::rewrite::tabulate::Known;
+use crate::types::{sizes, verify};
+
+/// The program with other bodies for some of its definitions that neither call themselves nor print: those that are made of
+/// theirs, each in an arena of its own.
+///
+/// # Errors
+/// A bug: what came out does not check.
+pub(super) fn with_bodies(
+    program: &Program,
+    of: &dyn Fn(&Def) -> bool,
+    made: &dyn Fn(&Def, Id) -> Option<(Terms, Id)>,
+) -> Result<Program> {
+    let (mut out, recursive, printing) = (program.clone(), recursive(program), program.printing());
+    let all = program.defs.values().filter(|d| of(d) && !recursive.contains(&d.fun) && !printing.contains(&d.fun));
+    for def in all {
+        let Some((terms, id)) = def.term().and_then(|body| made(def, body)) else { continue };
+        let id = out.terms.import(&terms, id);
+        if sizes::agree(&out.defs, def, &out.terms, id) {
+            out.defs.insert(def.fun, Def { body: Body::Term(id), ..def.clone() });
+        }
+    }
+    match verify::verify(&out) {
+        Ok(()) => Ok(out),
+        Err(d) => Err(Diagnostic::bug("what has cheaper bodies does not check").note(d.render())),
+    }
+}
 
 /// The body with lets, in its arena, where it is cheaper than that of the definition.
 pub(super) fn elaborated(program: &Program, def: &Def, known: Known) -> Option<(Terms, Id)> {

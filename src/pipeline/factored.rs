@@ -3,16 +3,15 @@
 //! A definition changes only where that costs less; what it calls is part of it then. It must not know what was
 //! differentiated.
 
-use super::cheaper::elaborated;
+use super::cheaper::{elaborated, with_bodies};
 use super::recursive;
 use crate::derive::flat::{Site, with_leaves};
-use crate::diag::{Diagnostic, Result};
-use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty};
+use crate::diag::Result;
+use crate::ir::{Def, Fun, Id, Program, Terms, Ty};
 use crate::rewrite::explain::running;
 use crate::rewrite::factor::{Made, Sums, factored as with_factors_outside};
 use crate::rewrite::inline::{Flat, flatten};
 use crate::rewrite::tabulate::Known;
-use crate::types::{sizes, verify};
 use rustc_hash::FxHashSet;
 
 /// Larger definitions stay: that lets may leave loops is proved part by part.
@@ -26,21 +25,8 @@ const MAX_ROUNDS: usize = 4;
 /// # Errors
 /// A bug: what came out does not check.
 pub fn factored(program: &Program, of: &dyn Fn(&Def) -> bool) -> Result<Program> {
-    let mut out = program.clone();
-    let (recursive, printing) = (recursive(program), program.printing());
-    let all = program.defs.values().filter(|d| of(d) && !recursive.contains(&d.fun) && !printing.contains(&d.fun));
-    for def in all {
-        let Some(body) = def.term() else { continue };
-        let Some((terms, id)) = cheaper(program, def, body, &recursive) else { continue };
-        let id = out.terms.import(&terms, id);
-        if sizes::agree(&out.defs, def, &out.terms, id) {
-            out.defs.insert(def.fun, Def { body: Body::Term(id), ..def.clone() });
-        }
-    }
-    match verify::verify(&out) {
-        Ok(()) => Ok(out),
-        Err(d) => Err(Diagnostic::bug("what factors left does not check").note(d.render())),
-    }
+    let recursive = recursive(program);
+    with_bodies(program, of, &|def, body| cheaper(program, def, body, &recursive))
 }
 
 /// A cheaper body whose sums factors have left, in an arena of its own.

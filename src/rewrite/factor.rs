@@ -7,9 +7,11 @@
 //!
 //! Adjoints of what all rounds of a loop share are such sums: of each round's adjoint by the same matrix, where the matrix
 //! times the sum of the adjoints is less work. Addends and differences are summed each by itself, and a table that only such
-//! a sum reads is looked through. Equal over the reals. It must not know whether it is worth it.
+//! a sum reads is looked through. Sums that no loop asks for again stay. Equal over the reals. It must not know what costs
+//! how much.
 
 use super::expose::{exposed, length};
+use super::separate::{factors, product};
 use crate::derive::flat::lowered;
 use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar, Terms, Ty, deep};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -327,19 +329,4 @@ fn plain(terms: &mut Terms, count: Id, e: Id, tables: &[Table]) -> Id {
     }
     all.push(sum);
     product(terms, all)
-}
-
-/// The product of some factors: 1 where there is none.
-fn product(terms: &mut Terms, factors: Vec<Id>) -> Id {
-    let all = factors.into_iter().reduce(|a, b| terms.op(Op::Mul, [a, b]));
-    all.unwrap_or_else(|| terms.lit(Lit::float(1.0)))
-}
-
-/// The factors of a product of numbers.
-fn factors(terms: &Terms, id: Id) -> Vec<Id> {
-    let scalars = terms.kids(id).iter().all(|k| terms.ty(*k).as_scalar().is_some());
-    if terms.head(id) != Head::Op(Op::Mul) || !scalars {
-        return vec![id];
-    }
-    terms.kids(id).iter().flat_map(|k| deep(|| factors(terms, *k))).collect()
 }

@@ -124,7 +124,7 @@ impl Walk<'_> {
         let (count, element) = (self.known.terms.kids(id)[0], self.known.terms.kids(id)[1]);
         let v = (0..self.scope.len()).find(|v| self.known.terms.free(count).has(*v))?;
         self.known.total.get(&element).filter(|total| **total)?;
-        product(&mut self.known.terms, count, element, v, 0)
+        outside_sum(&mut self.known.terms, count, element, v, 0)
     }
 }
 
@@ -133,7 +133,7 @@ const MAX_INNER: usize = 3;
 
 /// The sum of so many products, where each factor depends either on the loop of variable `v` or on the sum, or is itself
 /// such a sum of products; nothing where that is not so, or where nothing depends on the loop.
-fn product(terms: &mut Terms, count: Id, element: Id, v: usize, inner: usize) -> Option<Id> {
+fn outside_sum(terms: &mut Terms, count: Id, element: Id, v: usize, inner: usize) -> Option<Id> {
     let (mut outside, mut inside, mut both): (Vec<Id>, Vec<Id>, Vec<Id>) = Default::default();
     for factor in factors(terms, element) {
         let free = terms.free(factor);
@@ -146,15 +146,14 @@ fn product(terms: &mut Terms, count: Id, element: Id, v: usize, inner: usize) ->
     let sum = match both.as_slice() {
         [] if outside.is_empty() && inner == 0 => return None,
         [] => {
-            let one = terms.lit(Lit::float(1.0));
-            let all = inside.into_iter().reduce(|a, b| terms.op(Op::Mul, [a, b])).unwrap_or(one);
+            let all = product(terms, inside);
             terms.put(Head::Reduce(Monoid::Add, 1), [count, all])
         }
         [both] if inner < MAX_INNER => exchanged(terms, (count, *both), inside, v, inner)?,
         _ => return None,
     };
     outside.push(sum);
-    outside.into_iter().reduce(|a, b| terms.op(Op::Mul, [a, b]))
+    Some(product(terms, outside))
 }
 
 /// The sum of so many sums times factors, as a sum of sums: the inner loop comes outside.
@@ -175,12 +174,18 @@ fn exchanged(terms: &mut Terms, (count, sum): (Id, Id), factors: Vec<Id>, v: usi
         t.var(new + under as u32, ty)
     });
     let count = terms.shift(count, 1);
-    let body = deep(|| product(terms, count, body, v + 1, inner + 1))?;
+    let body = deep(|| outside_sum(terms, count, body, v + 1, inner + 1))?;
     Some(terms.put(Head::Reduce(Monoid::Add, 1), [m, body]))
 }
 
-/// The factors of a product.
-fn factors(terms: &Terms, id: Id) -> Vec<Id> {
+/// The product of some factors: 1 where there is none.
+pub(super) fn product(terms: &mut Terms, factors: Vec<Id>) -> Id {
+    let all = factors.into_iter().reduce(|a, b| terms.op(Op::Mul, [a, b]));
+    all.unwrap_or_else(|| terms.lit(Lit::float(1.0)))
+}
+
+/// The factors of a product of numbers.
+pub(super) fn factors(terms: &Terms, id: Id) -> Vec<Id> {
     let scalars = terms.kids(id).iter().all(|k| terms.ty(*k).as_scalar().is_some());
     if terms.head(id) != Head::Op(Op::Mul) || !scalars {
         return vec![id];

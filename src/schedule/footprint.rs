@@ -230,6 +230,5 @@ impl Footprints {
 
 /// How many points a stage reduces over; 1 where it reduces nothing, nothing where symbols say.
 pub fn points(s: &Schedule, of: StageId) -> Option<i64> {
-    let (g, stage) = (&s.graph, s.graph.stage(of));
-    stage.over().iter().map(|d| g.bodies.as_int(g.dim(*d).extent)).product()
+    s.graph.points(s.graph.stage(of).over())
 }

@@ -45,7 +45,7 @@ pub(super) fn choose(s: &mut Schedule) {
     for stage in s.graph.order() {
         let Some(lanes) = lanes(s, &inlined.graph, stage) else { continue };
         let (named, terms) = (name(s, stage), terms(&s.graph, s.graph.stage(stage)));
-        let sums = points(&s.graph, &s.graph.stage(stage).dims);
+        let sums = s.graph.points(&s.graph.stage(stage).dims);
         let made = s.graph.stages.len();
         if !take(s, Step::Reassociate { stage: named, order: Order::Strided(lanes) }) {
             continue;
@@ -58,7 +58,7 @@ pub(super) fn choose(s: &mut Schedule) {
         }
         let long = terms.filter(|n| *n >= LONG && sums.is_some_and(|n| n <= SUMS));
         let (part, known) = (StageId(made as u32), &s.graph.stages[made]);
-        let inner = points(&s.graph, known.over().get(1..).unwrap_or_default());
+        let inner = s.graph.points(known.over().get(1..).unwrap_or_default());
         if let (Some(_), Some(inner)) = (long, inner.filter(|n| *n > 0)) {
             let rounds = known.over().first().and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent)).unwrap_or(1);
             // As many blocks as there would be of about this length, with as little left as may be.
@@ -163,10 +163,5 @@ fn last(g: &Graph, stage: &Stage) -> Option<i64> {
 }
 
 fn terms(g: &Graph, stage: &Stage) -> Option<i64> {
-    points(g, stage.over())
-}
-
-fn points(g: &Graph, dims: &[DimId]) -> Option<i64> {
-    let mut each = dims.iter().map(|d| g.bodies.as_int(g.dim(*d).extent));
-    each.try_fold(1, |n: i64, m| n.checked_mul(m?))
+    g.points(stage.over())
 }

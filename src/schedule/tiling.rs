@@ -167,8 +167,7 @@ impl Loops<'_> {
     /// Unrolls what is reduced, where that is little.
     fn few(&mut self, over: &[String]) -> Result<(), Refusal> {
         let g = &self.s.graph;
-        let points = g.stage(self.stage).over().iter().map(|d| g.bodies.as_int(g.dim(*d).extent));
-        match points.product::<Option<i64>>() {
+        match g.points(g.stage(self.stage).over()) {
             Some(n) if n <= FEW && !over.is_empty() => self.run(over.iter(), Kind::Unrolled),
             _ => Ok(()),
         }

@@ -43,7 +43,7 @@ fn is_mostly_unread(s: &Schedule, stage: StageId) -> bool {
         && s.plan(stage).site != Site::Inline
         && s.steps_of(stage).is_none()
         && !s.is_output(stage);
-    let (true, Some(all)) = (plain, points(s, &known.dims)) else { return false };
+    let (true, Some(all)) = (plain, s.graph.points(&known.dims)) else { return false };
     let readers = s.consumers(stage);
     let text = readers.iter().map(|r| places(s, *r, stage)).sum::<i64>() * nodes(s, stage).0 as i64;
     let reads: Option<i64> = readers.iter().map(|r| reads(s, *r, stage)).sum();
@@ -61,11 +61,5 @@ fn places(s: &Schedule, reader: StageId, of: StageId) -> i64 {
 fn reads(s: &Schedule, reader: StageId, of: StageId) -> Option<i64> {
     let known = s.graph.stage(reader);
     let loops: Vec<DimId> = known.dims[..known.looped()].iter().chain(known.over()).copied().collect();
-    points(s, &loops)?.checked_mul(places(s, reader, of))
-}
-
-/// The points of dimensions, where numbers say how long they are.
-fn points(s: &Schedule, dims: &[DimId]) -> Option<i64> {
-    let each = dims.iter().map(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));
-    each.into_iter().try_fold(1_i64, |n, m| n.checked_mul(m?))
+    s.graph.points(&loops)?.checked_mul(places(s, reader, of))
 }

@@ -50,7 +50,7 @@ impl Graph {
         let keys = order(self, over, &solved)?;
         let left: Vec<DimId> = keys.iter().map(|(d, _)| *d).collect();
         let targets = &stage.dims[stage.looped()..];
-        let (points, all) = (self.points(over)?, self.points(targets)?.checked_mul(self.points(&left)?)?);
+        let (points, all) = (self.some(over)?, self.some(targets)?.checked_mul(self.some(&left)?)?);
         if all > points.checked_mul(MORE)? {
             return None;
         }
@@ -76,10 +76,10 @@ impl Graph {
         Some(Stage { def, ..stage })
     }
 
-    /// How many points dimensions have together, where that is known, and at least 1.
-    fn points(&self, dims: &[DimId]) -> Option<i64> {
-        let mut each = dims.iter().map(|d| self.bodies.as_int(self.dim(*d).extent).filter(|n| *n > 0));
-        each.try_fold(1, |n: i64, m| n.checked_mul(m?))
+    /// The points of dimensions, where there are any.
+    fn some(&self, dims: &[DimId]) -> Option<i64> {
+        let some = |d: &DimId| self.bodies.as_int(self.dim(*d).extent).is_some_and(|n| n > 0);
+        self.points(dims).filter(|_| dims.iter().all(some))
     }
 
     /// For each index a loop that it is solved for, of those that can be the longest. No other index names that loop.

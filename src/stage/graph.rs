@@ -235,6 +235,12 @@ impl Graph {
         &self.dims[d.0 as usize]
     }
 
+    /// How many points dimensions have together, 1 where there are none; nothing where numbers do not say.
+    pub fn points(&self, dims: &[DimId]) -> Option<i64> {
+        let mut each = dims.iter().map(|d| self.bodies.as_int(self.dim(*d).extent));
+        each.try_fold(1, |n: i64, m| n.checked_mul(m?))
+    }
+
     /// All stages by their numbers.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = StageId> + use<> {
         (0..self.stages.len() as u32).map(StageId)
