@@ -10,16 +10,15 @@ use crate::rewrite::egraph::elaborate::{Elaborated, elaborate_both};
 use crate::rewrite::tabulate::Known;
 use crate::types::{sizes, verify};
 
+/// Makes a cheaper body of that of a definition, in an arena of its own; nothing where there is none.
+type Cheaper<'a> = dyn Fn(&Def, Id) -> Option<(Terms, Id)> + 'a;
+
 /// The program with other bodies for some of its definitions that neither call themselves nor print: those that are made of
-/// theirs, each in an arena of its own.
+/// theirs.
 ///
 /// # Errors
 /// A bug: what came out does not check.
-pub(super) fn with_bodies(
-    program: &Program,
-    of: &dyn Fn(&Def) -> bool,
-    made: &dyn Fn(&Def, Id) -> Option<(Terms, Id)>,
-) -> Result<Program> {
+pub(super) fn with_bodies(program: &Program, of: &dyn Fn(&Def) -> bool, made: &Cheaper<'_>) -> Result<Program> {
     let (mut out, recursive, printing) = (program.clone(), recursive(program), program.printing());
     let all = program.defs.values().filter(|d| of(d) && !recursive.contains(&d.fun) && !printing.contains(&d.fun));
     for def in all {
