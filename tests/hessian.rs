@@ -5,58 +5,19 @@ mod common;
 
 use common::generate::{self, Knobs};
 use common::losses::loss;
+use common::points::{self, compared, floats};
 use common::sized::{Setting, Sizes};
 use common::{arguments, corpus, read};
-use daedal::ad::check::{self, Checked, Point};
-use daedal::ad::{self, Mode, Wanted, hessian};
-use daedal::diag::Diagnostic;
+use daedal::ad::check::{Checked, Point};
+use daedal::ad::{Mode, Wanted, hessian};
 use daedal::eval::{Interpreter, Value};
-use daedal::ir::{Def, Program, print};
+use daedal::ir::{Def, Program};
 use rayon::prelude::*;
 use std::process::Command;
 
-fn floats(def: &Def) -> Vec<bool> {
-    def.params.iter().map(|p| ad::has_floats(p.ty)).collect()
-}
-
-/// Why a definition is left out: its gradient, or the gradient's, is refused with reason.
-fn refused(d: &Diagnostic) -> bool {
-    ["no derivative", "no floats", "no Hessian"].iter().any(|m| d.message.contains(m))
-}
-
-/// Whether a product disagrees, where it is a number.
-fn wrong(checked: &Checked, p: &Point) -> bool {
-    let finite = p.forward.is_finite() && p.reverse.is_finite();
-    let off = p.off_difference().is_some_and(|d| d > check::DIFFERENCE);
-    finite && (off || p.off_modes() > checked.tolerance())
-}
-
-/// The points of several comparisons: how many, and how many of them with differences; a panic where one is wrong.
-fn compared(found: Vec<Result<Option<Point>, String>>) -> (usize, usize) {
-    let wrong: Vec<&String> = found.iter().filter_map(|r| r.as_ref().err()).collect();
-    let shown: Vec<&str> = wrong.iter().take(6).map(|s| s.as_str()).collect();
-    assert!(wrong.is_empty(), "{} failures\n{}", wrong.len(), shown.join("\n"));
-    let points: Vec<Point> = found.into_iter().flatten().flatten().collect();
-    let smooth = points.iter().filter(|p| p.difference.is_some() && p.forward != 0.0).count();
-    println!("{} points, {smooth} smooth and not zero", points.len());
-    (points.len(), smooth)
-}
-
 fn point(program: &Program, def: &Def, args: &[Value], what: &str) -> Result<Option<Point>, String> {
-    let checked = match Checked::hessian(program, def, &floats(def), false) {
-        Ok(checked) => checked,
-        Err(d) if refused(&d) => return Ok(None),
-        Err(d) => return Err(format!("{what}: {d}")),
-    };
-    let shown = || {
-        let p = checked.program();
-        print::def(&p.terms, &p.defs[&checked.derivatives().0])
-    };
-    match checked.at(args, 7) {
-        Err(d) => Err(format!("{what}: {d}\n{}", shown())),
-        Ok(Some(p)) if wrong(&checked, &p) => Err(format!("{what}: {p:?}\n{}", shown())),
-        Ok(p) => Ok(p),
-    }
+    let checked = Checked::hessian(program, def, &floats(def), false);
+    points::point(checked, args, what, &["no derivative", "no floats", "no Hessian"])
 }
 
 /// Protects: the products of the whole corpus, at the arguments of its run lines.

@@ -5,7 +5,7 @@ use crate::data::{Array, Stream};
 use crate::workloads::{Case, Meaning, Objective};
 use daedal::diag::Source;
 use daedal::eval::{Interpreter, Value};
-use daedal::ir::{Def, Program};
+use daedal::ir::{Def, Program, Ty};
 use daedal::types;
 use libloading::Library;
 use serde_json::Value as Json;
@@ -158,38 +158,9 @@ pub fn gradient(library: &Arc<Library>, entry: &str, case: &Case, made: &Value, 
     agree(&format!("the gradient beside {entry}"), &have, &call.outputs().concat(), tolerance);
 }
 
-/// The adjoint that makes a gradient that of the sum of all numbers of the result.
-pub fn ones(program: &Program, def: &Def, case: &Case, ty: daedal::ir::Ty) -> Value {
-    fn ones(json: &Json) -> Json {
-        match json {
-            Json::Array(each) => each.iter().map(ones).collect(),
-            _ => serde_json::json!(1.0),
-        }
-    }
-    let value = Interpreter::new(program).run(def, &arguments(def, case)).unwrap_or_else(|d| panic!("{d}"));
-    Value::from_json(&ones(&value.to_json()), ty).unwrap_or_else(|d| panic!("{d}"))
-}
-
-/// Compares the gradient of the sum of all values with the derivatives that a baseline writes, along a direction
-/// for each input.
-pub fn product(library: &Arc<Library>, entry: &str, meaning: Meaning, case: &Case, made: &Value) {
-    let mut call = Call::new(library, &format!("{entry}_gradient"), &case.sizes, &case.inputs, &outputs(case, true));
-    call.run();
-    let theirs = call.outputs();
-    let mut have = vec![];
-    flat(&made.to_json(), &mut have);
-    let values: usize = case.outputs.iter().map(|d| d.iter().product::<usize>()).sum();
-    let mut rest = &have[values..];
-    for by in inputs_of(meaning) {
-        let input = &case.inputs[*by];
-        let direction = Stream(200 + *by as u64).floats(&input.dims, -1.0, 1.0).to_floats();
-        let (mine, others) = rest.split_at(direction.len());
-        rest = others;
-        let mine: f64 = mine.iter().zip(&direction).map(|(g, d)| g * d).sum();
-        let (want, scale) = directional(meaning, case, &theirs, *by, &direction);
-        let (want, scale) = (want.iter().sum::<f64>(), scale * want.len() as f64);
-        assert!((mine - want).abs() <= 1e-9 * scale, "{entry}, input {by}: {mine} is not {want}");
-    }
+/// The adjoint of a loss: 1.
+pub fn one(ty: Ty) -> Value {
+    Value::from_json(&serde_json::json!(1.0), ty).unwrap_or_else(|d| panic!("{d}"))
 }
 
 fn flat(json: &Json, out: &mut Vec<f64>) {

@@ -19,10 +19,13 @@ mod data;
 mod workloads;
 
 use baseline::Call;
+use daedal::ad::jacobian::{Layout, jacobian};
 use daedal::ad::{self, Mode, Wanted};
 use daedal::eval::Value;
+use daedal::ir::Def;
 use daedal::machine::Machine;
-use daedal::pipeline::{self, Options, native};
+use daedal::pipeline::{self, Options, native, simplify};
+use daedal::rules::Level;
 use daedal::run::Toolchain;
 use daedal::tune::example;
 use daedal::{schedule, stage};
@@ -144,7 +147,7 @@ fn daedal_primal(root: &Path, w: &Workload, tools: &Toolchain) -> Timer {
 }
 
 /// Value and gradient as Daedal derives, optimizes and compiles them, by the inputs that `w.meaning`
-/// names; of many numbers, the gradient of their sum. The result is compared with that of the first
+/// names; of many numbers, the whole Jacobian. The result is compared with that of the first
 /// hand-written one before anything is timed. Under the default schedule there is nothing where it is not staged.
 fn daedal_gradient(
     root: &Path,
@@ -158,16 +161,24 @@ fn daedal_gradient(
     let def = check::definition(&program, w.timed());
     let wrt = (0..def.params.len()).map(|k| inputs.contains(&k)).collect();
     let wanted = Wanted { fun: def.fun, mode: Mode::Reverse, wrt, value: true, checkpoint: false };
-    let (derived, fun) = ad::derive(&program, &wanted).unwrap_or_else(|d| panic!("{d}"));
-    let derived =
-        pipeline::factored::factored(&derived, &|d| d.name() == fun.sig().name).unwrap_or_else(|d| panic!("{d}"));
+    let whole = |layout| jacobian(&program, &wanted, layout).map(|made| (made.program, made.fun));
+    let made = match w.meaning {
+        Meaning::Gradient(_) => ad::derive(&program, &wanted),
+        Meaning::Observations => whole(Layout::Rows),
+        Meaning::Angles => whole(Layout::Columns),
+    };
+    let (derived, fun) = made.unwrap_or_else(|d| panic!("{d}"));
+    let made = |d: &Def| d.name() == fun.sig().name;
+    let derived = simplify::simplified(&derived, &made, Level::Exact).unwrap_or_else(|d| panic!("{d}"));
+    let derived = pipeline::factored::factored(&derived, &made).unwrap_or_else(|d| panic!("{d}"));
     let options = Options { defs: vec![fun.sig().name.clone()], ..Options::standard() };
     let optimized = pipeline::optimize(&derived, &options).unwrap_or_else(|d| panic!("{d}")).program;
-    let source = check::definition(&program, w.timed());
     let def = optimized.defs.values().find(|d| d.name() == fun.sig().name).unwrap();
     let with_adjoint = |case: &workloads::Case| {
         let mut arguments = check::arguments(def, case);
-        arguments.push(check::ones(&program, source, case, def.params.last().unwrap().ty));
+        if let Meaning::Gradient(_) = w.meaning {
+            arguments.push(check::one(def.params[def.params.len() - 1].ty));
+        }
         arguments
     };
     let graph = scheduled.map(|_| stage::extract(&optimized, def)).transpose();
@@ -189,13 +200,8 @@ fn daedal_gradient(
     for case in &w.small {
         let arguments = with_adjoint(case);
         let made = compile(&arguments).call(&arguments).unwrap_or_else(|d| panic!("{d}"));
-        match w.meaning {
-            Meaning::Gradient(_) => {
-                let tolerance = if w.single.is_some() { 1e-3 } else { 1e-9 };
-                check::gradient(library, entry, case, &made, tolerance);
-            }
-            Meaning::Observations | Meaning::Angles => check::product(library, entry, w.meaning, case, &made),
-        }
+        let tolerance = if w.single.is_some() { 1e-3 } else { 1e-9 };
+        check::gradient(library, entry, case, &made, tolerance);
     }
     let arguments = with_adjoint(&w.large);
     let native = compile(&arguments);
@@ -236,8 +242,6 @@ fn print(w: &Workload, row: &mut Row) -> [Vec<String>; 2] {
     let text = |t: &Option<Times>| t.as_ref().map_or("-".into(), Times::text);
     let ratio = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or("-".into(), |(a, b)| format!("{:.2}", a / b));
     let least = |t: &Option<Times>| t.as_ref().map(Times::least);
-    // One product with a Jacobian is less than all of it.
-    let comparable = matches!(w.meaning, Meaning::Gradient(_));
     for entry in w.entries {
         let mine = row.hand.iter().zip(&hand).filter(|(h, _)| h.entry == *entry);
         let (h, [p, g]) = mine.min_by(|a, b| a.1[1].least().total_cmp(&b.1[1].least())).unwrap();
@@ -268,10 +272,10 @@ fn print(w: &Workload, row: &mut Row) -> [Vec<String>; 2] {
             ms(least(&gradient)),
             ratio(Some(g.least()), Some(p.least())),
             ratio(least(&gradient), least(&primal)),
-            ratio(comparable.then(|| least(&gradient)).flatten(), Some(g.least())),
+            ratio(least(&gradient), Some(g.least())),
         ));
     }
-    let best = hand.iter().map(|[_, g]| g.least()).min_by(f64::total_cmp).filter(|_| comparable);
+    let best = hand.iter().map(|[_, g]| g.least()).min_by(f64::total_cmp);
     let ms = |t: Option<f64>| t.map_or("-".into(), |t| format!("{:.3}", 1e3 * t));
     let line = exact.as_ref().map(|_| {
         let [gradient, exact, real] = [&gradient, &exact, &real].map(least);

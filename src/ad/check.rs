@@ -9,6 +9,8 @@
 //! both modes.
 
 use super::arguments::{Hash, finite};
+use super::inner::{inner, plus};
+use super::jacobian::{Jacobian, Layout, jacobian, product};
 use super::smooth::Trace;
 use super::{Mode, Wanted, derive, hessian};
 use crate::diag::Result;
@@ -23,8 +25,18 @@ pub struct Checked {
     forward: Fun,
     reverse: Fun,
     wrt: Vec<bool>,
-    /// Whether the function is a gradient, whose forward derivative is its reverse one too.
-    symmetric: bool,
+    kind: Kind,
+}
+
+/// What is compared with the difference.
+enum Kind {
+    /// Forward and reverse mode.
+    Modes,
+    /// The products of a Hessian with the change and with the adjoint: the function is a gradient, whose forward derivative
+    /// is its reverse one too.
+    Hessian,
+    /// Forward mode and the product with a whole Jacobian.
+    Jacobian(Box<Jacobian>),
 }
 
 /// The three numbers at one point, and how far they are apart.
@@ -91,7 +103,7 @@ impl Checked {
         };
         let (program, forward) = derive(program, &wanted(Mode::Forward))?;
         let (program, reverse) = derive(&program, &wanted(Mode::Reverse))?;
-        Ok(Checked { program, of: def.fun, forward, reverse, wrt: wrt.to_vec(), symmetric: false })
+        Ok(Checked { program, of: def.fun, forward, reverse, wrt: wrt.to_vec(), kind: Kind::Modes })
     }
 
     /// The product of a Hessian and a vector: its gradient in the place of the function, and the product along the change
@@ -104,7 +116,25 @@ impl Checked {
         let made = hessian::product(program, &wanted)?;
         let (of, product) = (made.gradient, made.product);
         let program = made.program;
-        Ok(Checked { program, of, forward: product, reverse: product, wrt: wrt.to_vec(), symmetric: true })
+        Ok(Checked { program, of, forward: product, reverse: product, wrt: wrt.to_vec(), kind: Kind::Hessian })
+    }
+
+    /// A whole Jacobian: its product with the change in the place of reverse mode.
+    ///
+    /// # Errors
+    /// The function has none.
+    pub fn jacobian(
+        program: &Program,
+        def: &Def,
+        wrt: &[bool],
+        (layout, checkpoint): (Layout, bool),
+    ) -> Result<Checked> {
+        let wanted = |mode| Wanted { fun: def.fun, mode, wrt: wrt.to_vec(), value: false, checkpoint };
+        let (program, forward) = derive(program, &Wanted { checkpoint: false, ..wanted(Mode::Forward) })?;
+        let made = jacobian(&program, &wanted(Mode::Reverse), layout)?;
+        let (program, reverse) = (made.program.clone(), made.fun);
+        let kind = Kind::Jacobian(Box::new(made));
+        Ok(Checked { program, of: def.fun, forward, reverse, wrt: wrt.to_vec(), kind })
     }
 
     /// The program with both derivatives.
@@ -123,8 +153,10 @@ impl Checked {
     }
 
     fn is_single(&self) -> bool {
-        let body = self.program.defs[&self.reverse].term();
-        body.into_iter()
+        let bodies = [self.of, self.reverse].map(|f| self.program.defs[&f].term());
+        bodies
+            .into_iter()
+            .flatten()
             .flat_map(|b| self.program.terms.reachable(b))
             .any(|id| self.program.terms.ty(id) == Ty::scalar(Scalar::F32))
     }
@@ -156,11 +188,20 @@ impl Checked {
             (Value::Tuple(parts), _) => parts.to_vec(),
             _ => vec![],
         };
-        let adjoint = if self.symmetric { each(&dy) } else { vec![dy.clone()] };
-        let (gradient, back) = run(self.reverse, &[args, &adjoint].concat())?;
-        let gradient = each(&gradient);
-        let (forward, scale) = products(&forward, &dy);
-        let (reverse, other) = moving.iter().zip(&gradient).map(|(d, g)| products(d, g)).fold((0.0, 0.0), plus);
+        let (forward, scale) = inner(&forward, &dy);
+        let ((reverse, other), back) = match &self.kind {
+            Kind::Jacobian(made) => {
+                let (matrix, back) = run(made.fun, args)?;
+                let pattern = made.pattern.map(|f| run(f, args)).transpose()?.map(|(v, _)| v);
+                (product(made, (&matrix, pattern.as_ref()), &moving, &dy), back)
+            }
+            Kind::Modes | Kind::Hessian => {
+                let adjoint = if matches!(self.kind, Kind::Hessian) { each(&dy) } else { vec![dy.clone()] };
+                let (gradient, back) = run(self.reverse, &[args, &adjoint].concat())?;
+                let products = moving.iter().zip(each(&gradient)).map(|(d, g)| inner(d, &g));
+                (products.fold((0.0, 0.0), plus), back)
+            }
+        };
         // Numbers that cancel leave the rounding errors of those that came before.
         let scale = scale.max(other).max(1e-3 * magnitude.max(interpreter.magnitude()));
         let lost = self.lost((&value, &here), (forward, &on), (reverse, &back));
@@ -178,14 +219,18 @@ impl Checked {
 
     /// Why the value or a derivative is not finite.
     fn lost(&self, value: (&Value, &Trace), forward: (f64, &Trace), reverse: (f64, &Trace)) -> Option<String> {
-        let which = match (forward.0.is_finite(), reverse.0.is_finite(), self.symmetric) {
-            (true, true, _) => return None,
-            (false, true, false) => "the forward derivative is",
-            (true, false, false) => "the reverse derivative is",
-            (false, false, false) => "both derivatives are",
-            (false, true, true) => "the product is",
-            (true, false, true) => "the transposed product is",
-            (false, false, true) => "the product and its transposed are",
+        let [one, other, both] = match self.kind {
+            Kind::Modes => ["the forward derivative is", "the reverse derivative is", "both derivatives are"],
+            Kind::Hessian => ["the product is", "the transposed product is", "the product and its transposed are"],
+            Kind::Jacobian(_) => {
+                ["the forward derivative is", "the Jacobian is", "the Jacobian and the derivative are"]
+            }
+        };
+        let which = match (forward.0.is_finite(), reverse.0.is_finite()) {
+            (true, true) => return None,
+            (false, true) => one,
+            (true, false) => other,
+            (false, false) => both,
         };
         let no_number = if forward.0.is_nan() || reverse.0.is_nan() { "not a number" } else { "infinite" };
         let p = &self.program;
@@ -252,7 +297,7 @@ impl Around<'_> {
             match self.extrapolated(program, run, *h) {
                 Ok((d, error)) => {
                     let weight = magnitudes(self.dy);
-                    let sums = products(self.value, self.dy).1.max(interpreter.magnitude() * weight);
+                    let sums = inner(self.value, self.dy).1.max(interpreter.magnitude() * weight);
                     let error = error + 16.0 * epsilon / (h / 4.0) * sums + lost * d.abs();
                     // Long steps can agree with each other by chance, as those over whole turns of a sine do: shorter
                     // ones that say otherwise are believed.
@@ -304,14 +349,10 @@ impl Around<'_> {
             return Err(format!("a step of {size:e} away {}", scene.told(program)));
         }
         match there.same_shape(self.value) {
-            true => Ok(products(&between(self.value, &there), self.dy).0),
+            true => Ok(inner(&between(self.value, &there), self.dy).0),
             false => Err(format!("a step of {size:e} away the result has another shape")),
         }
     }
-}
-
-fn plus(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
-    (a.0 + b.0, a.1 + b.1)
 }
 
 /// The sum of the magnitudes of a tangent.
@@ -381,22 +422,5 @@ fn between(from: &Value, to: &Value) -> Value {
             Value::tensor(a.dims.clone(), a.iter().zip(b.iter()).map(|(x, y)| between(&x, &y)).collect())
         }
         _ => Value::tuple(vec![]),
-    }
-}
-
-/// The inner product of two tangents, and the sum of the magnitudes of its terms.
-fn products(a: &Value, b: &Value) -> (f64, f64) {
-    match (a, b) {
-        (Value::Scalar(a), Value::Scalar(b)) => {
-            let p = a.as_f64().unwrap_or_default() * b.as_f64().unwrap_or_default();
-            (p, p.abs())
-        }
-        (Value::Tuple(a), Value::Tuple(b)) => {
-            a.iter().zip(b.iter()).map(|(x, y)| products(x, y)).fold((0.0, 0.0), plus)
-        }
-        (Value::Tensor(a), Value::Tensor(b)) => {
-            a.iter().zip(b.iter()).map(|(x, y)| products(&x, &y)).fold((0.0, 0.0), plus)
-        }
-        _ => (0.0, 0.0),
     }
 }

@@ -13,6 +13,7 @@ use super::mode::Mode;
 use super::nested::Nested;
 use super::normal::normal;
 use super::order::order;
+use super::parameters::{known_sizes, parameters, readable, sizes_of};
 use super::requests::{Key, Request, Requests};
 use super::scalar::Partials;
 use super::shared::shared;
@@ -23,7 +24,7 @@ use super::walk::Walk;
 use super::written::ByHand;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Fun, Head, Id, Param, Program, Signature, Terms, Ty};
-use crate::types::{sizes, verify};
+use crate::types::verify;
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
@@ -105,8 +106,24 @@ pub fn derive_keeping(program: &Program, wanted: &Wanted, keeping: &Keeping) -> 
     Ok(Made { program: maker.finish()?, fun, decisions })
 }
 
-/// Why a function has no derivative by any parameter.
-fn differentiable(def: &Def) -> Result<()> {
+/// The body of a definition as derivatives of a mode see it: normal, with calls of functions of tensors inlined. What has
+/// a derivative by hand, or no body, stays a call.
+pub fn normal_body(program: &Program, def: &Def, mode: Mode) -> (Terms, Id) {
+    let mut maker = Maker::new(program);
+    program.defs.values().for_each(|def| maker.known(def));
+    let n = def.params.len();
+    let vars: Vec<Id> = (0..n).map(|k| maker.terms.var((n - 1 - k) as u32, def.params[k].ty)).collect();
+    let body = match def.term() {
+        Some(body) if !maker.requests.is_written(def.fun, mode) => body,
+        _ => maker.terms.put(Head::Call(def.fun), vars),
+    };
+    let body = normal(&mut maker.terms, &maker.inline[usize::from(mode == Mode::Reverse)], body);
+    (maker.terms, body)
+}
+
+/// # Errors
+/// A function has no derivative by any parameter, and why.
+pub fn differentiable(def: &Def) -> Result<()> {
     let sig = def.fun.sig();
     let what = match (sig.params.iter().any(|t| has_floats(*t)), has_floats(sig.ret)) {
         (true, true) => return Ok(()),
@@ -435,33 +452,13 @@ impl<'a> Maker<'a> {
     fn finish(mut self) -> Result<Program> {
         let made: Vec<Fun> = self.out.keys().filter(|f| !self.program.defs.contains_key(*f)).copied().collect();
         for fun in made {
-            self.readable(fun);
+            let def = readable(&self.out, &self.terms, self.out[&fun].clone());
+            self.out.insert(fun, def);
         }
         order(&self.terms, &mut self.out).map_err(|d| d.within(&self.program.source))?;
         let program = Program { terms: self.terms, defs: self.out, source: self.program.source.clone() };
         verify::verify(&program)?;
         Ok(program)
-    }
-}
-
-/// A derivative shows what calls hide: sizes that its source names as two and that are one wherever it has a
-/// value. A reader of its text would refuse such names, so they go.
-impl Maker<'_> {
-    fn readable(&mut self, fun: Fun) {
-        let Some(def) = self.out.get(&fun).cloned() else { return };
-        let Some(body) = def.term() else { return };
-        let without = |gone: &[usize]| {
-            let mut def = def.clone();
-            gone.iter().for_each(|k| def.params[*k].sizes.clear());
-            def
-        };
-        let named: Vec<usize> = (0..def.params.len()).rev().filter(|k| !def.params[*k].sizes.is_empty()).collect();
-        let one = named.chunks(1);
-        let several = (2..=named.len()).map(|n| &named[..n]);
-        let tries = std::iter::once(&named[..0]).chain(one).chain(several).map(without);
-        if let Some(found) = { tries }.find(|d| sizes::agree(&self.out, d, &self.terms, body)) {
-            self.out.insert(fun, found);
-        }
     }
 }
 
@@ -511,56 +508,6 @@ fn paired(w: &mut Walk<'_, '_>, first: Option<Val>, made: Id, mark: usize) -> Id
         None => made,
     };
     w.e.close(mark, made)
-}
-
-/// Sizes of parameters: equal ones become the same term.
-fn known_sizes(w: &mut Walk<'_, '_>, def: &Def) {
-    let mut first: FxHashMap<&str, (usize, usize)> = FxHashMap::default();
-    for (k, p) in def.params.iter().enumerate() {
-        let mut sizes = vec![];
-        for axis in 0..p.ty.axes() {
-            let (of, axis) = match p.sizes.get(axis) {
-                Some(name) => *first.entry(name).or_insert((k, axis)),
-                None => (k, axis),
-            };
-            let var = w.e.level(of);
-            let size = w.e.put(Head::Size(axis), [var]);
-            sizes.push(w.e.val(size));
-        }
-        w.env[k].sizes = sizes;
-    }
-}
-
-/// The parameters of a derivative.
-fn parameters(of: &Def, key: &Key) -> Vec<Param> {
-    let mut params = of.params.clone();
-    let taken =
-        |params: &[Param], name: &str| params.iter().any(|p| p.name == name || p.sizes.iter().any(|s| s == name));
-    let mut add = |name: String, ty: Ty, sizes: Vec<String>| {
-        let mut name = name;
-        while taken(&params, &name) {
-            name += "'";
-        }
-        params.push(Param { name, ty, sizes });
-    };
-    match key.mode {
-        Mode::Forward => {
-            for (p, _) in of.params.iter().zip(&key.wrt).filter(|(_, w)| **w) {
-                add(format!("d{}", p.name), p.ty.tangent(), p.sizes.clone());
-            }
-        }
-        Mode::Reverse => add("dr".into(), of.fun.sig().ret.tangent(), vec![]),
-    }
-    params
-}
-
-/// The names of sizes that the argument of a declared derivative has, and a tangent of its type: those of a
-/// function of one parameter. Arguments that are packed into a tuple have none.
-fn sizes_of(of: &Def, ty: Ty, names: [&str; 2]) -> Vec<String> {
-    match of.params.as_slice() {
-        [p] if ty == p.ty && !p.sizes.iter().any(|s| names.contains(&s.as_str())) => p.sizes.clone(),
-        _ => vec![],
-    }
 }
 
 /// The zero tangent of a value without floats.

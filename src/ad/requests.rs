@@ -161,18 +161,24 @@ impl Requests {
                 packed(&chosen().collect::<Vec<_>>())
             }
         };
-        // Structured names and operators become plain ones.
-        let plain: String = sig.name.chars().map(|c| if "[]() ".contains(c) { '$' } else { c }).collect();
         let word = if key.passes { "sufrev" } else { key.mode.word() };
-        let mut name = format!("{word}${plain}");
-        let floats = sig.params.iter().map(|t| has_floats(*t));
-        if !floats.eq(key.wrt.iter().copied()) {
-            name += "$";
-            name.extend(key.wrt.iter().map(|w| if *w { '1' } else { '0' }));
-        }
+        let mut name = format!("{word}{}", suffix(key.fun, &key.wrt));
         while self.names.contains(&name) {
             name += "'";
         }
         Signature { name, params, ret }
+    }
+}
+
+/// What stands behind the word in the name of a derivative: the function, and a digit for each parameter where some that
+/// have floats are not differentiated by.
+pub fn suffix(fun: Fun, wrt: &[bool]) -> String {
+    let sig = fun.sig();
+    // Structured names and operators become plain ones.
+    let plain: String = sig.name.chars().map(|c| if "[]() ".contains(c) { '$' } else { c }).collect();
+    let floats = sig.params.iter().map(|t| has_floats(*t));
+    match floats.eq(wrt.iter().copied()) {
+        true => format!("${plain}"),
+        false => format!("${plain}${}", wrt.iter().map(|w| if *w { '1' } else { '0' }).collect::<String>()),
     }
 }

@@ -5,7 +5,8 @@ use super::optimize::{self, Cost};
 use super::{World, derived, input};
 use crate::ad::arguments::Arguments;
 use crate::ad::check::{self, Checked, Point};
-use crate::ad::keeping::Keeping;
+use crate::ad::jacobian::{Layout, jacobian};
+use crate::ad::keeping::{Decisions, Keeping};
 use crate::ad::{self, Made, Mode, Wanted, hessian};
 use crate::cost::Model;
 use crate::data::Output;
@@ -34,9 +35,12 @@ pub struct Grad {
     /// Arguments of the definition: to check the derivative at, instead of random ones, or to tell sizes
     #[arg(value_name = "ARG", allow_negative_numbers = true, requires = "looking")]
     args: Vec<String>,
-    /// Tangents with the values, adjoints against them, or tangents of the gradient
+    /// Tangents with the values, adjoints against them, tangents of the gradient, or all derivatives
     #[arg(long, value_enum, default_value_t = Way::Rev)]
     mode: Way,
+    /// In which order the numbers of a Jacobian stand
+    #[arg(long, value_enum)]
+    layout: Option<Order>,
     /// Differentiate by this parameter only; may be given more than once
     #[arg(long, value_name = "PARAM")]
     wrt: Vec<String>,
@@ -91,6 +95,17 @@ enum Way {
     Rev,
     /// Hessian times vector: the arguments, and a tangent for each; of functions that give one float
     Hvp,
+    /// The whole Jacobian: the arguments alone
+    Jacobian,
+}
+
+/// Names of the layouts.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Order {
+    /// For each float of the result the derivatives by the parameters, by reverse mode
+    Rows,
+    /// For each float of the parameters the derivatives of the result, by forward mode
+    Columns,
 }
 
 impl Grad {
@@ -104,20 +119,17 @@ impl Grad {
         }
         let place = self.output.as_deref().map(Output::at).transpose()?;
         let page = self.report.as_deref().map(Output::at).transpose()?;
-        let mode = match self.mode {
-            Way::Fwd => Mode::Forward,
-            Way::Rev | Way::Hvp => Mode::Reverse,
-        };
-        self.fits_mode(mode)?;
+        self.fits_mode()?;
+        let mode = if matches!(self.mode, Way::Fwd) { Mode::Forward } else { Mode::Reverse };
         let wanted = Wanted { fun: def.fun, mode, wrt, value: self.value, checkpoint: self.checkpoint };
         let bounded = self.bounded(&program, def, &wanted)?;
-        let plain = match &bounded {
-            Some(bounded) => bounded.best.made.clone(),
+        let (plain, pattern) = match &bounded {
+            Some(bounded) => (bounded.best.made.clone(), None),
             None if self.checkpoint => self.made(&program, &wanted, &Keeping::few())?,
             None => self.made(&program, &wanted, &Keeping::everything())?,
         };
         let fun = plain.fun;
-        let (made, row) = self.improved(plain, bounded.as_ref(), world)?;
+        let (made, row) = self.improved((plain, pattern), bounded.as_ref(), world)?;
         let text = print::program(&made);
         if let Some(place) = &place {
             place.bytes(text.as_bytes())?;
@@ -146,7 +158,12 @@ impl Grad {
     }
 
     /// The derivative as it is printed: what the optimizer makes of it where that is asked for and fits in memory.
-    fn improved(&self, plain: Made, bound: Option<&Bounded>, world: &World<'_>) -> Result<(Program, Option<Row>)> {
+    fn improved(
+        &self,
+        (plain, pattern): (Made, Option<Fun>),
+        bound: Option<&Bounded>,
+        world: &World<'_>,
+    ) -> Result<(Program, Option<Row>)> {
         if !self.optimize {
             return Ok((plain.program, None));
         }
@@ -159,7 +176,7 @@ impl Grad {
                 return Ok((plain.program, None));
             }
         }
-        let made = needed(&faster.program, plain.fun);
+        let made = needed(&faster.program, &[Some(plain.fun), pattern]);
         let row = faster.rows.into_iter().next();
         row.iter().filter(|_| !self.json).for_each(|row| tell(row, self.cost.model(), world.look.quiet));
         Ok((made, row))
@@ -170,31 +187,53 @@ impl Grad {
         !self.json && !world.look.quiet
     }
 
-    /// Refuses what means nothing in forward mode.
-    fn fits_mode(&self, mode: Mode) -> Result<()> {
+    /// Refuses what means nothing in the mode.
+    fn fits_mode(&self) -> Result<()> {
+        let jacobian = matches!(self.mode, Way::Jacobian);
+        let forward = matches!(self.mode, Way::Fwd) || jacobian && matches!(self.layout, Some(Order::Columns));
         let asked = [("--checkpoint", self.checkpoint), ("--max-memory", self.max_memory.is_some())];
-        match asked.iter().find(|(_, asked)| *asked && mode == Mode::Forward) {
-            None => Ok(()),
-            Some((name, _)) => {
-                let d = Diagnostic::user(format!("`{name}` is for reverse mode only"));
-                Err(d.note("forward mode carries tangents with the values, and keeps no states"))
-            }
+        if let Some((name, _)) = asked.iter().find(|(_, asked)| *asked && forward) {
+            let d = Diagnostic::user(format!("`{name}` is for reverse mode only"));
+            return Err(d.note("forward mode carries tangents with the values, and keeps no states"));
+        }
+        if jacobian && self.max_memory.is_some() {
+            let d = Diagnostic::user("`--max-memory` is not for Jacobians");
+            return Err(d.note(
+                "a Jacobian is one derivative for each float of the result; `--checkpoint` is for each of them",
+            ));
+        }
+        if self.layout.is_some() && !jacobian {
+            return Err(Diagnostic::user("`--layout` is for `--mode jacobian` only"));
+        }
+        Ok(())
+    }
+
+    /// The layout of a Jacobian.
+    fn layout(&self) -> Layout {
+        match self.layout {
+            Some(Order::Columns) => Layout::Columns,
+            Some(Order::Rows) | None => Layout::Rows,
         }
     }
 
-    /// A derivative that keeps so much, simplified, with what it calls.
-    fn made(&self, program: &Program, wanted: &Wanted, keeping: &Keeping) -> Result<Made> {
-        let Made { program: derived, fun, decisions } = match self.mode {
-            Way::Fwd | Way::Rev => ad::derive_keeping(program, wanted, keeping)?,
+    /// A derivative that keeps so much, simplified, with what it calls; and the pattern of a Jacobian that has one.
+    fn made(&self, program: &Program, wanted: &Wanted, keeping: &Keeping) -> Result<(Made, Option<Fun>)> {
+        let (Made { program: derived, fun, decisions }, pattern) = match self.mode {
+            Way::Fwd | Way::Rev => (ad::derive_keeping(program, wanted, keeping)?, None),
             Way::Hvp => {
                 let made = hessian::product_keeping(program, wanted, keeping)?;
-                Made { program: made.program, fun: made.product, decisions: made.decisions }
+                (Made { program: made.program, fun: made.product, decisions: made.decisions }, None)
+            }
+            Way::Jacobian => {
+                let made = jacobian(program, wanted, self.layout())?;
+                (Made { program: made.program, fun: made.fun, decisions: Decisions::default() }, made.pattern)
             }
         };
         let by_itself = |def: &Def| !program.defs.contains_key(&def.fun);
-        let program = pipeline::simplify::simplified(&needed(&derived, fun), &by_itself, Level::Exact)?;
+        let needed = needed(&derived, &[Some(fun), pattern]);
+        let program = pipeline::simplify::simplified(&needed, &by_itself, Level::Exact)?;
         let program = pipeline::factored::factored(&program, &by_itself)?;
-        Ok(Made { program, fun, decisions })
+        Ok((Made { program, fun, decisions }, pattern))
     }
 
     /// The derivative that fits in memory, where a bound is asked for.
@@ -202,7 +241,7 @@ impl Grad {
         let Some(megabytes) = self.max_memory else { return Ok(None) };
         let (args, tangents) = (self.told_by(program, def)?, self.tangents(wanted));
         let known = if args.is_empty() { Known::Sizes(&self.sizes) } else { Known::Arguments(&args) };
-        let make = |keeping: &Keeping| self.made(program, wanted, keeping);
+        let make = |keeping: &Keeping| self.made(program, wanted, keeping).map(|(made, _)| made);
         bounded::chosen((program, def), megabytes, (known, &tangents), &make).map(Some)
     }
 
@@ -215,7 +254,7 @@ impl Grad {
     /// The parameters that have tangents behind the arguments.
     fn tangents(&self, wanted: &Wanted) -> Vec<usize> {
         let moving = wanted.wrt.iter().enumerate().filter(|(_, by)| **by).map(|(k, _)| k);
-        moving.filter(|_| !matches!(self.mode, Way::Rev)).collect()
+        moving.filter(|_| matches!(self.mode, Way::Fwd | Way::Hvp)).collect()
     }
 
     /// What the page is told.
@@ -269,6 +308,7 @@ impl Grad {
         let checked = match self.mode {
             Way::Fwd | Way::Rev => Checked::with(program, def, wrt, self.checkpoint)?,
             Way::Hvp => Checked::hessian(program, def, wrt, self.checkpoint)?,
+            Way::Jacobian => Checked::jacobian(program, def, wrt, (self.layout(), self.checkpoint))?,
         };
         let mut rows = vec![];
         let count = if self.args.is_empty() { self.samples } else { 1 };
@@ -330,6 +370,7 @@ impl Grad {
         match self.mode {
             Way::Fwd | Way::Rev => ["forward", "reverse"],
             Way::Hvp => ["product", "transposed"],
+            Way::Jacobian => ["forward", "jacobian"],
         }
     }
 
@@ -387,10 +428,10 @@ fn lines(rows: &[Point]) -> Vec<String> {
     rows.iter().map(line).chain(notes).collect()
 }
 
-/// A definition with all that it calls, in their order.
-fn needed(program: &Program, fun: Fun) -> Program {
+/// Definitions with all that they call, in their order.
+fn needed(program: &Program, funs: &[Option<Fun>]) -> Program {
     let mut seen = FxHashSet::default();
-    let mut todo = vec![fun];
+    let mut todo: Vec<Fun> = funs.iter().flatten().copied().collect();
     while let Some(f) = todo.pop() {
         if seen.insert(f)
             && let Some(body) = program.defs.get(&f).and_then(Def::term)

@@ -12,6 +12,7 @@ pub mod knossos;
 pub mod losses;
 pub mod native;
 pub mod planted;
+pub mod points;
 pub mod random;
 pub mod scheduled;
 pub mod schedules;
