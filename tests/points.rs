@@ -100,3 +100,40 @@ fn points_are_lanes_by_default() {
         check(&program, "f", &s, &cases);
     }
 }
+
+/// Points that turn about axes, where their weights say so: each arm reads the partner.
+const ARMS: &str =
+    "(def f (Vec (Vec Float)) ((x : (Vec (Vec Float)) (n three)) (partner : (Vec Integer) p) (w : (Vec Float) p))
+  (build p (lam (i : Integer)
+    (let ((d (build 3 (lam (c : Integer) (sub (index c (index (index i partner) x)) (index i w))))))
+      (if (gt (index i w) 0.5)
+          (let ((s (sqrt (add 1.0 (mul (index i w) (index i w)))))
+                (axis (build 3 (lam (c : Integer) (div (index c (index (index i partner) x)) s)))))
+            (build 3 (lam (c : Integer) (add (mul (index 0 axis) (index c d)) (mul (index 1 d) (index c axis))))))
+          d)))))";
+
+/// Protects: what is checked in arms and outside of them too is checked once, first, so that lanes need no arms; bits and
+/// failures stay those of the program. What is checked in an arm alone stays there.
+#[test]
+fn what_is_checked_anyway_is_checked_first() {
+    let program = read(ARMS);
+    let def = program.named("f")[0];
+    for p in [32, 33, 250] {
+        let rows = || (0..p).map(|i| tensor(Scalar::F64, &[3], i as u64)).collect();
+        let case = |wrong| [vec![Value::tensor(vec![p], rows())], pairs(p, wrong)[1..].to_vec()].concat();
+        let cases = vec![case(None), case(Some(-1)), case(Some(p as i64))];
+        let graph = empty(&program, "f").graph.only_for(&incoming(def, &cases[0]));
+        let first = &graph.stages[0];
+        assert!(first.tys.is_empty() && !first.checks.is_empty() && first.when.is_none(), "{graph}");
+        assert!(graph.stages[1..].iter().all(|s| s.checks.is_empty()), "{graph}");
+        let s = daedal::schedule::default(graph, &Machine { vector_bytes: 32, ..Machine::host() });
+        assert!(s.graph.stages.iter().all(|s| s.when.is_none()), "{s}");
+        check(&program, "f", &s, &cases);
+    }
+    let alone = ARMS.replace("(sub (index c (index (index i partner) x)) (index i w))", "(index i w)");
+    let program = read(&alone);
+    let rows = (0..32).map(|i| tensor(Scalar::F64, &[3], i)).collect();
+    let args = [vec![Value::tensor(vec![32], rows)], pairs(32, None)[1..].to_vec()].concat();
+    let graph = empty(&program, "f").graph.only_for(&incoming(program.named("f")[0], &args));
+    assert!(graph.stages.iter().any(|s| s.when.is_some() && !s.checks.is_empty()), "{graph}");
+}

@@ -62,13 +62,14 @@ impl Schedule {
         let (name, other) = (&own.name, &host.name);
         let plain = |p: StageId| {
             let stage = g.stage(p);
-            let whole = stage.looped() == stage.dims.len() && stage.when.is_none();
+            // What is in an arm of its own runs where the arm is taken; a host runs all of its loop.
+            let whole = stage.looped() == stage.dims.len() && (p == s || stage.when.is_none());
             let known = stage.dims.iter().all(|d| g.bodies.dims(g.dim(*d).extent).is_empty());
             whole && known && stage.recurrence().is_none() && self.steps_of(p).is_none()
         };
         if let Some(p) = [s, to].into_iter().find(|p| !plain(*p)) {
             return refuse(format!(
-                "`{}` is a scatter, part of a recurrence or of an arm, or has rows of different lengths",
+                "`{}` is a scatter, part of a recurrence, an arm that others would be in, or has rows of different lengths",
                 g.stage(p).name
             ));
         }

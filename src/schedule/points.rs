@@ -78,6 +78,12 @@ fn group(s: &mut Schedule, mut all: Vec<StageId>, machine: &Machine) -> Option<V
             continue;
         }
         let (host, others) = exits.split_last()?;
+        // Others would be in its arm.
+        if s.graph.stage(*host).when.is_some() {
+            let arm = *host;
+            all.retain(|p| *p != arm);
+            continue;
+        }
         let holds = all.iter().filter(|p| !s.graph.stage(**p).tys.is_empty());
         let wide = holds.map(|p| lanes(s, *p, machine)).min().unwrap_or(2);
         let before = s.before();

@@ -1,7 +1,8 @@
 //! Dead stages: what no result, size or check needs is not computed. Derivatives and inlined functions leave much of it.
+//! Stages that go, and those that come first, give the others new numbers.
 
 use super::body::{Body, DimId, Source, StageId};
-use super::graph::{Definition, Graph, Output};
+use super::graph::{Definition, Graph, Output, Stage};
 use crate::ir::Scalar;
 
 impl Graph {
@@ -20,13 +21,30 @@ impl Graph {
                 a.then(|| StageId(next - 1))
             })
             .collect();
-        let moved = |s: StageId| to.get(s.0 as usize).copied().flatten();
-        self.bodies.renumber(&moved);
+        let gone = |s: StageId| to.get(s.0 as usize).copied().flatten();
+        self.renumber(&gone, &|s| alive[s.0 as usize]);
+        let mut alive = alive.into_iter();
+        self.stages.retain(|_| alive.next().unwrap_or(true));
+        self
+    }
+
+    /// The graph with stages in front of the others, which keep their order and names.
+    #[must_use]
+    pub(super) fn with_first(mut self, first: Vec<Stage>) -> Graph {
+        let n = first.len() as u32;
+        self.renumber(&|s| Some(StageId(s.0 + n)), &|_| true);
+        self.stages.splice(0..0, first);
+        self
+    }
+
+    /// Gives stages other numbers wherever they are read; of those that go only the others have to be right.
+    fn renumber(&mut self, moved: &dyn Fn(StageId) -> Option<StageId>, stays: &dyn Fn(&StageId) -> bool) {
+        self.bodies.renumber(moved);
         let mut load = |g: &mut Graph, from: Source, ty: Scalar, at: &[Body]| {
             let Source::Stage(s, k) = from else { return None };
             Some(g.bodies.load(Source::Stage(moved(s)?, k), ty, at.iter().copied()))
         };
-        for s in self.ids().filter(|s| alive[s.0 as usize]).collect::<Vec<_>>() {
+        for s in self.ids().filter(stays).collect::<Vec<_>>() {
             self.redirect(s, &mut load);
             if let Definition::Recur { leader, .. } = &mut self.stages[s.0 as usize].def {
                 *leader = moved(*leader).unwrap_or(*leader);
@@ -38,9 +56,6 @@ impl Graph {
                 *s = moved(*s).unwrap_or(*s);
             }
         }
-        let mut alive = alive.into_iter();
-        self.stages.retain(|_| alive.next().unwrap_or(true));
-        self
     }
 
     /// Whether each stage is part of a result, may fail, or is read by such a stage. No size reads one.

@@ -2,7 +2,7 @@
 //!
 //! A value is the same; an arm that is evaluated although it is not taken must have a value, at all indices of its stage.
 
-use super::body::{Bodies, Body, Node, StageId};
+use super::body::{Bodies, Body, DimId, Node, StageId};
 use super::bounds::Ranges;
 use super::graph::Graph;
 use crate::ir::{Op, Scalar};
@@ -39,21 +39,22 @@ impl Graph {
     /// Whether each body of a stage has a value at all its indices.
     fn total(&mut self, s: StageId) -> FxHashMap<Body, bool> {
         let stage = self.stage(s).clone();
+        let points: Vec<DimId> = stage.dims.iter().chain(stage.over()).copied().collect();
         let mut ranges = Ranges::default();
-        for d in stage.dims.iter().chain(stage.over()) {
+        for d in &points {
             ranges.push(&mut self.bodies, *d, self.dims[d.0 as usize].extent);
         }
         let mut total: FxHashMap<Body, bool> = FxHashMap::default();
         for b in self.bodies.reachable(stage.bodies()) {
             let node = self.bodies.node(b).clone();
             let parts = node.kids().iter().all(|k| total[k]);
-            total.insert(b, parts && self.is_total(&node, &ranges));
+            total.insert(b, parts && self.is_total(&node, &ranges, &points));
         }
         total
     }
 
-    /// Whether a node has a value wherever its parts have some.
-    fn is_total(&mut self, node: &Node, ranges: &Ranges) -> bool {
+    /// Whether a node has a value at all these points where its parts have some.
+    pub(super) fn is_total(&mut self, node: &Node, ranges: &Ranges, points: &[DimId]) -> bool {
         match node {
             Node::Op(op, ty, args) => !(op.divides() && ty.is_int()) || self.bodies.is_positive_number(args[1]),
             Node::Load(from, _, at) => {
@@ -66,7 +67,7 @@ impl Graph {
                     let [from, to] = [(Op::Gte, zero), (Op::Lt, n)].map(|(op, end)| self.bodies.test(op, *i, end));
                     let mut holds = |c: Body| match self.bodies.as_bool(c) {
                         Some(known) => known,
-                        None => ranges.hold(&mut self.bodies, c, &natural),
+                        None => ranges.hold(&mut self.bodies, c, &natural) || self.is_checked(c, points),
                     };
                     holds(from) && holds(to)
                 })

@@ -13,6 +13,7 @@
 
 mod body;
 mod bounds;
+mod checked;
 mod checks;
 mod clamps;
 mod collect;

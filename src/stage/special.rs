@@ -34,7 +34,8 @@ impl Graph {
     }
 
     /// The graph for these whole numbers alone, as [`Graph::specialized`]; what they make plain arithmetic of indices is
-    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions.
+    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions; what
+    /// stages in arms check, and others check anyway, is checked first.
     #[must_use]
     pub fn only_for(&self, incoming: &[f64]) -> Graph {
         let mut out = self.specialized(incoming);
@@ -47,10 +48,10 @@ impl Graph {
         }
         let gathered = out.gather_scatters();
         if plain.is_empty() && !gathered {
-            return out;
+            return out.checked_first();
         }
         out.decide();
-        out.without_dead()
+        out.without_dead().checked_first()
     }
 
     /// The body of a stage of plain arithmetic, at indices.
