@@ -34,7 +34,8 @@ impl Graph {
     }
 
     /// The graph for these whole numbers alone, as [`Graph::specialized`]; what they make plain arithmetic of indices is
-    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions.
+    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions, and
+    /// sums over the steps of a recurrence are states of it.
     #[must_use]
     pub fn only_for(&self, incoming: &[f64]) -> Graph {
         let mut out = self.specialized(incoming);
@@ -46,11 +47,13 @@ impl Graph {
             }
         }
         let gathered = out.gather_scatters();
-        if plain.is_empty() && !gathered {
-            return out;
+        let mut changed = !plain.is_empty() || gathered;
+        if changed {
+            out.decide();
         }
-        out.decide();
-        out.without_dead()
+        changed |= out.one_hot();
+        changed |= out.sums_to_states();
+        if changed { out.without_dead() } else { out }
     }
 
     /// The body of a stage of plain arithmetic, at indices.
