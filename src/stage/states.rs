@@ -53,7 +53,7 @@ impl Graph {
                 }
             }
             any |= !alike.is_empty();
-            alike.iter().for_each(|(_, all)| self.to_state(all, of));
+            alike.iter().for_each(|(_, all)| self.make_state(all, of));
         }
         any
     }
@@ -155,7 +155,7 @@ impl Graph {
     }
 
     /// Makes one state of sums over equal dimensions; each of them is then what its part of that is after the last step.
-    fn to_state(&mut self, sums: &[StageId], of: Of) {
+    fn make_state(&mut self, sums: &[StageId], of: Of) {
         let (Some(steps), Some(first)) = (self.stage(of.0).steps(), sums.first()) else { return };
         let (step, one) = (self.bodies.index(steps), self.bodies.int(1));
         let before = self.bodies.ints(Op::Sub, step, one);
