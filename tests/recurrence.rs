@@ -68,23 +68,23 @@ fn a_fold_runs_once() {
           (let (v (exp (index i xs))) (tuple (add (mul a (get$1$2 s)) v) v)))
           (tuple 0.0 0.0)
           n))
-        (v_1 (scan (lam ((s : Float) (i : Integer)) (mul s a)) dr n))
-        (v_2 (build n (lam (i : Integer)
-          (let ((v_2 (sub (sub n 1) i))
-                (v_3 (if (eq v_2 0) dr (index (sub v_2 1) v_1))))
-            (tuple
-              (mul v_3 (if (eq i 0) 0.0 (get$1$2 (index (sub i 1) v))))
-              (mul v_3 (get$2$2 (index i v)))))))))
+        (v_1 (scan (lam ((s : Float) (i : Integer)) (mul s a)) dr n)))
     (tuple
       (if (gt n 0) (get$1$2 (index (sub n 1) v)) 0.0)
       (tuple
-        (sumbuild n (lam (i : Integer) (get$1$2 (index i v_2))))
-        (build n (lam (i : Integer) (get$2$2 (index i v_2))))))))
+        (sumbuild n (lam (i : Integer)
+          (mul
+            (if (eq i 0) dr (index (sub i 1) v_1))
+            (if (eq (sub (sub n 1) i) 0) 0.0 (get$1$2 (index (sub (sub (sub n 1) i) 1) v))))))
+        (build n (lam (i : Integer)
+          (mul
+            (if (eq (sub (sub n 1) i) 0) dr (index (sub (sub (sub n 1) i) 1) v_1))
+            (get$2$2 (index i v)))))))))
         ",
     );
 }
 
-/// Protects: what the scan backwards makes for the adjoint of the state, and takes work, other variables read.
+/// Protects: what the scan backwards makes for the adjoint of the state, and takes work, other variables read, in its order.
 #[test]
 fn other_variables_read_what_the_scan_backwards_makes() {
     check(
@@ -105,9 +105,10 @@ fn other_variables_read_what_the_scan_backwards_makes() {
       (if (gt n 0) (index (sub n 1) v) 0.0)
       (tuple
         (sumbuild n (lam (i : Integer)
-          (mul
-            (get$2$2 (index (sub (sub n 1) i) v_1))
-            (add (if (eq i 0) 0.0 (index (sub i 1) v)) (index i xs)))))
+          (let ((v_2 (sub (sub n 1) i)))
+            (mul
+              (get$2$2 (index i v_1))
+              (add (if (eq v_2 0) 0.0 (index (sub v_2 1) v)) (index v_2 xs))))))
         (build n (lam (i : Integer) (get$1$2 (index (sub (sub n 1) i) v_1))))))))
         ",
     );

@@ -169,6 +169,30 @@ result (add sum[] sum_2[])
     );
 }
 
+/// Protects: so are those whose sums and products of floats have their operands in the other order, which rounds the same.
+#[test]
+fn stages_of_swapped_operands_are_one() {
+    check(
+        "(def f Float (x : (Vec Float))
+           (let ((a (build (size x) (lam (i : Integer) (exp (add 1.0 (mul (index i x) 2.0))))))
+                 (b (build (size x) (lam (j : Integer) (exp (add (mul 2.0 (index j x)) 1.0))))))
+             (add (sumbuild (size x) (lam (k : Integer) (mul (index k a) (index k b)))) (sum b))))",
+        "\
+a[i < x_size0]
+  = (exp (add 1.0 (mul x[i] 2.0)))
+sum[]
+  from 0.0
+  over k < x_size0
+  = (add acc0 (mul a[k] a[k]))
+sum_2[]
+  from 0.0
+  over i < x_size0
+  = (add acc0 a[i])
+result (add sum[] sum_2[])
+",
+    );
+}
+
 /// Protects: the index of a least element is in range, and what it reads needs no check.
 #[test]
 fn least_indices_are_in_range() {

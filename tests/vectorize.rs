@@ -497,6 +497,28 @@ fn arms_of_lanes_read_under_masks() {
     }
 }
 
+/// Protects: where all lanes ask the same, they take one arm, and read nothing under masks.
+#[test]
+fn lanes_that_ask_the_same_take_one_arm() {
+    let text = "(def moved (Tensor 2 Float) ((x : (Tensor 2 Float) (n m)) (k : Integer))
+      (build (tuple n m) (lam ((i : Integer) (j : Integer))
+        (mul (index (tuple i j) x)
+             (if (if (gte (sub i k) 0) (lt (sub i k) n) false) (exp (index (tuple (sub i k) j) x)) 0.5)))))";
+    let program = read(text);
+    let mut data = Data(StdRng::seed_from_u64(21));
+    let mut all = vec![];
+    for (n, m) in [(1, 1), (3, 4), (5, 19), (2, 33)] {
+        let rows: Vec<Json> = (0..n).map(|_| data.floats(m)).collect();
+        all.extend([-1, 0, 2, 9].map(|k| vec![json!(rows), json!(k)]));
+    }
+    assert_eq!(agree(&program, "moved", &all), 0);
+    assert_eq!(scheduled(&program, "moved", &all), 0);
+    let machine = Machine { vector_bytes: 32, threads: 1, ..Machine::host() };
+    let nest = native::scheduled_nest(program.named("moved")[0], &default(&program, "moved", &machine), &machine);
+    let nest = nest.unwrap().to_string();
+    assert!(!nest.contains(" where taken"), "{nest}");
+}
+
 /// Protects: floats become narrow integers in vectors as one by one: towards 0, no further than the ends, and 0 for no number.
 #[test]
 fn floats_become_narrow_integers_in_vectors() {

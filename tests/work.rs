@@ -201,7 +201,6 @@ const COSTLY_DERIVATIVES: &[Exception] = &[
     ("scalar/functions.ks gaussian", 1.06, DIGAMMA),
     ("array/fold.ks min_and_max", 1.57, STEPS),
     ("array/reduce.ks contracted_pairs", 1.27, READS),
-    ("array/reduce.ks product", 1.05, STEPS),
 ];
 
 /// The same of random programs, by number.
@@ -222,7 +221,6 @@ const COSTLY_RANDOM_DERIVATIVES: &[Exception] = &[
     ("1598", 1.11, CHEAP),
     ("6", 1.12, CHEAP),
     ("1664", 1.05, CHEAP),
-    ("12", 1.01, CHEAP),
 ];
 
 /// Protects: value and derivative as made cost at most 8 times the value, and 4 times the elements of arguments, result and
@@ -388,7 +386,7 @@ const COSTLIER_RANDOM: &[Exception] = &[
     ("121", 1.05, CHECKED),
     ("144", 1.02, PLAIN),
     ("124", 1.01, PLAIN),
-    ("172", 1.01, PLAIN),
+    ("172", 1.05, PLAIN),
     ("34", 1.01, PLAIN),
 ];
 

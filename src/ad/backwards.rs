@@ -228,14 +228,15 @@ impl Reverse<'_, '_> {
         Some(Extra { value: self.w.e.val(id), start })
     }
 
-    /// What the steps give to other variables than the state, as a loop over them.
+    /// What the steps give to other variables than the state, as a loop over them, in the order in which the chain takes
+    /// them: what it adds up may be added up as the chain goes, and what the chain keeps for it need not be a table.
     fn others(&mut self, seq: &Sequence, walked: Walked, chain: Table, tables: &[(usize, Table)]) -> Result<()> {
         if walked.pieces.is_empty() {
             return Ok(());
         }
         self.looped_as(seq.leaving, &[seq.steps.n], |me, vars| {
-            let k = vars[0];
-            let j = me.mirrored(seq.steps.n, k);
+            let j = vars[0];
+            let k = me.mirrored(seq.steps.n, j);
             let ds = me.before(j, seq.last, chain);
             let ds = me.w.e.bind(ds);
             let (outer, first) = (walked.outer, walked.first());

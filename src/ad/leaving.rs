@@ -7,7 +7,7 @@
 use super::adjoint::Reverse;
 use super::scope::{Place, Plan, Scope};
 use crate::ir::op::Class;
-use crate::ir::{Head, Id, Scalar, Ty};
+use crate::ir::{Head, Id, Op, Scalar, Ty};
 
 /// Terms of at most so much work are made again rather than kept in a table.
 const CHEAP: usize = 64;
@@ -90,6 +90,7 @@ impl Reverse<'_, '_> {
                 }
                 return match self.plan(scope, level) {
                     Plan::Again => match self.w.e.let_value(level) {
+                        Some(value) if level == scope.first_let() && self.is_counted_back(value) => true,
                         Some(value) => self.again(scope, value, level, count),
                         None => false,
                     },
@@ -106,6 +107,18 @@ impl Reverse<'_, '_> {
             _ => false,
         };
         fits && kids.into_iter().all(|k| self.again(scope, k, depth, count))
+    }
+
+    /// Whether a let is the number of a step, counted from the last one: that is as good as a variable.
+    fn is_counted_back(&self, value: Id) -> bool {
+        let terms = &self.w.e.terms;
+        let parts = |id: Id| match (terms.head(id), terms.kids(id)) {
+            (Head::Op(Op::Sub), [a, b]) => Some((*a, *b)),
+            _ => None,
+        };
+        let Some((last, step)) = parts(value) else { return false };
+        let one = parts(last).and_then(|(_, one)| terms.as_lit(one)).and_then(|l| l.as_int());
+        one == Some(1) && matches!(terms.head(step), Head::Var(..))
     }
 
     /// Whether the values of a let over all rounds of the loop make a table that is not ragged.

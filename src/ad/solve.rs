@@ -8,7 +8,8 @@
 
 use super::emit::Emit;
 use super::piece::{Item, Piece, Step, mentioned, put_for, simple};
-use crate::ir::{Head, Id, Op};
+use crate::ir::{Head, Id, Op, Terms, Ty};
+use rustc_hash::FxHashMap;
 
 /// How the loops of a piece follow from the index of an element.
 #[derive(Clone, Default, Debug)]
@@ -33,10 +34,18 @@ struct Digits {
 #[derive(Clone, Copy, Debug)]
 enum Solved {
     /// The index is the variable of loop `of`, or a sum with it where `sum` holds; it is subtracted
-    /// where `negative` holds. `full` says that the extent of the loop is the size of the axis.
-    For { of: usize, sum: bool, negative: bool, full: bool },
+    /// where `negative` holds.
+    For { of: usize, sum: bool, negative: bool, asked: Asked },
     /// The index does not depend on loops.
     Fixed,
+}
+
+/// What is asked of the variable that an index is solved for: that it is not below 0, and that it is below the extent of its
+/// loop.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    low: bool,
+    high: bool,
 }
 
 impl Plan {
@@ -65,7 +74,7 @@ impl Plan {
         let mut compare: Vec<usize> = if self.search { (0..index.len()).collect() } else { vec![] };
         let mut place: Vec<usize> = (0..p.loops()).collect();
         for (k, how) in self.each.iter().enumerate() {
-            let Solved::For { of, sum, negative, full } = *how else {
+            let Solved::For { of, sum, negative, asked } = *how else {
                 // Nothing in the index depends on loops, so the test may stand outside of them.
                 let loops = p.loops();
                 let here = put_out(e, index_of(&p, k), loops);
@@ -95,7 +104,10 @@ impl Plan {
                     if negative { e.sub(rest, here) } else { e.sub(here, rest) }
                 }
             };
-            p = taken_away(e, p, to, value, (sum, full));
+            p = taken_away(e, p, to, value, asked);
+            if negative {
+                p = p.map(&mut |id, _| counted_on(e.terms, id));
+            }
             place.iter_mut().for_each(|x| *x -= usize::from(*x > to));
         }
         let loops = p.loops();
@@ -149,7 +161,7 @@ fn by_digits(e: &mut Emit<'_>, p: Piece, at: Id) -> Piece {
     let mut p = p;
     for (q, value) in digits {
         let value = e.terms.shift(value, q);
-        p = taken_away(e, p, q, value, (false, true));
+        p = taken_away(e, p, q, value, Asked { low: false, high: true });
     }
     let zero = e.int(0);
     // Where the base is 0 there is no element.
@@ -204,18 +216,18 @@ pub fn moved(e: &mut Emit<'_>, p: Piece, q: usize, to: usize) -> Piece {
 }
 
 /// The piece without loop `q`, whose variable has a value; that stands under the loops before it.
-fn taken_away(e: &mut Emit<'_>, p: Piece, q: usize, value: Id, (sum, full): (bool, bool)) -> Piece {
+fn taken_away(e: &mut Emit<'_>, p: Piece, q: usize, value: Id, asked: Asked) -> Piece {
     let terms = &mut *e.terms;
     let mut out = p.map(&mut |id, c| if c <= q { id } else { put_for(terms, id, c, q, value, q) });
     let (mut seen, mut items) = (0, vec![]);
     for item in std::mem::take(&mut out.items) {
         match item {
             Item::Loop(extent) if seen == q => {
-                if sum {
+                if asked.low {
                     let zero = e.int(0);
                     items.push(Item::Guard(e.op(Op::Gte, [value, zero])));
                 }
-                if !full {
+                if asked.high {
                     items.push(Item::Guard(e.op(Op::Lt, [value, extent])));
                 }
                 seen += 1;
@@ -228,6 +240,31 @@ fn taken_away(e: &mut Emit<'_>, p: Piece, q: usize, value: Id, (sum, full): (boo
     }
     out.items = items;
     out
+}
+
+/// A term in which what is counted from the other end twice is what it was.
+fn counted_on(terms: &mut Terms, id: Id) -> Id {
+    let twice = |terms: &Terms, at: Id| {
+        let (Head::Op(Op::Sub), [a, b]) = (terms.head(at), terms.kids(at)) else { return None };
+        let (Head::Op(Op::Sub), [c, x]) = (terms.head(*b), terms.kids(*b)) else { return None };
+        (a == c && terms.ty(at) == Ty::int()).then_some(*x)
+    };
+    let mut of: FxHashMap<Id, Id> = FxHashMap::default();
+    for at in terms.reachable(id) {
+        let mut new = at;
+        for (k, kid) in terms.kids(at).to_vec().into_iter().enumerate() {
+            let kid = of.get(&kid).copied().unwrap_or(kid);
+            if terms.kids(new)[k] != kid {
+                new = terms.with_kid(new, k, kid);
+            }
+        }
+        terms.keep_hints(at, new);
+        let new = twice(terms, new).unwrap_or(new);
+        if new != at {
+            of.insert(at, new);
+        }
+    }
+    of.get(&id).copied().unwrap_or(id)
 }
 
 /// An index without its summand for loop `q`.
@@ -286,16 +323,32 @@ fn solved(e: &mut Emit<'_>, p: &Piece, (index, size): (Id, Id), q: usize, used: 
     let loops = p.loops();
     let negative = linear(e, index, loops, q).filter(|_| !used.contains(&q))?;
     let sum = !matches!(e.terms.head(index), Head::Var(..));
+    let extent = p.items.iter().filter_map(|i| if let Item::Loop(n) = i { Some(*n) } else { None }).nth(q);
+    let full = extent == Some(e.terms.shift(size, q));
     if !sum {
-        let extents = p.items.iter().filter_map(|i| if let Item::Loop(n) = i { Some(*n) } else { None });
-        let full = extents.into_iter().nth(q) == Some(e.terms.shift(size, q));
-        return Some(Solved::For { of: q, sum, negative, full });
+        return Some(Solved::For { of: q, sum, negative, asked: Asked { low: false, high: !full } });
+    }
+    if extent.is_some_and(|n| is_mirrored(e, index, loops, (q, n))) {
+        return Some(Solved::For { of: q, sum, negative, asked: Asked { low: !full, high: false } });
     }
     let rest = rest_of(e, index, loops, q);
     let others = mentioned(e.terms, rest, loops);
     let last = others.iter().copied().max().unwrap_or(q).max(q);
     let fits = simple(e.terms, rest) && !others.iter().any(|m| used.contains(m)) && free_to_move(e, p, q, last);
-    fits.then_some(Solved::For { of: q, sum, negative, full: false })
+    fits.then_some(Solved::For { of: q, sum, negative, asked: Asked { low: true, high: true } })
+}
+
+/// Whether an index is the variable of loop `q` counted from the other end: `n - 1 - i` where it ends at `n`.
+fn is_mirrored(e: &mut Emit<'_>, index: Id, loops: usize, (q, extent): (usize, Id)) -> bool {
+    let parts = |e: &Emit<'_>, id: Id| match (e.terms.head(id), e.terms.kids(id)) {
+        (Head::Op(Op::Sub), [a, b]) => Some((*a, *b)),
+        _ => None,
+    };
+    let Some((last, var)) = parts(e, index) else { return false };
+    let Some((n, one)) = parts(e, last) else { return false };
+    let outside = mentioned(e.terms, n, loops).is_empty() && mentioned(e.terms, extent, q).is_empty();
+    let own = matches!(e.terms.head(var), Head::Var(i, _) if i as usize == loops - 1 - q);
+    own && outside && one == e.int(1) && put_out(e, n, loops) == put_out(e, extent, q)
 }
 
 /// Whether loop `q` may stand behind loop `to`: nothing up to there depends on it.

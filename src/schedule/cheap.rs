@@ -1,6 +1,6 @@
 //! Which elements are as cheap to compute again as to read, or are read once: they are computed where they are read.
 
-use super::access::{strides, unit};
+use super::access::{coefficient, strides, unit};
 use super::attempt::{name, take};
 use super::plan::Schedule;
 use super::step::Step;
@@ -100,7 +100,10 @@ fn is_read_once(s: &Schedule, stage: StageId, reader: StageId) -> bool {
         }
     }
     let [at] = places.as_slice() else { return false };
-    let own = |d: &DimId| at.iter().filter(|i| unit(g, **i, *d)).count() == 1;
+    // From the end, elements are read once, too; but not next to each other in vectors.
+    let last = of.dims.last();
+    let steps = |i: &Body, d: &DimId| unit(g, *i, *d) || last != Some(d) && coefficient(g, *i, *d) == Some(-1);
+    let own = |d: &DimId| at.iter().filter(|i| steps(i, d)).count() == 1;
     let known = g.stage(stage);
     let near = |stage: &Stage| stage.dims.last().is_some_and(|d| strides(g, stage, *d));
     of.dims[..of.looped()].iter().chain(of.over()).all(own) && (near(known) || !near(of))

@@ -37,6 +37,7 @@ mod reassociate;
 mod recur;
 mod same;
 mod special;
+mod states;
 mod term;
 mod trend;
 mod unify;

@@ -4,18 +4,22 @@
 //! that are added change nothing, but that the first makes a -0 a 0, which is added still.
 
 use super::body::{Body, DimId, Node, StageId};
+use super::bounds::Ranges;
 use super::graph::{Definition, Graph};
 use crate::ir::{Lit, Op};
 use rustc_hash::FxHashMap;
 
 impl Graph {
-    /// Takes the one element for the sum, where all others are 0.
-    pub(super) fn one_hot(&mut self) {
+    /// Takes the one element for the sum, where all others are 0; whether there is such a sum.
+    pub(super) fn one_hot(&mut self) -> bool {
+        let mut any = false;
         for s in self.order() {
             if let Some(each) = self.picked(s) {
                 self.stages[s.0 as usize].def = Definition::Pure(each);
+                any = true;
             }
         }
+        any
     }
 
     /// The elements of a stage that sums so in all of its components.
@@ -44,7 +48,7 @@ impl Graph {
             return None;
         }
         let condition = self.bodies.substitute(condition, &of);
-        let at = self.only_index(d, condition)?;
+        let at = self.only_index(s, d, condition)?;
         let there = self.bodies.substitute(there, &of);
         let there = self.bodies.substitute(there, &FxHashMap::from_iter([(d, at)]));
         let plain = |b: &Body| !matches!(self.bodies.node(*b), Node::Acc(..));
@@ -54,15 +58,30 @@ impl Graph {
         Some(self.bodies.op(Op::Add, ty, &[init, there]))
     }
 
-    /// The one index of a dimension at which a condition holds: that of another dimension, which has as many.
-    fn only_index(&self, d: DimId, condition: Body) -> Option<Body> {
-        let Node::Op(Op::Eq, _, args) = self.bodies.node(condition) else { return None };
-        let other = match [args[0], args[1]].map(|b| self.bodies.node(b)) {
-            [Node::Index(a), Node::Index(b)] if *a == d && *b != d => *b,
-            [Node::Index(a), Node::Index(b)] if *b == d && *a != d => *a,
+    /// The one index of a dimension at which a condition holds, wherever the other indices of a stage are: that of another
+    /// dimension, say, which has as many, counted from either end.
+    fn only_index(&mut self, s: StageId, d: DimId, condition: Body) -> Option<Body> {
+        let Node::Op(Op::Eq, _, args) = self.bodies.node(condition).clone() else { return None };
+        let own = self.bodies.index(d);
+        let small = args.iter().all(|a| self.bodies.is_small(*a));
+        let form = self.bodies.linear(args[0])?.plus(&self.bodies.linear(args[1])?, -1).filter(|_| small)?;
+        let (rest, by) = form.without(own);
+        let rest = match by {
+            1 => rest.times(-1)?,
+            -1 => rest,
             _ => return None,
         };
-        let at = if matches!(self.bodies.node(args[0]), Node::Index(a) if *a == d) { args[1] } else { args[0] };
-        (self.dim(other).extent == self.dim(d).extent).then_some(at)
+        if rest.terms().any(|(a, _)| self.bodies.dims(a).contains(&d)) {
+            return None;
+        }
+        let at = self.bodies.of_linear(&rest);
+        let mut ranges = Ranges::default();
+        for d in self.stage(s).dims.clone() {
+            ranges.push(&mut self.bodies, d, self.dims[d.0 as usize].extent);
+        }
+        let (zero, extent) = (self.bodies.int(0), self.dim(d).extent);
+        let ends = [self.bodies.test(Op::Lte, zero, at), self.bodies.test(Op::Lt, at, extent)];
+        let exists = |c: &Body| self.bodies.as_bool(*c) == Some(true) || ranges.hold(&mut self.bodies, *c, &[]);
+        ends.iter().all(exists).then_some(at)
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Derivatives name values of their primal again, in other loops, and so do programs whose functions are inlined.
 
-use super::body::{Body, DimId, StageId};
+use super::body::{Bodies, Body, DimId, Node, StageId};
 use super::graph::{Graph, Stage};
+use crate::ir::Op;
 use rustc_hash::FxHashMap;
 
 /// A stage without a name, with dimensions that stand for its own by their places, and the extents of these.
@@ -31,6 +32,7 @@ impl Same {
         let extents = own.iter().map(|d| g.bodies.substitute(g.dim(*d).extent, &of)).collect();
         let mut key = Stage { name: String::new(), ..stage.over_others(&places) };
         key.bodies_mut().for_each(|b| *b = g.bodies.substitute(*b, &of));
+        key.bodies_mut().for_each(|b| *b = ordered(&mut g.bodies, *b));
         (key, extents)
     }
 
@@ -43,4 +45,20 @@ impl Same {
     pub fn insert(&mut self, key: Key, id: StageId) {
         self.stages.insert(key, id);
     }
+}
+
+/// A body in which sums and products of floats have their operands in one order, which rounds the same.
+fn ordered(bodies: &mut Bodies, b: Body) -> Body {
+    let mut of: FxHashMap<Body, Body> = FxHashMap::default();
+    for at in bodies.reachable([b]) {
+        let new = bodies.rebuilt(at, &of);
+        let new = match bodies.node(new).clone() {
+            Node::Op(op @ (Op::Add | Op::Mul), ty, args) if ty.is_float() && args[1] < args[0] => {
+                bodies.op(op, ty, &[args[1], args[0]])
+            }
+            _ => new,
+        };
+        of.insert(at, new);
+    }
+    of[&b]
 }

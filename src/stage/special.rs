@@ -34,8 +34,9 @@ impl Graph {
     }
 
     /// The graph for these whole numbers alone, as [`Graph::specialized`]; what they make plain arithmetic of indices is
-    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions; what
-    /// stages in arms check, and others check anyway, is checked first.
+    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions, and
+    /// sums over the steps of a recurrence are states of it; what stages in arms check, and others check anyway, is checked
+    /// first.
     #[must_use]
     pub fn only_for(&self, incoming: &[f64]) -> Graph {
         let mut out = self.specialized(incoming);
@@ -47,11 +48,13 @@ impl Graph {
             }
         }
         let gathered = out.gather_scatters();
-        if plain.is_empty() && !gathered {
-            return out.checked_first();
+        let mut changed = !plain.is_empty() || gathered;
+        if changed {
+            out.decide();
         }
-        out.decide();
-        out.without_dead().checked_first()
+        changed |= out.one_hot();
+        changed |= out.sums_to_states();
+        if changed { out.without_dead().checked_first() } else { out.checked_first() }
     }
 
     /// The body of a stage of plain arithmetic, at indices.

@@ -41,6 +41,24 @@ impl Maker<'_> {
         Expr::Op(Op::Select, ty, vec![taken, a, b])
     }
 
+    /// One of two values, where all lanes ask the same: no lane reads what another one needs.
+    pub(super) fn branched(&mut self, [c, a, b]: &[Expr; 3]) -> Expr {
+        let (c, ty) = (self.first(c), self.func.ty(a));
+        let v = self.func.fresh_var(Info { name: "chosen".into(), ty, lanes: self.how.lanes });
+        let outer = std::mem::take(&mut self.before);
+        let mut arm = |e: &Expr| {
+            let value = self.vector(e);
+            let mut stmts = std::mem::take(&mut self.before);
+            stmts.push(Stmt::Set(v, value));
+            stmts
+        };
+        let (a, b) = (arm(a), arm(b));
+        self.before = outer;
+        let zero = Expr::Broadcast(Box::new(Expr::Lit(Lit::zero(ty))), self.how.lanes);
+        self.before.extend([Stmt::Mut(v, zero), Stmt::If(c, a, b)]);
+        Expr::Var(v)
+    }
+
     /// From here on, only those lanes run for which a condition holds; declares that mask, and gives it.
     fn only(&mut self, wanted: Expr, out: &mut Vec<Stmt>) -> Expr {
         let wanted = match self.mask {
