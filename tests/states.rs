@@ -144,3 +144,28 @@ fn sums_of_other_types() {
     let shown = stages(text, &[w, lit(5.0)]);
     assert!(!has_sums(&shown), "{shown}");
 }
+
+/// Protects: a sum of tensors of which one row is not 0 computes that row alone, once, though its sum ends by the row; one
+/// whose row may be missing stays asked for.
+#[test]
+fn sums_that_one_row_asks_for() {
+    let text = "
+(def f (Vec (Vec Float)) ((x : (Vec (Vec Float)) (n m)) (y : (Vec (Vec Float)) (n m)))
+  (sumbuild n (lam (i : Integer)
+    (let (w (build (add i 1) (lam (p : Integer) (exp (index 0 (index p x))))))
+      (build n (lam (j : Integer)
+        (let (here (eq j ROW))
+          (build m (lam (l : Integer)
+            (if here (sumbuild (add i 1) (lam (p : Integer) (mul (index p w) (index l (index p y))))) 0.0))))))))))
+";
+    let rows = |n: usize, seed: u64| {
+        Value::tensor(vec![n], (0..n).map(|k| tensor(Scalar::F64, &[5], seed + k as u64)).collect())
+    };
+    for n in [1, 2, 9] {
+        for (row, once) in [("i", true), ("(sub (sub n 1) i)", true), ("(add i 1)", false)] {
+            let shown = stages(&text.replace("ROW", row), &[rows(n, 3), rows(n, 20)]);
+            let points = |l: &&str| l.starts_with("  sum") && l.matches('<').count() > 2;
+            assert_eq!(!shown.lines().any(|l| points(&l)), once, "{row} of {n}\n{shown}");
+        }
+    }
+}

@@ -60,7 +60,7 @@ impl Graph {
 
     /// The one index of a dimension at which a condition holds, wherever the other indices of a stage are: that of another
     /// dimension, say, which has as many, counted from either end.
-    fn only_index(&mut self, s: StageId, d: DimId, condition: Body) -> Option<Body> {
+    pub(super) fn only_index(&mut self, s: StageId, d: DimId, condition: Body) -> Option<Body> {
         let Node::Op(Op::Eq, _, args) = self.bodies.node(condition).clone() else { return None };
         let own = self.bodies.index(d);
         let small = args.iter().all(|a| self.bodies.is_small(*a));

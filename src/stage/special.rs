@@ -53,6 +53,7 @@ impl Graph {
             out.decide();
         }
         changed |= out.one_hot();
+        changed |= out.without_asked();
         changed |= out.sums_to_states();
         if changed { out.without_dead().checked_first() } else { out.checked_first() }
     }

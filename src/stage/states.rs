@@ -4,11 +4,10 @@
 //! Derivatives have many such sums: of all that the steps backwards give to parameters. One becomes a state where it reads an
 //! element of a state after each step that no other of its elements reads, and where such sums alone read that state after
 //! the recurrence: then as much is added up in memory that stays near as would be written to a table. Sums of products of
-//! all rows with all columns stay as they are; tiles of accumulators are worth more to them. What decides whether a sum is
-//! computed at all, and nothing else, is none of its dimensions. It must not know what is summed.
+//! all rows with all columns stay as they are; tiles of accumulators are worth more to them. It must
+//! not know what is summed.
 
 use super::body::{Body, DimId, Node, Source, StageId};
-use super::bounds::Ranges;
 use super::graph::{Definition, Graph, Stage};
 use crate::ir::Op;
 use crate::ir::op::Class;
@@ -35,9 +34,6 @@ impl Graph {
             return false;
         }
         let mut any = false;
-        for s in self.ids() {
-            any |= self.without_asked(s);
-        }
         for of in all {
             let leader = self.stage(of.0);
             if leader.dims.len() > 1 || leader.when.is_some() {
@@ -210,76 +206,5 @@ impl Graph {
         let of = known.dims.iter().copied().zip(at.iter().copied()).collect();
         let next = next[k as usize];
         Some(self.bodies.substitute(next, &of))
-    }
-}
-
-impl Graph {
-    /// Takes dimensions from a reduction that say where it is computed, and nothing else: it is computed once, where there is
-    /// a point at which it was, and its readers, which ask the same, read that.
-    fn without_asked(&mut self, s: StageId) -> bool {
-        let stage = self.stage(s).clone();
-        let (Definition::Reduce { over, init, next, inside }, Some(c)) = (&stage.def, stage.when) else { return false };
-        let each = || init.iter().chain(next).copied();
-        let mut named: Vec<DimId> = each().flat_map(|b| self.bodies.dims(b)).collect();
-        named.extend(over.iter().flat_map(|d| self.bodies.dims(self.dim(*d).extent)));
-        let asked: Vec<DimId> = self.bodies.dims(c).into_iter().filter(|d| !named.contains(d)).collect();
-        let fixed = |d: &DimId| self.bodies.is_fixed(self.dim(*d).extent);
-        let only = self.bodies.dims(c).len() == asked.len() && stage.dims.iter().chain(over).all(fixed);
-        let never = |g: &mut Graph| {
-            let not = g.bodies.op(Op::Not, crate::ir::Scalar::Bool, &[c]);
-            g.holds_at_each(&asked, None, not)
-        };
-        if asked.is_empty() || !only || !stage.checks.is_empty() || self.is_output(s) || never(self) {
-            return false;
-        }
-        let (dims, keeps): (Vec<DimId>, Vec<bool>) = (
-            stage.dims.iter().copied().filter(|d| !asked.contains(d)).collect(),
-            stage.dims.iter().map(|d| !asked.contains(d)).collect(),
-        );
-        let points: Vec<DimId> = dims.iter().chain(over).copied().collect();
-        if !each().collect::<Vec<_>>().into_iter().all(|b| self.has_value_at(b, &points)) {
-            return false;
-        }
-        let inside = keeps[keeps.len() - inside..].iter().filter(|k| **k).count();
-        let def = Definition::Reduce { over: over.clone(), init: init.clone(), next: next.clone(), inside };
-        self.stages[s.0 as usize] = Stage { dims, when: None, def, ..stage };
-        for reader in self.consumers(s) {
-            self.redirect(reader, &mut |g, from, ty, at| {
-                let left = at.iter().zip(&keeps).filter(|(_, k)| **k).map(|(i, _)| *i);
-                (from.stage() == Some(s)).then(|| g.bodies.load(from, ty, left.collect::<Vec<_>>()))
-            });
-        }
-        true
-    }
-
-    /// Whether a body has a value at all points of dimensions: it divides no integer by zero, and what it loads is there.
-    fn has_value_at(&mut self, b: Body, points: &[DimId]) -> bool {
-        let has = self.bodies.has_value(b);
-        if self.bodies.as_bool(has) != Some(true) {
-            return false;
-        }
-        let mut ranges = Ranges::default();
-        for d in points {
-            ranges.push(&mut self.bodies, *d, self.dims[d.0 as usize].extent);
-        }
-        let loads: Vec<(Source, Vec<Body>)> = self
-            .bodies
-            .reachable([b])
-            .into_iter()
-            .filter_map(|b| match self.bodies.node(b) {
-                Node::Load(from, _, at) => Some((*from, at.to_vec())),
-                _ => None,
-            })
-            .collect();
-        let zero = self.bodies.int(0);
-        loads.into_iter().all(|(from, at)| {
-            let extents = self.extents(from);
-            at.into_iter().zip(extents).all(|(i, n)| {
-                let (low, high) = (self.bodies.test(Op::Lte, zero, i), self.bodies.test(Op::Lt, i, n));
-                [low, high]
-                    .into_iter()
-                    .all(|c| self.bodies.as_bool(c) == Some(true) || ranges.hold(&mut self.bodies, c, &[]))
-            })
-        })
     }
 }
