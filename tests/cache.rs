@@ -203,6 +203,13 @@ fn broken_compilers_are_explained() {
     assert!(idle.contains("`/bin/true` succeeds, but writes nothing"), "{idle}");
     let loud = refused(d, &script(d, "loud", "echo no license found >&2; exit 3"));
     assert!(loud.contains("does not compile") && loud.contains("no license found"), "{loud}");
+    // What is small still compiles where there is little room.
+    let room = "for text; do :; done; grep -q ks_trivial \"$text\" && exec g++ \"$@\";";
+    let full = format!("{room} echo final link failed: No space left on device >&2; exit 1");
+    let full = command(d, "twice", &[("CXX", &script(d, "full", &full))]).output().unwrap();
+    let message = String::from_utf8_lossy(&full.stderr);
+    let told = message.contains("cannot write in") && message.contains("No space left on device");
+    assert!(full.status.code() == Some(1) && told && message.contains("DAEDAL_CACHE"), "{message}");
     let killed = command(d, "twice", &[("CXX", &script(d, "killed", "kill -9 $$"))]).output().unwrap();
     let message = String::from_utf8_lossy(&killed.stderr);
     assert!(killed.status.code() == Some(1) && message.contains("was ended by signal 9"), "{message}");

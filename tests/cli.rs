@@ -491,6 +491,9 @@ fn shells_and_the_manual_know_the_commands() {
     assert!(page.contains("mutate"), "{page}");
     let message = bad(d, 1, &["man", "optimise"]);
     assert!(message.contains("did you mean `optimize`?"), "{message}");
+    // `trial` is for the program alone.
+    let message = bad(d, 1, &["man", "nosuch"]);
+    assert!(message.contains("it has check, ") && !message.contains("trial"), "{message}");
 }
 
 /// Protects: numbers out of range are refused as such, and files without rules as such.

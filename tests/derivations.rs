@@ -10,6 +10,7 @@ use common::steps::told;
 use daedal::cost::Model;
 use daedal::derive::record::{self, Record};
 use daedal::derive::replay::replay;
+use daedal::derive::spot;
 use daedal::diag::Source;
 use daedal::ir::{Lit, Program, Scalar};
 use daedal::pipeline::{self, Engine, Options, optimize_with, prepare};
@@ -153,6 +154,72 @@ fn derivations_of_random_programs_replay() {
     println!("with steps: {exact} {real}; given up: {lost_exact} {lost_real}");
     assert!(exact > 300 && real > 300, "only {exact} and {real} programs had steps");
     assert!(lost_exact + lost_real < 50, "{lost_exact} and {lost_real} results were given up");
+}
+
+/// Protects: what rounds is no reason to refuse: floats that are no short numbers, of 64 and 32 bits, and jumps that
+/// rounding may meet.
+#[test]
+fn derivations_hold_where_numbers_round() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let one = |seed: u64| -> Result<usize, String> {
+        let made = generate::program(seed, &Knobs { dyadic: false, ..Knobs::PLAIN });
+        let program = common::read("random.ks", &made.text).unwrap();
+        let options = Options { threads: 1, ..options(Model::Knossos, Level::Real, 600) };
+        let outcome = optimize_with(&program, &rules, &options).map_err(|d| d.to_string())?;
+        replayed(&program, &outcome, &library, &options).map_err(|e| format!("seed {seed}: {e}\n{}", made.text))
+    };
+    let results: Vec<Result<usize, String>> = (6000..6800).into_par_iter().map(one).collect();
+    let failed: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
+    assert!(failed.is_empty(), "{} failures, the first:\n{}", failed.len(), failed[0]);
+    let with = results.iter().flatten().filter(|steps| **steps > 0).count();
+    assert!(with > 100, "only {with} programs had steps");
+    let texts = [
+        "(def c Float32 (v : (Vec Float32) n) (sumbuild n (lam (i : Integer) (mul 0.1f32 (index i v)))))",
+        "(def c Float (v : (Vec Float) n) (floor (sumbuild n (lam (i : Integer) (mul 0.1 (index i v))))))",
+        "(def c Integer (v : (Vec Float) n)
+            (if (gt (sumbuild n (lam (i : Integer) (mul 0.1 (index i v)))) 0.3) 1 (cast Integer (mul 0.1 (sum v)))))",
+    ];
+    for text in texts {
+        let program = common::read("rounds.ks", text).unwrap();
+        let options = options(Model::Knossos, Level::Real, 600);
+        let outcome = optimize_with(&program, &rules, &options).unwrap();
+        replayed(&program, &outcome, &library, &options).unwrap_or_else(|d| panic!("{d}"));
+    }
+}
+
+/// Protects: a spot check tells rounding from a mistake, in 32 bits too, and beside a jump that no number is near.
+#[test]
+fn a_spot_check_finds_mistakes() {
+    let pairs = [
+        ("Float32", "(sumbuild n (lam (i : Integer) (mul 0.1f32 (index i v))))", "(mul 0.1001f32 (sum v))"),
+        ("Float", "(mul 0.1 (sum v))", "(mul 0.10000001 (sum v))"),
+        ("Float", "(floor (add 0.37 (sum v)))", "(add 0.37 (sum v))"),
+    ];
+    for (ty, one, two) in pairs {
+        let [one, two] = [one, two].map(|body| {
+            let text = format!("(def c {ty} (v : (Vec {ty}) n) {body})");
+            common::read("spot.ks", &text).unwrap()
+        });
+        let (before, after) = ((&one, one.named("c")[0]), (&two, two.named("c")[0]));
+        let found = spot::agree(before, after, (Level::Real, &[]), spot::TRIALS);
+        assert!(found.is_err(), "{found:?}");
+    }
+}
+
+/// Protects: a cost on the way may be left unsaid; one that is said is checked.
+#[test]
+fn costs_may_be_unsaid() {
+    let lines = [
+        r#"{"def":"f","params":["(Vec Float)"],"cost":1,"unfolded":null}"#,
+        r#"{"step":1,"by":"sum-of-scaled","at":[[]],"cost":null}"#,
+        r#"{"step":2,"by":"sumbuild-as-sum","at":[[1]],"cost":null}"#,
+        RESULT,
+    ];
+    assert_eq!(told(DOUBLE, Level::Real, &lines), Ok(2));
+    let without = RESULT.replace("\"cost\":1", "\"cost\":null");
+    let found = told(DOUBLE, Level::Real, &[lines[0], lines[1], lines[2], &without]).unwrap_err();
+    assert!(found.contains("the number `cost`"), "{found}");
 }
 
 const DOUBLE: &str = "(def f Float ((x : (Vec Float) n)) (sumbuild n (lam (i : Integer) (mul 2.0 (index i x)))))";

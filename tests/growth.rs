@@ -11,10 +11,11 @@ use common::{corpus, read, root};
 use daedal::ad::{self, Mode, Wanted};
 use daedal::cost::Model;
 use daedal::ir::{Def, Program, Ty, print};
-use daedal::pipeline::{Options, Row, optimize_with, prepare};
+use daedal::pipeline::{Engine, Options, Row, optimize_with, prepare};
 use daedal::rewrite::egraph::pattern::Compiled;
 use daedal::rewrite::inline::{MAX_FLAT, flatten, recursive};
 use daedal::rules::{Level, Library};
+use daedal::search::Algorithm;
 use daedal::types;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -137,6 +138,58 @@ fn chains_of_samplings_are_optimized() {
     let program = read("samplings.ks", &format!("{text}a15{})", ")".repeat(16))).unwrap();
     for cost in [Model::Knossos, Model::Analytic] {
         let out = optimize_with(&program, &rules, &Options { cost, ..Options::standard() }).unwrap();
+        assert!(out.rows[0].cost_after <= out.rows[0].cost_before);
+    }
+}
+
+/// A chain of so many lets, each a call of one stencil.
+fn stencils(n: usize) -> Program {
+    let at = |index: &str| format!("(index {index} x)");
+    let (before, after) = (at("(max 0 (sub i 1))"), at("(min (sub n 1) (add i 1))"));
+    let element = format!("(add {before} (mul {} {after}))", at("i"));
+    let stencil = format!("(def g (Vec Float) (x : (Vec Float) n) (build n (lam (i : Integer) {element})))");
+    let mut text = format!("{stencil}\n(def main (Vec Float) (x : (Vec Float) n)\n");
+    for k in 0..n {
+        text += &format!("(let (v{k} (g {}))\n", if k == 0 { "x".to_string() } else { format!("v{}", k - 1) });
+    }
+    read("stencils.ks", &format!("{text}v{}{})", n - 1, ")".repeat(n))).unwrap()
+}
+
+/// Protects: tensors in tensors are made once for each that matters, not for each choice of those around them: a long
+/// chain of calls is searched, and what a search of terms finds in it derived, with no limit of time.
+#[test]
+fn chains_of_stencils_are_optimized_and_derived() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let program = stencils(30);
+    let defs = vec!["main".to_string()];
+    let whole = Options { defs: defs.clone(), ..Options::standard() };
+    let greedy = Engine::Agent(Algorithm::Greedy);
+    let derived = Options { defs, engine: greedy, derive: true, ..Options::standard() };
+    for options in [&whole, &derived] {
+        let out = optimize_with(&program, &rules, options).unwrap();
+        let row = &out.rows[0];
+        assert!(row.cost_after < row.cost_before && row.unproved.is_none(), "{row:?}");
+    }
+}
+
+/// Protects: so are conditions in conditions, right in each other's arms or with lets between: which variables are
+/// read in one is not looked for again in all that it stands in.
+#[test]
+fn nested_conditions_are_optimized() {
+    let library = Library::shipped().unwrap();
+    let rules = prepare(&library, Level::Real).unwrap();
+    let plain =
+        nest(20_000, |_, c| [format!("(if (gt x {c}) (mul x {c}) "), ")".into()], "(def main Float (x : Float) $E)");
+    let with_lets = |k: usize, c: &str| {
+        [
+            format!("(if (gt x {c}) (let (y{k} (mul x {c})) (mul y{k} y{k})) (let (z{k} (mul x x)) (add z{k} "),
+            ")))".into(),
+        ]
+    };
+    let with_lets = nest(3_000, with_lets, "(def main Float (x : Float) $E)");
+    for program in [plain, with_lets] {
+        let out = optimize_with(&program, &rules, &Options::standard()).unwrap();
         assert!(out.rows[0].cost_after <= out.rows[0].cost_before);
     }
 }

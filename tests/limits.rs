@@ -79,6 +79,24 @@ fn an_interrupt_gives_the_best_so_far() {
     assert!(rows(&stdout, &out).iter().any(|r| r["stopped"] == "interrupt"), "{stdout}");
 }
 
+/// Protects: so it does where a derivation is asked for, and what has none is not said to have had no time.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_is_told_as_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, steps) = (dir.path().join("out.ks"), dir.path().join("steps.jsonl"));
+    let mut child = optimize(&out, &["--derivation", steps.to_str().unwrap()]).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(child.try_wait().unwrap().is_none(), "the search ended by itself");
+    let (sent, from) = (Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap(), Instant::now());
+    assert!(sent.success());
+    let o = child.wait_with_output().unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&o.stdout), String::from_utf8_lossy(&o.stderr));
+    assert!(o.status.success() && stderr.contains("stopped by interrupt"), "{stderr}");
+    assert!(from.elapsed() < Duration::from_secs(20), "{:?}", from.elapsed());
+    assert!(stdout.contains("it was interrupted") && !stdout.contains("the time is up"), "{stdout}");
+}
+
 /// Protects: what the search does by itself does not call for a limit.
 #[test]
 fn a_search_without_limits_is_not_stopped() {
@@ -113,7 +131,13 @@ fn the_limit_of_time_holds_whatever_is_asked_for() {
     let steps = steps.to_str().unwrap();
     // Where a term has many parts in common, and loops in loops.
     let demosaic = root("programs/imaging/learned_demosaic.ks");
-    let cases: [(&Path, &[&str]); 7] = [
+    // Where what is shared stands in so many places that they cannot be listed.
+    let blur = root("programs/imaging/lens_blur.ks");
+    let nested = dir.path().join("nested.ks");
+    let arms = 20_000;
+    let text = format!("(def f Float (x : Float) {}x{})", "(if (gt x 1.0) x ".repeat(arms), ")".repeat(arms));
+    std::fs::write(&nested, text).unwrap();
+    let cases: [(&Path, &[&str]); 10] = [
         (&file, &[]),
         (&file, &["--exact"]),
         (&file, &["--derivation", steps]),
@@ -121,6 +145,9 @@ fn the_limit_of_time_holds_whatever_is_asked_for() {
         (&file, &["--engine", "astar", "--budget", "1000000000"]),
         (&file, &["--max-nodes", "1000000"]),
         (&demosaic, &["--derivation", steps]),
+        (&blur, &["--def", "spread", "--engine", "greedy", "--derivation", steps]),
+        (&blur, &["--def", "spread", "--engine", "mb2fbs", "--explain"]),
+        (&nested, &[]),
     ];
     for (file, case) in cases {
         let took = (0..3).map(|_| {

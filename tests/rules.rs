@@ -260,12 +260,12 @@ fn a_rule_that_never_fires_is_unchecked() {
         assert!(said.contains("two members of one class differ") || said.contains("the rules show that"), "{said}");
     }
     let (code, said, why) = set(TWICE, &[]);
-    assert!(code == 0 && said.starts_with("1 rules fired and agree with all rules, on "), "{said}{why}");
+    assert!(code == 0 && said.starts_with("1 rule fired and agrees with all rules, on "), "{said}{why}");
     // Its conditions hold of nothing.
     let never = "(rule \"never\" ((i : Integer) (n : Integer)) (sub i n) (add i n) :level exact
         :when (in-range i n) :when (in-range n i))";
     let (code, said, why) = set(&format!("{TWICE}\n{never}"), &[]);
-    assert!(code == 1 && said.contains("never never fired, and is unchecked\n1 rules fired and agree"), "{said}");
+    assert!(code == 1 && said.contains("never never fired, and is unchecked\n1 rule fired and agrees"), "{said}");
     assert!(why.contains("1 rule is unchecked"), "{why}");
     let (code, said, _) = set(&format!("{TWICE}\n{never}"), &["--json"]);
     let json: serde_json::Value = serde_json::from_str(&said).unwrap();

@@ -18,17 +18,20 @@ pub fn lines(derived: &Derived, def: &Def, colour: bool) -> Vec<String> {
     let mut out =
         vec![format!("{}: {} steps, cost {:.1} to {:.1}", d.name, d.steps.len(), d.cost_before, d.cost_after)];
     d.lemmas.iter().for_each(|statement| lemma(&mut out, statement, colour));
-    if let Some(first) = derived.programs.first().filter(|_| !d.steps.is_empty()) {
-        out.push(format!("   0  {:>12.1}  {}", d.start, beginning(d)));
-        program(&mut out, def, first);
+    let shown = |out: &mut Vec<String>, k: usize| {
+        derived.programs.get(k).into_iter().flatten().for_each(|p| program(out, def, p));
+    };
+    if !d.steps.is_empty() {
+        out.push(format!("   0  {:>12}  {}", said(d.start), beginning(d)));
+        shown(&mut out, 0);
     }
     for (k, step) in d.steps.iter().enumerate() {
-        out.push(format!("{:>4}  {:>12.1}  {}", k + 1, step.cost, title(d, step)));
+        out.push(format!("{:>4}  {:>12}  {}", k + 1, said(step.cost), title(d, step)));
         if let Some((before, after)) = derived.changes.get(k) {
             marked(&mut out, "-", before, colour.then_some("31"));
             marked(&mut out, "+", after, colour.then_some("32"));
         }
-        derived.programs.get(k + 1).into_iter().for_each(|p| program(&mut out, def, p));
+        shown(&mut out, k + 1);
     }
     if !d.steps.is_empty() && !d.bodies {
         out.push(format!(
@@ -39,6 +42,11 @@ pub fn lines(derived: &Derived, def: &Def, colour: bool) -> Vec<String> {
     out.extend(d.result.lines().map(|l| format!("        {l}")));
     out.push(String::new());
     out
+}
+
+/// The cost of a program on the way.
+fn said(cost: f64) -> String {
+    if cost.is_nan() { "…".to_string() } else { format!("{cost:.1}") }
 }
 
 /// What was found for a definition and is not used, because it has no derivation: both costs, and why.
@@ -65,12 +73,13 @@ fn lemma(out: &mut Vec<String>, lemma: &Statement, colour: bool) {
     let real = defined.iter().map(|name| format!("{name} is real"));
     let needs: Vec<String> = equal.chain(inside).chain(real).collect();
     let needs = if needs.is_empty() { String::new() } else { format!(", where {}", needs.join(" and ")) };
-    out.push(format!("  {name}: {} steps, cost {start:.1} to {cost:.1}, for {}{needs}", steps.len(), params.join(" ")));
+    let start = said(*start);
+    out.push(format!("  {name}: {} steps, cost {start} to {cost:.1}, for {}{needs}", steps.len(), params.join(" ")));
     let short = |text: &str| if text.lines().count() > SHORT { "…".to_string() } else { text.to_string() };
     marked(out, "-", &short(&lemma.left), colour.then_some("31"));
     marked(out, "+", &short(&lemma.right), colour.then_some("32"));
     for (k, step) in steps.iter().enumerate() {
-        out.push(format!("{:>8}  {:>12.1}  {}", k + 1, step.cost, taken(step)));
+        out.push(format!("{:>8}  {:>12}  {}", k + 1, said(step.cost), taken(step)));
     }
 }
 

@@ -30,7 +30,8 @@ impl Man {
 }
 
 fn unknown(command: &Command, word: &str) -> Box<Diagnostic> {
-    let known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+    let shown = command.get_subcommands().filter(|c| !c.is_hide_set());
+    let known: Vec<&str> = shown.map(Command::get_name).collect();
     let d = Diagnostic::user(format!("`{}` has no command `{word}`", command.get_name()));
     match nearest(word, known.iter().copied()) {
         Some(hint) => d.hint(Some(hint)),

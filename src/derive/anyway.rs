@@ -29,10 +29,28 @@ impl<'a> Prover<'a> {
         })
     }
 
-    /// Whether a part has a value here under these conditions, or under fewer.
-    pub(super) fn is_local(&self, id: Id, scope: &Scope) -> bool {
-        let under = |n: usize| self.local.contains(&(id, scope.clone(), self.guards[..n].to_vec()));
-        !self.local.is_empty() && (self.outer..=self.guards.len()).any(under)
+    /// Whether a part has a value here under these conditions, or under fewer; or around the innermost loops, where it
+    /// does not depend on them.
+    pub(super) fn is_local(&mut self, id: Id, scope: &Scope) -> bool {
+        if self.local.is_empty() {
+            return false;
+        }
+        let free = self.terms.free(id);
+        for inside in 0..=scope.len() {
+            if inside > 0 && free.has(inside - 1) {
+                break;
+            }
+            let outside = scope.len() - inside;
+            let Some(part) = lowered(self.terms, id, inside) else { break };
+            let around = scope[..outside].to_vec();
+            let mut under = self.outer..=self.guards.len();
+            // What is said inside of those loops says nothing around them.
+            let met = |n: &usize| self.guards[..*n].iter().all(|g| g.depth <= outside);
+            if under.any(|n| met(&n) && self.local.contains(&(part, around.clone(), self.guards[..n].to_vec()))) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether a part is the first round of a loop that is certain to be evaluated in every round, and runs.

@@ -15,6 +15,7 @@ use super::flat::{Scope, Seen, Site, bound, certain, lowered, to_body};
 use super::guard::{Guard, Guards, guard};
 use super::hypotheses::Hypotheses;
 use super::matching::{instance, matched};
+use super::pace::Pace;
 use super::prove::{Asked, Local, MAX_INNER, Prover};
 use super::text::Naming;
 use super::unfold::{Unfolded, unfold};
@@ -59,6 +60,8 @@ pub struct Checker<'a> {
     pub(super) unread: VecDeque<Id>,
     /// Whether these are looked at where a proof needs that.
     pub looks_back: bool,
+    /// When to give up: what is asked later is refused.
+    pub(super) pace: Option<&'a Pace<'a>>,
     pub(super) naming: Naming<'a>,
 }
 
@@ -68,6 +71,10 @@ const MAX_EARLY: usize = 64;
 const MAX_EARLY_SIZE: u64 = 5_000;
 /// Parts of more nodes are not shown.
 const LONG: u64 = 120;
+/// So many parts are noted that are evaluated whenever a term is, at most: to know less is no harm.
+const MAX_EVALUATED: usize = 20_000;
+/// Why what is asked too late is refused.
+pub const LATE: &str = "the time is up";
 
 /// The functions whose calls stay calls: those that call themselves.
 pub fn kept(program: &Program) -> FxHashSet<Fun> {
@@ -119,8 +126,19 @@ impl<'a> Checker<'a> {
             taken,
             unread,
             looks_back: true,
+            pace: None,
             naming,
         })
+    }
+
+    /// Gives up when it is too late.
+    pub fn until(&mut self, pace: Option<&'a Pace<'a>>) {
+        self.pace = pace;
+    }
+
+    /// Refuses what is asked too late.
+    pub(super) fn in_time(&self) -> Result<(), Refused> {
+        if self.pace.is_some_and(Pace::late) { Err(LATE.into()) } else { Ok(()) }
     }
 
     /// Takes conditions on the parameters for granted.
@@ -145,13 +163,20 @@ impl<'a> Checker<'a> {
     pub(super) fn prover<'p>(&'p mut self, local: &'p Local, asked: Asked) -> Prover<'p> {
         Prover::new(&mut self.terms, self.def, (&self.known, local), asked, self.guards.clone())
             .granting(self.granted.as_ref())
+            .until(self.pace)
     }
 
     /// Checks one step and takes it.
     ///
     /// # Errors
-    /// The place, the rule, a condition or the term brought back is not what it has to be.
+    /// The place, the rule, a condition or the term brought back is not what it has to be; or it is too late.
     pub fn step(&mut self, step: &Step) -> Result<(), Refused> {
+        // What was not proved for want of time is no fault of the step.
+        self.in_time()?;
+        self.checked(step).map_err(|why| if self.in_time().is_err() { LATE.into() } else { why })
+    }
+
+    fn checked(&mut self, step: &Step) -> Result<(), Refused> {
         let back = match (&step.to, step.at.first()) {
             (Some(text), Some(path)) => Some(self.read(text, path)?),
             _ => None,
@@ -159,6 +184,7 @@ impl<'a> Checker<'a> {
         let mut replaced: FxHashMap<(Id, Scope, Guards), Id> = FxHashMap::default();
         let mut now = self.now;
         for path in &step.at {
+            self.in_time()?;
             let (old, scope, guards) = self.part(now, path)?;
             self.guards = guards.clone();
             let new = match replaced.get(&(old, scope.clone(), guards.clone())) {
@@ -317,7 +343,12 @@ impl<'a> Checker<'a> {
         base: usize,
         out: &mut Local,
     ) {
-        if matches!(self.terms.head(id), Head::Const(_)) || !out.insert((id, scope.clone(), guards.clone())) {
+        if matches!(self.terms.head(id), Head::Const(_))
+            || out.len() >= MAX_EVALUATED
+            || self.pace.is_some_and(Pace::late)
+            || self.noted_outside(id, scope, (guards, base), out)
+            || !out.insert((id, scope.clone(), guards.clone()))
+        {
             return;
         }
         let outer = self.guards.len();
@@ -362,6 +393,19 @@ impl<'a> Checker<'a> {
             out.extend(a.iter().filter_map(other));
         }
         arms.into_iter().for_each(|arm| out.extend(arm));
+    }
+
+    /// Whether a part is noted around the innermost loops, under the same conditions, where it does not depend on them:
+    /// else what stands in many loops would be noted for each choice of them.
+    fn noted_outside(&mut self, id: Id, scope: &Scope, (guards, base): (&Guards, usize), out: &Local) -> bool {
+        let free = self.terms.free(id);
+        let independent = (0..scope.len().saturating_sub(base)).take_while(|i| !free.has(*i)).count();
+        (1..=independent).any(|n| {
+            let outside = scope.len() - n;
+            let met = guards.iter().all(|g| g.depth <= outside);
+            met && lowered(&mut self.terms, id, n)
+                .is_some_and(|part| out.contains(&(part, scope[..outside].to_vec(), guards.clone())))
+        })
     }
 
     /// What a rule or an axiom makes of a term; `defined` is what its condition of that name asks.
@@ -488,9 +532,13 @@ impl<'a> Checker<'a> {
     ) -> Result<Id, Refused> {
         let mut walk = Everywhere::new((old, new), within, own);
         let out = walk.replace(&mut self.terms, root.0, &mut root.1.clone(), within.is_none());
+        if walk.left == 0 {
+            return Err("the same part stands in too many loops".into());
+        }
         let mut scopes: Vec<Scope> = walk.scopes.into_iter().collect();
         scopes.sort();
         for scope in scopes {
+            self.in_time()?;
             let made = match step.to {
                 Some(_) => self.backward(step, new, old, &scope)?,
                 None => self.forward(step, old, &scope)?,

@@ -47,6 +47,7 @@ impl Checker<'_> {
         self.guards.clone_from(&self.always);
         let mut out = vec![];
         for Binding { value, body, scope, from } in unfolded.lets {
+            self.in_time()?;
             let mut local = Local::default();
             self.evaluated(body, (&mut scope.clone(), &mut self.always.clone()), scope.len(), &mut local);
             let mut safe = self.prover(&local, Asked::Total).safe(value, &scope);
@@ -55,6 +56,7 @@ impl Checker<'_> {
                 safe = self.prover(&local, Asked::Total).safe(value, &scope);
             }
             if !safe && !self.always(body, value, &scope) {
+                self.in_time()?;
                 let (id, depth) = self.prover(&local, Asked::Total).unsafe_part(value, &scope);
                 let why = format!("a let of the result evaluates early what might fail: `{}`", self.named(id, depth));
                 out.push(Early { from, why });
@@ -87,6 +89,7 @@ impl Checker<'_> {
         let (local, asked) = (Local::default(), Asked::Total);
         Prover::new(&mut self.terms, self.def, (&known, &local), asked, self.always.clone())
             .granting(self.granted.as_ref())
+            .until(self.pace)
             .safe(value, scope)
     }
 }

@@ -32,13 +32,18 @@ pub struct Everywhere {
     pub scopes: FxHashSet<Scope>,
     /// Whether terms hold the old part.
     holds: FxHashMap<Id, bool>,
+    /// How many more parts are looked into; with none left what was replaced is of no use.
+    pub left: usize,
 }
+
+/// So many parts are looked into at most, each in each choice of loops around it.
+const MAX_LOOKED: usize = 200_000;
 
 impl Everywhere {
     /// Of a part by another; see the fields.
     pub fn new((old, new): (Id, Id), within: Option<Id>, own: bool) -> Everywhere {
         let (memo, scopes, holds) = Default::default();
-        Everywhere { old, new, within, own, memo, scopes, holds }
+        Everywhere { old, new, within, own, memo, scopes, holds, left: MAX_LOOKED }
     }
 
     /// What tells places of a part apart.
@@ -60,6 +65,10 @@ impl Everywhere {
         let key = (id, self.around(terms, id, scope), inside);
         if let Some(done) = self.memo.get(&key) {
             return *done;
+        }
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            return id;
         }
         let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
         let mut new = vec![];

@@ -7,6 +7,7 @@ pub mod affine;
 mod anyway;
 pub mod axioms;
 pub mod bodies;
+pub mod bounds;
 pub mod check;
 pub mod early;
 mod everywhere;
@@ -17,6 +18,7 @@ pub mod hypotheses;
 pub mod lemma;
 pub mod matching;
 mod normal;
+pub mod pace;
 pub mod prove;
 pub mod record;
 pub mod replay;
@@ -25,6 +27,9 @@ pub mod text;
 pub mod unfold;
 mod view;
 mod visited;
+
+/// The cost of a program on the way that nobody computed: there was no time for it, or it has too many parts.
+pub const UNSAID: f64 = f64::NAN;
 
 /// Where a step is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +55,7 @@ pub struct Step {
     /// Where the step goes from right to left: the term brought back, as text. From left to right
     /// the rule alone says what becomes of its left side.
     pub to: Option<String>,
-    /// The cost of the program after the step, with what is shared counted once.
+    /// The cost of the program after the step, with what is shared counted once, or [`UNSAID`].
     pub cost: f64,
 }
 

@@ -3,10 +3,12 @@
 //! A small abstract interpretation of its own: whatever is not proved is false. Bounds are over the
 //! reals; integers that might overflow have none. It must not know what a search believes.
 
+use super::bounds::{ANY, Bounds, between, hull, operation};
 use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, site};
 use super::guard::{Fact, Guards, facts, guard};
 use super::hypotheses::{Hypotheses, Levels};
-use crate::ir::op::{Bounds as Stated, Domain};
+use super::pace::Pace;
+use crate::ir::op::Domain;
 use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
 use crate::types::shape::{part, shape, sizes_of_parts};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,41 +26,12 @@ pub struct State {
     pub(super) init: Id,
 }
 
-/// Bounds of a number.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// At least this.
-    pub lo: f64,
-    /// At most this.
-    pub hi: f64,
-    /// Known not to be 0.
-    pub nonzero: bool,
-}
-
 /// No tensor has a larger size: memory ends far below.
 const SIZE: f64 = (1u64 << 40) as f64;
 /// No loop has more rounds: it would not end.
 const ROUNDS: f64 = (1u64 << 48) as f64;
 /// Integers below this are exact as floats.
 const EXACT: f64 = (1u64 << 53) as f64;
-const ANY: Bounds = Bounds { lo: f64::NEG_INFINITY, hi: f64::INFINITY, nonzero: false };
-
-fn between(lo: f64, hi: f64) -> Bounds {
-    if lo.is_nan() || hi.is_nan() { ANY } else { Bounds { lo, hi, nonzero: lo > 0.0 || hi < 0.0 } }
-}
-
-impl Bounds {
-    /// Of an integer that is not this.
-    fn without(self, value: f64) -> Bounds {
-        let (lo, hi) = (self.lo + f64::from(self.lo == value), self.hi - f64::from(self.hi == value));
-        Bounds { lo, hi, nonzero: self.nonzero || value == 0.0 }
-    }
-}
-
-fn hull(a: Bounds, b: Bounds) -> Bounds {
-    Bounds { lo: a.lo.min(b.lo), hi: a.hi.max(b.hi), nonzero: a.nonzero && b.nonzero }
-}
-
 /// What is asked of a term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asked {
@@ -98,14 +71,24 @@ pub struct Prover<'a> {
     pub(super) states: Vec<State>,
     /// The extents of what is certain to be made.
     pub(super) extents: Option<Extents>,
+    /// When to give up.
+    pub(super) pace: Option<&'a Pace<'a>>,
+    /// How many more parts may be looked at.
+    left: usize,
     /// What was found out already, under these conditions.
     memo: FxHashMap<(Id, Scope), bool>,
+    /// What was found out under fewer of them.
+    fewer: Vec<FxHashMap<(Id, Scope), bool>>,
     /// Bounds that were found already, under these conditions.
     bounds: FxHashMap<(Id, Scope), Bounds>,
 }
 
 /// Parts that have a value, with the scope they stand in and the conditions around them.
 pub type Local = FxHashSet<(Id, Scope, Guards)>;
+
+/// So many parts are looked at for one proof at most, each in each of the loops around it that matter: to prove less is
+/// no harm.
+const MAX_LOOKED: usize = 1_000_000;
 
 /// So many conditions within what is to be proved are looked at: all ways through more would be too many.
 pub const MAX_INNER: usize = 3;
@@ -121,6 +104,7 @@ impl<'a> Prover<'a> {
     ) -> Prover<'a> {
         let (states, extents, memo, bounds) = Default::default();
         let (outer, listens, granted, facts) = (guards.len(), true, None, &[][..]);
+        let (pace, left, fewer) = (None, MAX_LOOKED, vec![]);
         Prover {
             terms,
             def,
@@ -134,9 +118,24 @@ impl<'a> Prover<'a> {
             listens,
             states,
             extents,
+            pace,
+            left,
             memo,
+            fewer,
             bounds,
         }
+    }
+
+    /// The same until it is too late: then nothing more is proved.
+    pub(super) fn until(mut self, pace: Option<&'a Pace<'a>>) -> Prover<'a> {
+        self.pace = pace;
+        self
+    }
+
+    /// Whether one more part may be looked at.
+    fn goes_on(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left > 0 && !self.pace.is_some_and(Pace::late)
     }
 
     /// Whether evaluation of the term cannot fail where the input has a value.
@@ -148,6 +147,16 @@ impl<'a> Prover<'a> {
         if let Some(known) = self.memo.get(&key) {
             return *known;
         }
+        if self.fewer.iter().any(|memo| memo.get(&key) == Some(&true)) {
+            return true;
+        }
+        if !self.goes_on() {
+            return false;
+        }
+        if self.safe_outside(id, scope) {
+            self.memo.insert(key, true);
+            return true;
+        }
         let given = self.is_local(id, scope)
             || site(self.terms, id, scope).is_some_and(|s| self.known.contains(&s))
             || self.is_first(id, scope)
@@ -156,6 +165,22 @@ impl<'a> Prover<'a> {
             || deep(|| self.parts_safe(id, scope, given));
         self.memo.insert(key, out);
         out
+    }
+
+    /// Whether a part is safe outside of the innermost loops, where it does not depend on them: it is the same part in
+    /// whichever of them it stands, so that is looked at once. What those loops say may be needed all the same.
+    fn safe_outside(&mut self, id: Id, scope: &Scope) -> bool {
+        let free = self.terms.free(id);
+        let outside = scope.len() - (0..scope.len()).take_while(|i| !free.has(*i)).count();
+        // What is said in these loops must not be taken for what holds in others at the same depth.
+        let met = self.guards.iter().all(|g| g.depth <= outside)
+            && self.states.iter().all(|s| s.depth < outside)
+            && self.facts.iter().all(|(depth, _)| *depth <= outside);
+        if outside == scope.len() || !met {
+            return false;
+        }
+        let Some(lowered) = lowered(self.terms, id, scope.len() - outside) else { return false };
+        deep(|| self.safe(lowered, &scope[..outside].to_vec()))
     }
 
     /// Looks at child `k` of a node under the conditions there.
@@ -175,9 +200,11 @@ impl<'a> Prover<'a> {
         let around = (self.guards.len(), self.states.len());
         self.guards.extend(more);
         self.states.extend(state);
-        let (memo, bounds) = (std::mem::take(&mut self.memo), std::mem::take(&mut self.bounds));
+        let bounds = std::mem::take(&mut self.bounds);
+        self.fewer.push(std::mem::take(&mut self.memo));
         let out = look(self, &inner);
-        (self.memo, self.bounds) = (memo, bounds);
+        self.memo = self.fewer.pop().unwrap_or_default();
+        self.bounds = bounds;
         self.guards.truncate(around.0);
         self.states.truncate(around.1);
         out
@@ -481,6 +508,9 @@ impl<'a> Prover<'a> {
         if let Some(known) = self.bounds.get(&key) {
             return *known;
         }
+        if !self.goes_on() {
+            return ANY;
+        }
         let out = deep(|| self.node_range(id, scope));
         let (lo, hi) = self.terms.ty(id).as_scalar().map_or((i64::MIN, i64::MAX), |s| s.range());
         let float = self.terms.ty(id).as_scalar().is_none_or(|s| s.is_float());
@@ -528,66 +558,5 @@ impl<'a> Prover<'a> {
             }
             _ => ANY,
         }
-    }
-}
-
-/// Bounds of an operation's value. `float` says of what type it is: a quotient of integers
-/// truncates, and may be 0.
-fn operation(op: Op, r: &[Bounds], square: bool, float: bool) -> Bounds {
-    let positive = between(0.0, f64::INFINITY);
-    let negated = |b: Bounds| Bounds { lo: -b.hi, hi: -b.lo, nonzero: b.nonzero };
-    match op {
-        Op::Add | Op::Sub => {
-            let (a, b) = (r[0], if op == Op::Sub { negated(r[1]) } else { r[1] });
-            let out = between(a.lo + b.lo, a.hi + b.hi);
-            // The sum of two numbers of one sign is 0 only where both are.
-            let alike = a.lo >= 0.0 && b.lo >= 0.0 || a.hi <= 0.0 && b.hi <= 0.0;
-            Bounds { nonzero: out.nonzero || alike && (a.nonzero || b.nonzero), ..out }
-        }
-        Op::Mul if square => {
-            let top = r[0].lo.abs().max(r[0].hi.abs());
-            Bounds { nonzero: r[0].nonzero, ..between(0.0, top * top) }
-        }
-        Op::Mul => {
-            let corner = |a: f64, b: f64| if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
-            let (a, b) = (r[0], r[1]);
-            let all = [corner(a.lo, b.lo), corner(a.lo, b.hi), corner(a.hi, b.lo), corner(a.hi, b.hi)];
-            let (lo, hi) = all.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
-            Bounds { nonzero: a.nonzero && b.nonzero, ..between(lo, hi) }
-        }
-        Op::Neg => negated(r[0]),
-        Op::Div if float && r[0].lo >= 0.0 && r[1].lo >= 0.0 && r[1].nonzero => {
-            Bounds { nonzero: r[0].nonzero, ..positive }
-        }
-        Op::Div if float => Bounds { nonzero: r[0].nonzero && r[1].nonzero, ..ANY },
-        // A quotient of integers is no further from 0 than what is divided.
-        Op::Div | Op::FloorDiv => {
-            let top = r[0].lo.abs().max(r[0].hi.abs());
-            let least = if r[0].lo >= 0.0 && r[1].lo >= 0.0 { 0.0 } else { -top };
-            Bounds { nonzero: false, ..between(least, top) }
-        }
-        Op::Min | Op::Minimum => {
-            Bounds { nonzero: r[0].nonzero && r[1].nonzero, ..between(r[0].lo.min(r[1].lo), r[0].hi.min(r[1].hi)) }
-        }
-        Op::Max | Op::Maximum => {
-            let out = between(r[0].lo.max(r[1].lo), r[0].hi.max(r[1].hi));
-            Bounds { nonzero: out.nonzero || r[0].nonzero && r[1].nonzero, ..out }
-        }
-        Op::Abs => {
-            let out = between(r[0].lo.max(-r[0].hi).max(0.0), r[0].lo.abs().max(r[0].hi.abs()));
-            Bounds { nonzero: out.nonzero || r[0].nonzero, ..out }
-        }
-        Op::ToFloat => r[0],
-        Op::Select => hull(r[1], r[2]),
-        Op::Mod | Op::FloorMod if r[0].lo >= 0.0 && r[1].lo > 0.0 => between(0.0, r[0].hi.min(r[1].hi - 1.0)),
-        Op::FloorMod if r[1].lo > 0.0 => between(0.0, r[1].hi - 1.0),
-        Op::BitAnd if r[0].lo >= 0.0 && r[1].lo >= 0.0 => between(0.0, r[0].hi.min(r[1].hi)),
-        Op::Shr if r[0].lo >= 0.0 => between(0.0, r[0].hi),
-        _ => match op.row().bounds {
-            Stated::Any | Stated::Own => ANY,
-            Stated::Within(lo, hi) => between(lo, hi),
-            Stated::Positive => Bounds { nonzero: true, ..positive },
-            Stated::Root => Bounds { nonzero: r[0].nonzero, ..positive },
-        },
     }
 }

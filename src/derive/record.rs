@@ -4,7 +4,7 @@
 //! name, its steps, and its result.
 
 use super::lemma::Statement;
-use super::{Derivation, Place, Step};
+use super::{Derivation, Place, Step, UNSAID};
 use crate::diag::{Diagnostic, Result, Source};
 use crate::rules::assume::Assume;
 use crate::rules::{Level, Library};
@@ -229,6 +229,11 @@ impl Line<'_> {
         object.get(key).and_then(Json::as_f64).ok_or_else(|| self.wrong(&format!("the number `{key}`")))
     }
 
+    /// A cost of a program on the way, which may be left unsaid.
+    fn cost_of(&self, object: &Json, key: &str) -> Result<f64> {
+        if object.get(key).is_some_and(Json::is_null) { Ok(UNSAID) } else { self.number_of(object, key) }
+    }
+
     fn list_of<T>(&self, object: &Json, key: &str, each: impl Fn(&Json) -> Option<T>) -> Result<Vec<T>> {
         let list = object.get(key).and_then(Json::as_array);
         let all = list.and_then(|l| l.iter().map(each).collect::<Option<Vec<T>>>());
@@ -275,7 +280,7 @@ impl Line<'_> {
             below: self.list_of(object, "below", pair)?,
             defined: self.list_of(object, "defined", text)?,
             steps: vec![],
-            start: self.number_of(object, "unfolded")?,
+            start: self.cost_of(object, "unfolded")?,
             right: String::new(),
             cost: 0.0,
         })
@@ -292,7 +297,7 @@ impl Line<'_> {
             name: self.text_of(object, "def")?,
             params: self.list_of(object, "params", |p| p.as_str().map(str::to_string))?,
             steps: vec![],
-            start: self.number_of(object, if bodies { "bodies" } else { "unfolded" })?,
+            start: self.cost_of(object, if bodies { "bodies" } else { "unfolded" })?,
             result: String::new(),
             cost_before: self.number_of(object, "cost")?,
             cost_after: 0.0,
@@ -326,7 +331,7 @@ impl Line<'_> {
             at,
             place,
             to: object.get("to").map(|_| self.text_of(object, "to")).transpose()?,
-            cost: self.number_of(object, "cost")?,
+            cost: self.cost_of(object, "cost")?,
         })
     }
 }

@@ -5,7 +5,7 @@
 
 use super::flat::{Scope, Seen, Site, bound, certain, parameter};
 use crate::ir::{Fun, Head, Id, Program, Terms, Ty, deep};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// A let of the body: its value and what follows, flat, where it stands.
@@ -62,8 +62,8 @@ pub fn unfold(
     for (k, ty) in params.iter().enumerate() {
         env.push(Entry::Value(out.put(parameter(k, *ty), []), 0));
     }
-    let (scope, certain, seen, strict, lets, sums) = Default::default();
-    let mut walk = Walk { program, kept, out, scope, certain, seen, strict, lets, sums, steps: 0, calls: 0 };
+    let (scope, certain, seen, strict, lets, sums, plain) = Default::default();
+    let mut walk = Walk { program, kept, out, scope, certain, seen, strict, lets, sums, steps: 0, calls: 0, plain };
     let id = walk.flat(terms, body, &mut env, true)?;
     walk.note(id, true);
     let Walk { certain, seen, strict, lets, sums, .. } = walk;
@@ -92,7 +92,12 @@ struct Walk<'a> {
     steps: usize,
     /// How many calls are being unfolded.
     calls: usize,
+    /// Which terms are plain, in the arena of the body and in that of the program.
+    plain: [FxHashMap<Id, bool>; 2],
 }
+
+/// Parts of a plain term that were copied, each under so many binders of that term.
+type Copies = FxHashMap<(Id, usize), Id>;
 
 impl Walk<'_> {
     /// `strict` says that the place is evaluated whenever the loops around it run.
@@ -101,12 +106,11 @@ impl Walk<'_> {
         if self.steps > MAX_STEPS {
             return None;
         }
+        if self.is_plain(terms, id) {
+            return self.copied(terms, id, 0, env, &mut Copies::default());
+        }
         let (head, kids) = (terms.head(id), terms.kids(id));
         match head {
-            Head::Var(i, ty) => Some(match env[env.len() - 1 - i as usize] {
-                Entry::Bound(level) => self.out.var((self.scope.len() - 1 - level) as u32, ty),
-                Entry::Value(id, made) => self.out.shift(id, self.scope.len() - made),
-            }),
             Head::Let => {
                 let value = deep(|| self.flat(terms, kids[0], env, strict))?;
                 self.note(value, strict);
@@ -137,6 +141,51 @@ impl Walk<'_> {
             }
             _ => self.node(terms, id, env, strict),
         }
+    }
+
+    /// Whether nothing in a term has to be noted: it has no lets and calls that would go, and no sums of tensors.
+    fn is_plain(&mut self, terms: &Terms, id: Id) -> bool {
+        let arena = usize::from(self.calls > 0);
+        if let Some(known) = self.plain[arena].get(&id) {
+            return *known;
+        }
+        let out = match terms.head(id) {
+            Head::Let => false,
+            Head::Call(f) if !self.kept.contains(&f) => false,
+            Head::Reduce(..) if terms.ty(id).has_tensor() => false,
+            _ => terms.kids(id).iter().all(|kid| deep(|| self.is_plain(terms, *kid))),
+        };
+        self.plain[arena].insert(id, out);
+        out
+    }
+
+    /// A plain term: what stands in it more than once is copied once.
+    fn copied(&mut self, terms: &Terms, id: Id, under: usize, env: &[Entry], copies: &mut Copies) -> Option<Id> {
+        if let Some(done) = copies.get(&(id, under)) {
+            return Some(*done);
+        }
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return None;
+        }
+        let (head, kids) = (terms.head(id), terms.kids(id));
+        let n = kids.len();
+        let out = match head {
+            Head::Var(i, ty) => match (i as usize).checked_sub(under).map(|i| env[env.len() - 1 - i]) {
+                None => self.out.var(i, ty),
+                Some(Entry::Bound(level)) => self.out.var((self.scope.len() + under - 1 - level) as u32, ty),
+                Some(Entry::Value(id, made)) => self.out.shift(id, self.scope.len() + under - made),
+            },
+            _ => {
+                let mut new = Vec::with_capacity(n);
+                for (k, kid) in kids.iter().enumerate() {
+                    new.push(deep(|| self.copied(terms, *kid, under + head.binds(k, n), env, copies))?);
+                }
+                self.out.put(head, new)
+            }
+        };
+        copies.insert((id, under), out);
+        Some(out)
     }
 
     fn node(&mut self, terms: &Terms, id: Id, env: &mut Vec<Entry>, strict: bool) -> Option<Id> {

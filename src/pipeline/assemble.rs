@@ -238,6 +238,6 @@ fn unchanged(program: &Program, def: &Def, row: &Row) -> Derived {
         cost_before: row.cost_before,
         cost_after: row.cost_after,
     };
-    let programs = def.term().map(|body| (program.terms.clone(), body)).into_iter().collect();
+    let programs = vec![def.term().map(|body| (program.terms.clone(), body))];
     Derived { derivation, programs, changes: vec![] }
 }

@@ -51,8 +51,8 @@ pub struct Outcome {
 pub struct Derived {
     /// The derivation.
     pub derivation: Derivation,
-    /// The program with lets at the start and after each step, each in its arena.
-    pub programs: Vec<(Terms, Id)>,
+    /// The program with lets at the start and after each step, each in its arena; nothing where its cost is unsaid.
+    pub programs: Vec<Option<(Terms, Id)>>,
     /// The text of the part that each step changes, before and after, where it is short.
     pub changes: Vec<(String, String)>,
 }

@@ -6,7 +6,8 @@ use super::outcome::Derived;
 use crate::cost::{Costing, Sweep};
 use crate::derive::check::Rules;
 use crate::derive::lemma::Statement;
-use crate::derive::{Derivation, Step};
+use crate::derive::pace::Pace;
+use crate::derive::{Derivation, Step, UNSAID};
 use crate::ir::{Def, Fun, Id, Program, Terms, Ty};
 use crate::rewrite::agent::{self, Agent};
 use crate::rewrite::egraph::context::Context;
@@ -42,8 +43,8 @@ const DERIVED_SHARE: f64 = 0.4;
 const MAX_ON: usize = 8;
 const LAST_BEGIN: f64 = 0.6;
 
-/// After this share of the time a proof that is done is given up, if it has not been told what its steps cost.
-const TOLD_SHARE: f64 = 0.97;
+/// After this share of the time it is left unsaid what the steps of a proof cost.
+const TOLD_SHARE: f64 = 0.95;
 
 /// A search that is to be derived starts again without the step that was refused, so often at most.
 const MAX_REFUSED: usize = 6;
@@ -150,7 +151,14 @@ impl Search<'_> {
     /// and how often.
     pub fn best(&self) -> Tried {
         let Some(body) = self.def.term() else { return Tried::default() };
-        let tried = self.searched(body);
+        let mut tried = self.searched(body);
+        // The checker knows that it is late, and not why.
+        let told = match (self.options.stop)(f64::INFINITY) {
+            Some("interrupt") => "it was interrupted",
+            Some("memory") => "the memory is spent",
+            Some(_) | None => explain::LATE,
+        };
+        tried.unproved.iter_mut().for_each(|u| u.why = u.why.replace(explain::LATE, told));
         let loses = |better: &Better| {
             let has = |terms: &Terms, id: Id| has_shapeless(&mut terms.clone(), id);
             has(&better.found.terms, better.found.id) && !has(&self.program.terms, body)
@@ -312,7 +320,9 @@ impl Search<'_> {
         let by_name = self.by_name();
         let stop = |share: f64| (options.stop)(share).is_some();
         let (level, model, from) = (options.float, options.cost, explain::From::after(before));
-        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &stop, from, assumed: None };
+        let late = || stop(explain::CHECKED_SHARE);
+        let pace = &Pace::new(&late);
+        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &stop, pace, from, assumed: None };
         let mut costing = Costing::new(program, options.cost, &options.sizes);
         let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);
         let (mut best, mut unproved): (Option<explain::Derived>, _) = (None, vec![]);
@@ -328,11 +338,7 @@ impl Search<'_> {
                 best = Some(out);
             }
         }
-        let cost = best.as_ref().map_or(f64::INFINITY, |out| out.candidate.cost);
-        let better = best.and_then(|out| self.told(found, out));
-        if better.is_none() && cost.is_finite() {
-            unproved.push(Unproved { cost, why: explain::LATE.into() });
-        }
+        let better = best.map(|out| self.told(found, out));
         Tried { better, unproved, ..Tried::default() }
     }
 
@@ -349,6 +355,7 @@ impl Search<'_> {
         used.sort_by(|a, b| a.name.cmp(&b.name));
         used.dedup_by(|a, b| a.name == b.name);
         let derivation = Derivation { lemmas: used, bodies: true, steps, start, ..self.derivation() };
+        let programs = programs.into_iter().map(Some).collect();
         let derived = Derived { derivation, programs, changes };
         Tried { better: Some(Better { found, derived: Some(derived) }), ..Tried::default() }
     }
@@ -374,25 +381,23 @@ impl Search<'_> {
         self.rules.iter().map(|r| (r.rule.name.as_str(), r.rule)).collect()
     }
 
-    /// A derived result, with what the programs on the way cost; none where the time is up.
-    fn told(&self, mut found: Found, mut out: explain::Derived) -> Option<Better> {
+    /// A derived result, with what the programs on the way cost, as far as the time suffices.
+    fn told(&self, mut found: Found, mut out: explain::Derived) -> Better {
         let Search { program, def, options, .. } = *self;
         let mut costing = Costing::new(program, options.cost, &options.sizes);
         (found.terms, found.id) = out.candidate.shared.clone();
         found.cost = costing.term(found.id, def, &found.terms);
-        let (mut programs, mut costs): (Vec<(Terms, Id)>, Vec<f64>) = Default::default();
-        for flat in &out.programs {
-            if (options.stop)(TOLD_SHARE).is_some_and(|why| why == "time") {
-                return None;
-            }
-            let (terms, id) = explain::running::shared(&out.terms, *flat, def, options.cost);
-            costs.push(costing.term(id, def, &terms));
-            programs.push((terms, id));
-        }
+        let mut told = |flat: &Id| match (options.stop)(TOLD_SHARE) {
+            Some(_) => None,
+            None => explain::running::shared(&out.terms, *flat, def, options.cost),
+        };
+        let programs: Vec<Option<(Terms, Id)>> = out.programs.iter().map(&mut told).collect();
+        let mut cost = |(terms, id): &(Terms, Id)| costing.term(*id, def, terms);
+        let costs: Vec<f64> = programs.iter().map(|p| p.as_ref().map_or(UNSAID, &mut cost)).collect();
         out.steps.iter_mut().zip(&costs[1..]).for_each(|(step, cost)| step.cost = *cost);
         let derivation = Derivation { steps: out.steps, start: costs[0], ..self.derivation() };
         let derived = Derived { derivation, programs, changes: out.changes };
-        Some(Better { found, derived: Some(derived) })
+        Better { found, derived: Some(derived) }
     }
 
     /// Searches from a term to which the steps `before` lead.
@@ -430,18 +435,16 @@ impl Search<'_> {
         let by_name = self.by_name();
         let all = |share: f64| (options.stop)(share).is_some();
         let from = explain::From::after(before);
-        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &all, from, assumed: None };
+        let late = || all(explain::CHECKED_SHARE);
+        let pace = &Pace::new(&late);
+        let task = Task { program, def, kept, rules: &by_name, level, model, stop: &all, pace, from, assumed: None };
         let (mut count, mut unproved) = (best.steps.len(), vec![]);
         for tries in 0.. {
             let mut cost = |terms: &Terms, id: Id| costing.term(id, def, terms);
             let refused = match explain::moves::derived(&task, (&best, count), &mut cost) {
                 Ok((out, dearer)) => {
                     unproved.extend(dearer);
-                    let cost = out.candidate.cost;
-                    let better = self.told(found(best), out);
-                    if better.is_none() {
-                        unproved.push(Unproved { cost, why: explain::LATE.into() });
-                    }
+                    let better = Some(self.told(found(best), out));
                     return Tried { better, unproved, skipped: None, stopped };
                 }
                 Err(refused) => refused,

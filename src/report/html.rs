@@ -81,7 +81,8 @@ fn section(k: usize, s: &Story) -> Result<String> {
 fn plots(s: &Story) -> Result<String> {
     let mut plots = vec![];
     if !s.steps.is_empty() {
-        let values = std::iter::once(s.cost.0).chain(s.steps.iter().map(|(_, cost)| *cost)).collect();
+        let said = s.steps.iter().map(|(_, cost)| *cost).filter(|cost| !cost.is_nan());
+        let values = std::iter::once(s.cost.0).chain(said).collect();
         let series = Series { name: String::new(), values };
         plots.push(("cost along the derivation", lines(&[series], "step", "cost")?));
     }
@@ -107,6 +108,10 @@ fn steps(s: &Story) -> String {
     let mut out = format!("<h3>derivation: {} steps</h3>\n<ol class=\"steps\">\n", s.steps.len());
     let mut last = s.cost.0;
     for (what, cost) in &s.steps {
+        if cost.is_nan() {
+            let _ = writeln!(out, "<li>{}</li>", escape(what));
+            continue;
+        }
         let class = if *cost < last - 1e-9 {
             "down"
         } else if *cost > last + 1e-9 {

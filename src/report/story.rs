@@ -9,7 +9,7 @@ pub struct Story {
     pub cost: (f64, f64),
     /// Text as written, and as optimized.
     pub text: (String, String),
-    /// The steps of the derivation in order: what was done, and the cost of the program after it.
+    /// The steps of the derivation in order: what was done, and the cost of the program after it, no number where it is unsaid.
     pub steps: Vec<(String, f64)>,
     /// How often each rule fired in the search, most often first.
     pub fired: Vec<(String, usize)>,

@@ -9,20 +9,18 @@ use std::time::Duration;
 const TICK: u64 = 500;
 
 /// Work that consists of parts.
-pub struct Progress(ProgressBar);
+pub struct Progress {
+    bar: ProgressBar,
+    shown: bool,
+}
 
 impl Progress {
     /// Shown on the standard error, or not at all.
     pub fn new(shown: bool) -> Progress {
-        if !shown {
-            return Progress::drawn(ProgressDrawTarget::hidden());
-        }
-        let progress = Progress::drawn(ProgressDrawTarget::stderr());
-        progress.0.enable_steady_tick(Duration::from_millis(TICK));
-        progress
+        Progress::drawn(if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }, shown)
     }
 
-    fn drawn(target: ProgressDrawTarget) -> Progress {
+    fn drawn(target: ProgressDrawTarget, shown: bool) -> Progress {
         let left = |state: &ProgressState, out: &mut dyn Write| {
             if state.pos() > 0 && Some(state.pos()) < state.len() {
                 // A line that cannot be shown is not worth an error.
@@ -33,37 +31,40 @@ impl Progress {
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(Some(0), target);
         bar.set_style(style.progress_chars("=> ").with_key("left", left));
-        Progress(bar)
+        Progress { bar, shown }
     }
 
-    /// Says how many parts there are.
+    /// Says how many parts there are. Before that nothing is shown: it would be none of none.
     pub fn all(&self, parts: usize) {
-        self.0.set_length(parts as u64);
+        self.bar.set_length(parts as u64);
+        if self.shown {
+            self.bar.enable_steady_tick(Duration::from_millis(TICK));
+        }
     }
 
     /// Says what is being done.
     pub fn doing(&self, what: &str) {
-        self.0.set_message(what.to_string());
+        self.bar.set_message(what.to_string());
     }
 
     /// A part is done.
     pub fn done(&self) {
-        self.0.inc(1);
+        self.bar.inc(1);
     }
 
     /// Parts are done.
     pub fn done_many(&self, parts: usize) {
-        self.0.inc(parts as u64);
+        self.bar.inc(parts as u64);
     }
 
     /// Writes something else while the line is not there.
     pub fn beside<R>(&self, write: impl FnOnce() -> R) -> R {
-        self.0.suspend(write)
+        self.bar.suspend(write)
     }
 
     /// Takes the line away.
     pub fn clear(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
@@ -125,7 +126,9 @@ mod tests {
     #[test]
     fn a_line_says_how_far_the_work_is() {
         let paper = Paper::default();
-        let progress = Progress::drawn(ProgressDrawTarget::term_like_with_hz(Box::new(paper.clone()), 200));
+        let progress = Progress::drawn(ProgressDrawTarget::term_like_with_hz(Box::new(paper.clone()), 200), true);
+        std::thread::sleep(Duration::from_millis(2 * TICK));
+        assert!(paper.text().is_empty(), "{}", paper.text());
         progress.all(3);
         progress.doing("softmax");
         assert!(paper.text().contains("0 of 3  softmax") && !paper.text().contains("left"), "{}", paper.text());
@@ -141,6 +144,6 @@ mod tests {
     #[test]
     fn a_hidden_line_is_not_drawn() {
         let progress = Progress::new(false);
-        assert!(progress.0.is_hidden());
+        assert!(progress.bar.is_hidden());
     }
 }

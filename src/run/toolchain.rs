@@ -41,6 +41,9 @@ pub const CACHE_BYTES: u64 = 1 << 30;
 /// What to do about a compiler that does not compile.
 const HINT: &str = "hint: install g++, or name another compiler in the environment variable CXX";
 
+/// What compilers say where there is no room for what they make.
+const FULL: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
+
 /// What every compiler of C++ takes.
 const TRIVIAL: &str = "extern \"C\" int ks_trivial() { return 0; }\n";
 
@@ -182,7 +185,9 @@ impl Toolchain {
             .arg("-o")
             .arg(&made)
             .arg(&source)
-            .env("TMPDIR", making.path(""));
+            .env("TMPDIR", making.path(""))
+            // What it says is looked into.
+            .env("LC_ALL", "C");
         command.output().map_err(|e| self.missing(&e))
     }
 
@@ -199,6 +204,12 @@ impl Toolchain {
             return Diagnostic::user(format!("{compiler} fails without a message, with exit code {code}")).note(HINT);
         };
         let said = said.lines().take(12).collect::<Vec<_>>().join("\n");
+        if let Some(full) = FULL.iter().find(|full| said.contains(*full)) {
+            let own = making.path("");
+            let folder = own.parent().unwrap_or(&own).display();
+            let d = Diagnostic::user(format!("{compiler} cannot write in {folder}: {full}"));
+            return d.note(said).note("hint: DAEDAL_CACHE names another folder for compiled code");
+        }
         match self.attempt(TRIVIAL, 0, making) {
             Ok(out) if out.status.success() => Diagnostic::bug("the C++ compiler refuses generated code").note(said),
             Ok(_) | Err(_) => Diagnostic::user(format!("{compiler} does not compile")).note(said).note(HINT),

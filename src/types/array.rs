@@ -92,7 +92,7 @@ impl Elab<'_> {
 
     pub(super) fn form_index(&mut self, at: usize, args: &[usize]) -> Result<Id> {
         let mark = self.opened();
-        let indices = self.components(args[0])?;
+        let indices = self.components(args[0]).map_err(|d| d.hint(self.swapped(args)))?;
         let of = self.expr(args[1])?;
         let mut kids = self.all_now(&indices);
         kids.push(of);

@@ -150,7 +150,11 @@ impl Elab<'_> {
                 };
                 let plural = if row.1 == 1 { "" } else { "s" };
                 let label = format!("expected {wanted} argument{plural}, found {}", args.len());
-                let hint = if name == "reduce" { self.reduction(args) } else { None };
+                let hint = match name {
+                    "reduce" => self.reduction(args),
+                    "let" => self.body_among_bindings(args),
+                    _ => None,
+                };
                 return Err(self.error(at, &format!("wrong number of arguments of `{name}`"), &label).hint(hint));
             }
             return row.3(self, at, args);

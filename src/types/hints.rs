@@ -4,6 +4,7 @@
 
 use super::Elab;
 use super::expr::{form_names, is_form};
+use super::meaning::Meaning;
 use super::named::suffixed;
 use super::{call, foreign};
 use crate::diag::{Diagnostic, nearest};
@@ -34,7 +35,10 @@ impl Elab<'_> {
             Some(format!("`{name}` is a function; call it with brackets: `({name} …)`"))
         } else {
             let known = || self.names.keys().map(String::as_str);
-            foreign::value(name).or_else(|| self.punctuated(name)).or_else(|| nearest(name, known()))
+            foreign::value(name)
+                .or_else(|| whole_number(name))
+                .or_else(|| self.punctuated(name))
+                .or_else(|| nearest(name, known()))
         };
         self.error(at, &format!("unknown name `{name}`"), "not in scope here").hint(hint)
     }
@@ -173,10 +177,50 @@ impl Elab<'_> {
         })
     }
 
-    /// A call as it would be written, arguments that are long left out.
+    /// A call as it would be written, arguments that are long left out, and whole numbers beside floats as floats.
     fn spelled(&self, name: &str, args: &[usize]) -> String {
-        let args: Vec<&str> = args.iter().map(|a| self.source(*a)).collect();
-        format!("`({name} {})`", args.join(" "))
+        let alike = |op: Op| matches!(op.row().sig, Sig::Numbers | Sig::Order | Sig::Equality | Sig::Floats);
+        let float = args.iter().find_map(|at| self.type_of(*at)?.as_scalar().filter(|s| s.is_float()));
+        let float = float.filter(|_| Op::named(name).any(alike));
+        let written = |at: &usize| match (&self.tree.at(*at).form, float) {
+            (Form::Atom(Atom::Number(lit)), Some(s)) => exact(*lit, s).map(|lit| lit.to_string()),
+            _ => None,
+        };
+        let args = args.iter().map(|at| written(at).unwrap_or_else(|| self.source(*at).to_string()));
+        format!("`({name} {})`", args.collect::<Vec<_>>().join(" "))
+    }
+
+    /// The type of a number or a name; nothing of what would have to be looked into.
+    fn type_of(&self, at: usize) -> Option<Ty> {
+        match &self.tree.at(at).form {
+            Form::Atom(Atom::Number(lit)) => Some(lit.ty()),
+            Form::Atom(Atom::Name(_)) => match self.names.get(self.tree.name(at)?)?.last()? {
+                Meaning::Level(level) => self.scope.get(*level).copied(),
+                Meaning::Size(..) => Some(Ty::int()),
+                Meaning::Parts(_) | Meaning::Unknown => None,
+            },
+            Form::Atom(Atom::Text(_)) | Form::List(_) | Form::Bracket(_) => None,
+        }
+    }
+
+    /// What was meant by an element whose tensor stands before its index.
+    pub(super) fn swapped(&self, args: &[usize]) -> Option<String> {
+        let [of, index] = *args else { return None };
+        self.type_of(of)?.as_tensor()?;
+        (self.type_of(index)? == Ty::int()).then(|| format!("write {}", self.spelled("index", &[index, of])))
+    }
+
+    /// What was meant by a `let` without a body: what stands last among its bindings is a call.
+    pub(super) fn body_among_bindings(&self, args: &[usize]) -> Option<String> {
+        let [bindings] = *args else { return None };
+        let Form::List(each) = &self.tree.at(bindings).form else { return None };
+        let [first @ .., body] = each.as_slice() else { return None };
+        let Form::List(call) = &self.tree.at(*body).form else { return None };
+        let called = call.first().and_then(|head| self.tree.name(*head)).is_some_and(|name| self.is_function(name));
+        let first: Vec<&str> = first.iter().map(|at| self.source(*at)).collect();
+        let body = self.source(*body);
+        (called && !first.is_empty())
+            .then(|| format!("the body stands behind the bindings: `(let ({}) {body})`", first.join(" ")))
     }
 
     /// The text of a form where it is short.
@@ -269,6 +313,16 @@ impl Elab<'_> {
         });
         each.collect()
     }
+}
+
+/// `.5` and `5.` as numbers are written here.
+fn whole_number(name: &str) -> Option<String> {
+    let digits = name.trim_start_matches(['-', '+']);
+    let number = name
+        .parse::<f64>()
+        .ok()
+        .filter(|v| v.is_finite() && digits.starts_with(|c: char| c == '.' || c.is_ascii_digit()))?;
+    Some(format!("write `{number:?}`: digits stand on both sides of the point"))
 }
 
 /// A literal in another type, where that has the same value.

@@ -59,7 +59,9 @@ pub fn together(chosen: &Chosen, seed: u64, programs: u64, as_json: bool, world:
         }
         let checked = asked.len() - unchecked.len();
         let among = if chosen.library.rules.len() == checked { "with each other" } else { "with all rules" };
-        world.say(&format!("{checked} rules fired and agree {among}, on {count} random programs"))?;
+        let fired =
+            if checked == 1 { "1 rule fired and agrees".into() } else { format!("{checked} rules fired and agree") };
+        world.say(&format!("{fired} {among}, on {count} random programs"))?;
     }
     match unchecked.len() {
         n if interrupted => Err(Diagnostic::limit(format!("interrupted: {n} rules are unchecked"))),

@@ -78,6 +78,18 @@ pub fn elaborate(terms: &mut Terms, root: Id, params: &[Param], total: &FxHashMa
     placed(terms, params, &nodes, root, false).0
 }
 
+/// As [`elaborate`]. None where the term would have more than `most` parts.
+pub fn elaborate_within(
+    terms: &mut Terms,
+    root: Id,
+    params: &[Param],
+    total: &FxHashMap<Id, bool>,
+    (model, most): (Model, usize),
+) -> Option<Id> {
+    let (nodes, root) = unfolded(terms, root, params, total, (model, most));
+    (nodes.len() <= most).then(|| placed(terms, params, &nodes, root, false).0)
+}
+
 /// A term with lets.
 pub struct Elaborated {
     /// The term of [`elaborate`].

@@ -47,6 +47,15 @@ impl<'a> Plan<'a> {
         self.kept.contains_key(&id)
     }
 
+    /// What the term of a class depends on, where the definitions of tensors are being made, the last one innermost: on
+    /// the choice there, and on which of the tensors may stand in it and cannot be read.
+    pub fn around(&self, id: Id, defining: &[Id]) -> Around {
+        let holds = |t: &&Id| self.kept[*t].trees.holders(**t).contains(&id);
+        let mut inside: Vec<Id> = defining.iter().filter(holds).copied().collect();
+        inside.sort_unstable();
+        (defining.last().copied(), inside)
+    }
+
     /// A choice that keeps nothing.
     pub fn plain(top: Rc<Choice>) -> Plan<'a> {
         Plan { top, kept: Default::default() }
@@ -78,6 +87,12 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// The tensor whose definition is being made, and those of the tensors around it that matter.
+pub type Around = (Option<Id>, Vec<Id>);
+
+/// A plan makes so many parts at most: it is no good where definitions in definitions make more.
+const MAX_MADE: usize = 200_000;
+
 /// Makes terms from a choice.
 pub struct Builder<'a> {
     g: &'a Graph,
@@ -85,8 +100,8 @@ pub struct Builder<'a> {
     params: usize,
     /// Kept tensors whose definition is being made: in it they cannot be read.
     defining: Vec<Id>,
-    memo: FxHashMap<(Id, usize, Vec<Id>), Option<TermId>>,
-    open: FxHashSet<(Id, Vec<Id>)>,
+    memo: FxHashMap<(Id, usize, Around), Option<TermId>>,
+    open: FxHashSet<(Id, Around)>,
     /// Whether a term cannot fail.
     pub total: FxHashMap<TermId, bool>,
     /// Whether a tensor that would be copied element by element is taken as it is.
@@ -103,12 +118,13 @@ impl<'a> Builder<'a> {
     /// The term of a class at a depth. Nothing where the choice has a gap or a cycle.
     pub fn term(&mut self, terms: &mut Terms, id: Id, depth: usize) -> Option<TermId> {
         let id = self.g.find(id);
-        let key = (id, depth, self.defining.clone());
+        let around = self.plan.around(id, &self.defining);
+        let key = (id, depth, around.clone());
         if let Some(known) = self.memo.get(&key) {
             return *known;
         }
         // A class may not stand inside itself, at whatever depth.
-        if !self.open.insert((id, self.defining.clone())) {
+        if self.memo.len() >= MAX_MADE || !self.open.insert((id, around.clone())) {
             return None;
         }
         let defines = self.plan.keeps(id) && !self.defining.contains(&id);
@@ -125,7 +141,7 @@ impl<'a> Builder<'a> {
         if defines {
             self.defining.pop();
         }
-        self.open.remove(&(id, self.defining.clone()));
+        self.open.remove(&(id, around));
         self.memo.insert(key, out);
         out
     }

@@ -3,7 +3,7 @@
 use super::Graph;
 use super::extract::extracted_kids;
 use super::language::{ENode, Label};
-use super::plan::Plan;
+use super::plan::{Around, Plan};
 use super::trace::{Tid, Trace};
 use crate::ir::{Head, deep};
 use egg::Id;
@@ -19,13 +19,13 @@ struct Walk<'a> {
     plan: &'a Plan<'a>,
     trace: &'a mut Trace,
     defining: Vec<Id>,
-    memo: FxHashMap<(Id, Vec<Id>), Option<Tid>>,
+    memo: FxHashMap<(Id, Around), Option<Tid>>,
 }
 
 impl Walk<'_> {
     fn term(&mut self, id: Id) -> Option<Tid> {
         let id = self.g.find(id);
-        let key = (id, self.defining.clone());
+        let key = (id, self.plan.around(id, &self.defining));
         if let Some(known) = self.memo.get(&key) {
             return *known;
         }

@@ -8,7 +8,7 @@ use super::language::ENode;
 use crate::cost::{self, Model};
 use crate::ir::Head;
 use egg::Id;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -22,6 +22,8 @@ pub struct Trees<'a> {
     /// What may be chosen.
     pub all: &'a Candidates<'a>,
     wiring: Wiring,
+    /// The classes whose terms may hold a tensor, itself among them, by the tensor.
+    holders: RefCell<FxHashMap<Id, Rc<FxHashSet<Id>>>>,
     /// Those that were asked for, by the tensors that are kept.
     known: RefCell<FxHashMap<BTreeSet<Id>, Rc<Choice>>>,
 }
@@ -60,7 +62,24 @@ struct Best {
 impl<'a> Trees<'a> {
     /// None is made yet.
     pub fn new(all: &'a Candidates<'a>) -> Trees<'a> {
-        Trees { all, wiring: Wiring::new(all), known: RefCell::default() }
+        let (holders, known) = Default::default();
+        Trees { all, wiring: Wiring::new(all), holders, known }
+    }
+
+    /// The classes whose terms may hold a tensor, whatever is chosen, and the tensor itself.
+    pub fn holders(&self, tensor: Id) -> Rc<FxHashSet<Id>> {
+        if let Some(known) = self.holders.borrow().get(&tensor) {
+            return known.clone();
+        }
+        let mut out = FxHashSet::from_iter([tensor]);
+        let mut open: Vec<u32> = self.wiring.places.get(&tensor).copied().into_iter().collect();
+        while let Some(k) = open.pop() {
+            let users = self.wiring.users[k as usize].iter().copied();
+            open.extend(users.filter(|user| out.insert(self.all.order[*user as usize])));
+        }
+        let out = Rc::new(out);
+        self.holders.borrow_mut().insert(tensor, out.clone());
+        out
     }
 
     /// The cheapest choice where every use pays for itself, but for tensors that are kept anyway.

@@ -4,8 +4,8 @@
 //! Each edge is an equation, or says that two nodes have equal labels and equal children. The weight of an edge is
 //! more than the length of any proof that it rests on, so a proof never rests on itself.
 
-use super::pace::Pace;
 use super::shortest::{Edge, Weights, Why};
+use crate::derive::pace::Pace;
 use crate::rewrite::egraph::trace::{Equation, Node, Reason, Tid, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,11 +1,13 @@
 //! What a region became is proved as a lemma, under as few hypotheses as its steps need.
 
 use super::running::shared;
-use super::task::{From, Task};
+use super::task::{CHECKED_SHARE, From, Task};
 use super::{Derived, Unproved, derived};
 use crate::cost::{Costing, Model};
+use crate::derive::UNSAID;
 use crate::derive::check::Rules;
 use crate::derive::lemma::{Lemma, Proof, Statement};
+use crate::derive::pace::Pace;
 use crate::ir::{Def, Fun, Head, Id, Program, Terms, Ty, print};
 use crate::rewrite::egraph::context::Context;
 use crate::rewrite::egraph::journal::Journal;
@@ -69,7 +71,9 @@ pub fn proved(
     let World { kept, rules, level, model, stop, .. } = *world;
     let stop = |share: f64| stop(share);
     let (from, assumed) = (From::default(), Some(&statement));
-    let task = Task { program: &own.0, def: &own.1, kept, rules, level, model, stop: &stop, from, assumed };
+    let late = || stop(CHECKED_SHARE);
+    let pace = &Pace::new(&late);
+    let task = Task { program: &own.0, def: &own.1, kept, rules, level, model, stop: &stop, pace, from, assumed };
     let (found, mut unproved) = derived(&task, journal, cost);
     let Some(Derived { steps, candidate, .. }) = found.filter(|found| found.candidate.cost < before - 1e-9) else {
         return (None, unproved);
@@ -160,10 +164,10 @@ fn costed(world: &World<'_>, own: (&Program, &Def), statement: &mut Statement) -
     let mut costing = Costing::new(own.0, model, sizes);
     statement.cost = costing.term(right.1, own.1, &right.0);
     let mut costs = programs.iter().map(|id| {
-        let (terms, id) = shared(&terms, *id, own.1, model);
-        costing.term(id, own.1, &terms)
+        let program = shared(&terms, *id, own.1, model);
+        program.map_or(UNSAID, |(terms, id)| costing.term(id, own.1, &terms))
     });
-    statement.start = costs.next().unwrap_or_default();
+    statement.start = costs.next().unwrap_or(UNSAID);
     statement.steps.iter_mut().zip(costs).for_each(|(step, cost)| step.cost = cost);
     Ok(lemma)
 }

@@ -49,9 +49,14 @@ pub fn allowed(
     }
     // What the search thought certain may be less so for the checker.
     let proved = running::proved(checker, task.def, task.model);
-    match taken {
-        Some((terms, body)) if cost(&terms, body) < cost(&proved.0, proved.1) => ((terms, body), refused),
-        _ => (proved, refused),
+    match (taken, proved) {
+        (Some(taken), Some(proved)) => {
+            let cheaper = cost(&taken.0, taken.1) < cost(&proved.0, proved.1);
+            (if cheaper { taken } else { proved }, refused)
+        }
+        (Some(one), None) | (None, Some(one)) => (one, refused),
+        // What is refused here is refused once more, and for the same reason.
+        (None, None) => (shared.clone(), refused),
     }
 }
 

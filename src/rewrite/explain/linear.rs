@@ -11,14 +11,14 @@ use crate::derive::check::Checker;
 use crate::derive::flat::parameter;
 use crate::derive::{Place, Step};
 use crate::ir::{Head, Id, Param, Terms, Ty, deep};
-use crate::rewrite::egraph::elaborate::elaborate;
+use crate::rewrite::egraph::elaborate::elaborate_within;
 use crate::rewrite::egraph::language::Label;
 use crate::rewrite::egraph::trace::{Equation, Reason, Theta, Tid, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Why there is no proof where there might be one.
-pub const LATE: &str = "the time is up";
+pub use crate::derive::check::LATE;
 
 /// Why there are no steps.
 pub enum Failed {
@@ -41,6 +41,8 @@ const MAX_PARTS: usize = 20;
 const MAX_LOOKED: usize = 400;
 /// A term brought back has at most so many nodes, those that are shared counted once.
 const MAX_TEXT: usize = 4000;
+/// With names for what is shared it has so many parts and nodes at most.
+const MAX_NAMED: usize = 20_000;
 /// In one of more as a tree, what is shared gets a name.
 const LONG: u64 = 400;
 
@@ -281,8 +283,9 @@ impl<'a, 'b> Linear<'a, 'b> {
         if self.steps.len() >= MAX_STEPS {
             return Err(Failed::Hopeless("too many steps".into()));
         }
+        const TOO_LARGE: &str = "the term brought back is too large";
         if !forward && self.checker.terms.reachable(y).len() > MAX_TEXT {
-            return Err(Failed::Equation(k, "the term brought back is too large".into()));
+            return Err(Failed::Equation(k, TOO_LARGE.into()));
         }
         // The hole as a leaf of the type that belongs there.
         let leaf = self.checker.terms.put(parameter(usize::MAX, self.checker.terms.ty(y)), []);
@@ -294,10 +297,15 @@ impl<'a, 'b> Linear<'a, 'b> {
         let mut at = vec![];
         places(self.checker, shape, leaf, &mut vec![], &mut at, &mut FxHashMap::default());
         let Some(path) = at.first().cloned() else { return Err(Failed::Hopeless("a place is lost".into())) };
-        let text = (!forward).then(|| self.text(y, &path));
+        let text = match forward {
+            true => None,
+            false => Some(self.text(y, &path).ok_or_else(|| Failed::Equation(k, TOO_LARGE.into()))?),
+        };
         let step = Step { by: name.to_string(), at: vec![path], place: Place::Here, to: text, cost: 0.0 };
         let old = self.strip(a)?;
-        self.whatever_it_needs(step, at, (old, y), q).map_err(|why| Failed::Equation(k, why))?;
+        // Where it is late another equation is refused as this one.
+        let failed = |why: String| if why == LATE { Failed::Hopeless(why) } else { Failed::Equation(k, why) };
+        self.whatever_it_needs(step, at, (old, y), q).map_err(failed)?;
         self.used.push(used);
         self.at = after;
         Ok(())
@@ -305,11 +313,12 @@ impl<'a, 'b> Linear<'a, 'b> {
 }
 
 impl Linear<'_, '_> {
-    /// The text of a term that is brought back at a place.
-    fn text(&mut self, id: Id, path: &[usize]) -> String {
+    /// The text of a term that is brought back at a place; nothing where that is too long.
+    fn text(&mut self, id: Id, path: &[usize]) -> Option<String> {
         let params = self.checker.def().params.clone();
         let long = self.checker.terms.size(id) > LONG;
-        self.checker.show_with(id, path, &mut |terms, body, tys| {
+        let mut short = true;
+        let text = self.checker.show_with(id, path, &mut |terms, body, tys| {
             if !long {
                 return body;
             }
@@ -317,8 +326,13 @@ impl Linear<'_, '_> {
             let params: Vec<Param> = params.iter().cloned().chain(loops).collect();
             // Only what the text means matters, not when a part of it would be evaluated.
             let total = terms.reachable(body).into_iter().map(|id| (id, true)).collect();
-            elaborate(terms, body, &params, &total, Model::Knossos)
-        })
+            let named = elaborate_within(terms, body, &params, &total, (Model::Knossos, MAX_NAMED));
+            let named = named.filter(|id| terms.size(*id) <= MAX_NAMED as u64);
+            short = named.is_some();
+            // Nobody reads the text of what stands here instead.
+            named.unwrap_or_else(|| terms.int(0))
+        });
+        short.then_some(text)
     }
 
     /// Takes a step without a look at what earlier programs are certain to evaluate, and else with one.

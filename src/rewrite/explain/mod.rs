@@ -9,7 +9,6 @@ pub mod lemma;
 mod lets;
 pub mod linear;
 pub mod moves;
-pub mod pace;
 pub mod running;
 pub mod shorten;
 pub mod shortest;
@@ -19,16 +18,16 @@ pub mod terms;
 
 use crate::derive::Step;
 use crate::derive::check::Checker;
+use crate::derive::pace::Pace;
 use crate::ir::{Id, Terms};
 use crate::rewrite::egraph::journal::{Candidate, Journal};
 use crate::rewrite::egraph::trace::{Equation, Tid, Trace};
 use closure::Closure;
 pub use linear::LATE;
 use linear::{Failed, Linear};
-use pace::Pace;
 use rustc_hash::FxHashSet;
-pub use task::{From, Task};
-use task::{NEXT_SHARE, PROOF_SHARE};
+pub use task::{CHECKED_SHARE, From, Task};
+use task::{NEXT_SHARE, PROOF_SHARE, RESULT_SHARES};
 use terms::Concrete;
 
 /// A result with the steps that lead to it.
@@ -78,22 +77,34 @@ pub fn derived(
     };
     let (mut taken, mut best): (usize, Option<Reached<'_>>) = (0, None);
     let results: Vec<(&Candidate, Tid)> = journal.bests.iter().zip(goals).rev().collect();
-    let first = results.len().saturating_sub(1).max(MAX_RESULTS.min(results.len()));
-    for (k, (candidate, goal)) in results.iter().take(MAX_RESULTS).chain(&results[first..]).copied().enumerate() {
+    let (mut at, last) = (0, results.len().saturating_sub(1));
+    for k in 0..=MAX_RESULTS {
+        let Some((candidate, goal)) = results.get(at).copied() else { break };
         // With fewer lets a result is dearer than it was found, and perhaps than the ones behind it.
         if best.as_ref().is_some_and(|b| b.candidate.cost <= candidate.cost) {
             break;
         }
-        let stop = || (task.stop)(PROOF_SHARE + NEXT_SHARE * k as f64);
-        match reached(task, &mut journal.trace, (start, goal), candidate, (&mut taken, cost), &stop) {
+        let share = RESULT_SHARES.get(k).copied().unwrap_or(PROOF_SHARE + NEXT_SHARE);
+        let stop = || (task.stop)(share);
+        let late = match reached(task, &mut journal.trace, (start, goal), candidate, (&mut taken, cost), &stop) {
             Ok(mut reached) => {
                 unproved.extend(reached.unproved.take());
                 if best.as_ref().is_none_or(|b| reached.candidate.cost < b.candidate.cost) {
                     best = Some(reached);
                 }
+                false
             }
-            Err(why) => unproved.push(Unproved { cost: candidate.cost, why }),
-        }
+            Err(why) => {
+                let late = why.contains(LATE);
+                unproved.push(Unproved { cost: candidate.cost, why });
+                late
+            }
+        };
+        // The way to an earlier result is shorter, and the shortest is to the input.
+        at = match at < last && k + 1 == MAX_RESULTS {
+            true => last,
+            false => at + if late { (last - at).div_ceil(2).max(1) } else { 1 },
+        };
     }
     let Some(Reached { way, candidate, .. }) = best else { return (None, unproved) };
     let cost = candidate.cost;
@@ -267,9 +278,14 @@ impl<'a> Way<'a> {
 /// Leaves out steps that undo each other, and takes the others again from the beginning, as a replay
 /// does. `programs` stand before the first step and after each.
 fn finished(task: &Task<'_>, steps: Vec<Step>, programs: &[Id], candidate: Candidate) -> Result<Derived, String> {
-    let mut good = |steps: &[Step]| !(task.stop)(PROOF_SHARE) && again(task, steps, &candidate).is_ok();
+    // What holds is kept: there may be no time for a shorter one.
+    let mut best = again(task, &steps, &candidate)?;
+    let mut good = |steps: &[Step]| match (task.stop)(PROOF_SHARE) {
+        true => false,
+        false => again(task, steps, &candidate).map(|shorter| best = shorter).is_ok(),
+    };
     let steps = shorten::shorten(steps, programs, &mut good);
-    let (terms, programs, changes) = again(task, &steps, &candidate)?;
+    let (terms, programs, changes) = best;
     Ok(Derived { candidate, steps, terms, programs, changes })
 }
 

@@ -35,7 +35,7 @@ impl From<String> for Refused {
 const FOLD: (&str, Axiom) = ("fold-literals", Axiom::Literals);
 /// Sizes and parts of tuples that are known where a search begins, at most.
 const MAX_SETTLED: usize = 1000;
-/// Places of one part, at most.
+/// So many places of one part are listed, at most.
 const MAX_PLACES: usize = 2000;
 
 /// Derives the first `count` moves of a search that began where the steps before lead; also the same result with
@@ -62,9 +62,9 @@ pub fn derived(
         }
         let around = flat(task, &mut checker, &best.terms, made.around)?;
         let refused = |why: String| Refused { step: Some(k), why };
-        let at = holes(&checker.terms, around).ok_or_else(|| refused("it changes too many places".into()))?;
+        let (at, place) = holes(&checker.terms, around);
         let by = if made.name == FOLD.0 { FOLD.1.name().to_string() } else { made.name.clone() };
-        let step = Step { by, at, place: Place::Here, to: None, cost: 0.0 };
+        let step = Step { by, at, place, to: None, cost: 0.0 };
         checker.step(&step).map_err(refused)?;
         if checker.now != to {
             return Err(refused(format!("`{}` leads elsewhere in the derivation", made.name)));
@@ -74,7 +74,10 @@ pub fn derived(
     }
     let (shared, refused) = match count >= best.steps.len() {
         true => lets::allowed(&mut checker, task, &(best.terms.clone(), best.id), cost),
-        false => (running::proved(&mut checker, task.def, task.model), None),
+        false => {
+            let proved = running::proved(&mut checker, task.def, task.model);
+            (proved.ok_or_else(|| "its lets have too many places".to_string())?, None)
+        }
     };
     let unproved = refused.map(|why| Unproved { cost: best.cost, why });
     let candidate = Candidate { flat: (checker.terms.clone(), checker.now), shared, cost: best.cost };
@@ -129,11 +132,15 @@ fn known(terms: &mut Terms, id: Id, path: &mut Vec<usize>, seen: &mut FxHashSet<
     }
 }
 
-/// The paths to all holes; nothing where there are too many.
-fn holes(terms: &Terms, id: Id) -> Option<Vec<Vec<usize>>> {
+/// The paths to all holes. Of more than can be listed the first, and that the same part is meant wherever it stands.
+fn holes(terms: &Terms, id: Id) -> (Vec<Vec<usize>>, Place) {
     let mut out = vec![];
     collect(terms, id, &mut vec![], &mut FxHashMap::default(), &mut out);
-    (out.len() <= MAX_PLACES).then_some(out)
+    if out.len() <= MAX_PLACES {
+        return (out, Place::Here);
+    }
+    out.truncate(1);
+    (out, Place::Everywhere)
 }
 
 /// Whether there are holes in a term; their paths.

@@ -2,30 +2,39 @@
 
 use crate::cost::Model;
 use crate::derive::check::Checker;
-use crate::derive::flat::{Scope, Site, bound, to_body, with_leaves};
+use crate::derive::flat::{Scope, Site, bound, lowered, to_body, with_leaves};
 use crate::derive::prove::{Asked, Prover};
 use crate::ir::{Def, Id, Terms, deep};
-use crate::rewrite::egraph::elaborate::elaborate;
+use crate::rewrite::egraph::elaborate::elaborate_within;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A flat program as a body with lets, in an arena of its own.
-pub fn shared(terms: &Terms, flat: Id, def: &Def, model: Model) -> (Terms, Id) {
+/// A program on its way has so many parts at most, what stands in several loops counted in each, or it gets no lets.
+const MAX_PARTS: usize = 100_000;
+
+/// A flat program as a body with lets, in an arena of its own; nothing where it has too many parts.
+pub fn shared(terms: &Terms, flat: Id, def: &Def, model: Model) -> Option<(Terms, Id)> {
+    if terms.reachable(flat).len() > MAX_PARTS {
+        return None;
+    }
     let mut own = Terms::default();
     let flat = own.import(terms, flat);
     let (known, local) = Default::default();
     let mut prover = Prover::new(&mut own, def, (&known, &local), Asked::Total, vec![]);
     let (total, body) = totals(&mut prover, flat);
-    let id = with_lets(&mut own, body, def, &total, model);
-    (own, id)
+    let id = with_lets(&mut own, body, def, &total, model)?;
+    Some((own, id))
 }
 
-/// The present program of a checker as a body with lets, in an arena of its own.
-pub fn proved(checker: &mut Checker<'_>, def: &Def, model: Model) -> (Terms, Id) {
+/// The present program of a checker as a body with lets, in an arena of its own; nothing where it has too many parts.
+pub fn proved(checker: &mut Checker<'_>, def: &Def, model: Model) -> Option<(Terms, Id)> {
     let now = checker.now;
+    if checker.terms.reachable(now).len() > MAX_PARTS {
+        return None;
+    }
     let (total, body) = checker.proving(|p| totals(p, now));
     let mut terms = checker.terms.clone();
-    let id = with_lets(&mut terms, body, def, &total, model);
-    (terms, id)
+    let id = with_lets(&mut terms, body, def, &total, model)?;
+    Some((terms, id))
 }
 
 /// Which parts of a let-free body over a definition's parameters cannot fail.
@@ -49,8 +58,8 @@ fn totals(p: &mut Prover<'_>, flat: Id) -> (FxHashMap<Id, bool>, Id) {
     (total, body)
 }
 
-fn with_lets(terms: &mut Terms, body: Id, def: &Def, total: &FxHashMap<Id, bool>, model: Model) -> Id {
-    elaborate(terms, body, &def.params, total, model)
+fn with_lets(terms: &mut Terms, body: Id, def: &Def, total: &FxHashMap<Id, bool>, model: Model) -> Option<Id> {
+    elaborate_within(terms, body, &def.params, total, (model, MAX_PARTS))
 }
 
 /// Notes which terms of a body, the same flat, cannot fail wherever they stand in it.
@@ -61,14 +70,17 @@ pub fn mark(
     total: &mut FxHashMap<Id, bool>,
     seen: &mut FxHashSet<(Id, Id, Scope)>,
 ) {
-    // What depends on no loop is the same in all of them.
-    let none = vec![];
-    let scope = if p.terms.free(flat).is_closed() { &none } else { scope };
+    // What depends on no loop is the same in all of them, and what depends on outer ones alone in all inner ones.
+    let (free, depth) = (p.terms.free(flat), scope.len());
+    let outside = depth - (0..depth).take_while(|i| !free.has(*i)).count();
+    let lower = |t: &mut Terms, id: Id| lowered(t, id, depth - outside);
+    let (flat, scope) = match lower(p.terms, flat) {
+        Some(outer) => (outer, &scope[..outside].to_vec()),
+        None => (flat, scope),
+    };
     if !seen.insert((flat, body, scope.clone())) {
         return;
     }
-    let safe = p.safe(flat, scope);
-    *total.entry(body).or_insert(safe) &= safe;
     let (head, flats, bodies) = (p.terms.head(flat), p.terms.kids(flat).to_vec(), p.terms.kids(body).to_vec());
     for (k, pair) in flats.iter().zip(bodies).enumerate() {
         let mut inner = scope.clone();
@@ -77,4 +89,7 @@ pub fn mark(
         }
         deep(|| mark(p, (*pair.0, pair.1), &inner, total, seen));
     }
+    // What cannot fail under no conditions is not looked into again under those of each arm around it.
+    let safe = p.safe(flat, scope);
+    *total.entry(body).or_insert(safe) &= safe;
 }

@@ -3,7 +3,7 @@
 //! Invariant: the weight of an edge is more than the length of each proof that it rests on: that its children are
 //! equal, or the terms that it moves. Lengths never grow, so the invariant stays while weights are made smaller.
 
-use super::pace::Pace;
+use crate::derive::pace::Pace;
 use crate::rewrite::egraph::trace::{Equation, Reason, Tid, Trace};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

@@ -4,15 +4,20 @@ use crate::cost::Model;
 use crate::derive::Step;
 use crate::derive::check::{Checker, Rules};
 use crate::derive::lemma::Statement;
+use crate::derive::pace::Pace;
 use crate::ir::{Def, Fun, Id, Program};
 use crate::rules::Level;
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 
-/// The share of the time that the proof of the best result may take it to, and how much more each other one
-/// gets: the last is the input, whose proof is short.
+/// The share of the time that a proof may take it to, and how much more the last one gets: it is that of the input,
+/// which is short. The best result does not get all of it, and the next ones less and less: it is better to have a
+/// proof of one of them than none.
 pub(super) const PROOF_SHARE: f64 = 0.8;
+pub(super) const RESULT_SHARES: [f64; 4] = [0.65, 0.73, 0.77, PROOF_SHARE];
 pub(super) const NEXT_SHARE: f64 = 0.02;
+/// The share of the time after which checkers give up.
+pub const CHECKED_SHARE: f64 = 0.9;
 
 /// What is derived from what, and how that is checked.
 pub struct Task<'a> {
@@ -30,6 +35,8 @@ pub struct Task<'a> {
     pub model: Model,
     /// Whether a share of what may be spent is spent: then what has no proof yet is given up.
     pub stop: &'a dyn Fn(f64) -> bool,
+    /// When checkers are to give up, whatever is being proved.
+    pub pace: &'a Pace<'a>,
     /// The steps before it, and checkers.
     pub from: From<'a>,
     /// What is taken for granted, where it is a lemma.
@@ -58,6 +65,7 @@ impl<'a> Task<'a> {
     pub(super) fn checker(&self) -> Result<Checker<'a>, String> {
         let new = || {
             let mut checker = Checker::new(self.program, self.def, self.kept, self.rules, self.level)?;
+            checker.until(Some(self.pace));
             self.assumed.map_or(Ok(()), |statement| checker.assume(statement))?;
             Ok(checker)
         };

@@ -1,8 +1,8 @@
 //! Flat terms become concrete terms of a trace and come back; and the equations that need no search.
 
-use super::pace::Pace;
 use crate::derive::axioms::Axiom;
 use crate::derive::flat::{first_of_name, parameter};
+use crate::derive::pace::Pace;
 use crate::ir::{Def, Head, Id, Lit, Op, Terms, deep};
 use crate::rewrite::egraph::language::Label;
 use crate::rewrite::egraph::trace::{Theta, Tid, Trace};

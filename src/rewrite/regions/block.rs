@@ -4,7 +4,7 @@
 //! parts of tuples are read from them, and calls of small functions become their bodies. What nothing reads is left out.
 //! Nothing is computed more often than before, or where it was not.
 
-use super::chain::last_readers;
+use super::chain::{Reads, last_readers};
 use crate::ir::{Fun, Head, Id, Program, Terms, Ty, deep};
 use rustc_hash::FxHashSet;
 
@@ -20,8 +20,8 @@ pub fn blocks(
     params: &[Ty],
     most: usize,
 ) -> Option<(Terms, Id)> {
-    let (out, lets) = Default::default();
-    let mut walk = Blocks { program, kept, out, lets, depth: params.len(), most };
+    let (out, lets, reads) = Default::default();
+    let mut walk = Blocks { program, kept, out, lets, reads, depth: params.len(), most };
     let count = params.len();
     let param = |(k, ty): (usize, &Ty)| Named { id: walk.out.var((count - 1 - k) as u32, *ty), depth: count };
     let mut env: Vec<Named> = params.iter().enumerate().map(param).collect();
@@ -35,6 +35,7 @@ struct Blocks<'a> {
     out: Terms,
     /// The lets of the block that is open.
     lets: Vec<Bound>,
+    reads: Reads,
     /// How many variables are in scope.
     depth: usize,
     most: usize,
@@ -77,7 +78,7 @@ impl Blocks<'_> {
     /// The lets of a block that are read, and its tail.
     fn read(&mut self, lets: Vec<Bound>, tail: Id) -> (Vec<Bound>, Id) {
         let values: Vec<Id> = lets.iter().map(|l| l.value).collect();
-        let last = last_readers(&self.out, &values, tail);
+        let last = last_readers(&self.out, &values, tail, &mut self.reads);
         if last.iter().all(Option::is_some) {
             return (lets, tail);
         }

@@ -5,7 +5,7 @@
 //! is cut into equal regions. What is left between regions stays as it is. A region is evaluated whenever the part
 //! was, so what it stands for may be anything that equals the part.
 
-use super::chain::{Chain, Link};
+use super::chain::{Chain, Link, Reads};
 use super::scope::Scope;
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
 use std::ops::Range;
@@ -48,7 +48,8 @@ pub fn cut(terms: &mut Terms, body: Id, (def, told): Told<'_>, (most, first): (u
     let scope = Scope::new(def, told);
     let levels = (0..scope.depth()).collect();
     let depth = scope.depth();
-    Cut { terms, scope, levels, depth, most, first, act }.part(body)
+    let reads = Reads::default();
+    Cut { terms, scope, levels, depth, reads, most, first, act }.part(body)
 }
 
 struct Cut<'a, 'b> {
@@ -58,6 +59,7 @@ struct Cut<'a, 'b> {
     levels: Vec<usize>,
     /// How many variables are in scope in the new body.
     depth: usize,
+    reads: Reads,
     /// Nodes of a region at most.
     most: u64,
     /// The same of the first of neighbouring lets.
@@ -145,7 +147,7 @@ impl Cut<'_, '_> {
     /// Neighbouring lets, which are no region together with what they stand around.
     fn lets(&mut self, id: Id) -> Id {
         let (before, outer) = (self.scope.depth(), self.depth);
-        let chain = Chain::new(self.terms, id);
+        let chain = Chain::new(self.terms, id, &mut self.reads);
         let sizes: Vec<u64> = chain.links.iter().map(|link| self.terms.size(link.value)).collect();
         let long = sizes.iter().sum::<u64>() / LONG > self.most;
         let (mut from, mut size, mut most) = (0, 0, self.first);

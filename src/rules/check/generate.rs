@@ -14,6 +14,8 @@ use rand::{RngExt, SeedableRng};
 
 /// Sizes that a rule speaks of are tried up to this one.
 const LARGE: i64 = 100;
+/// Tensors whose sizes are such numbers have so many elements at most.
+const MAX_ELEMENTS: usize = 2_000;
 
 /// What the integers among a rule's metavariables are used for.
 pub fn roles(rule: &Rule) -> Vec<Role> {
@@ -197,6 +199,7 @@ impl<'a> Maker<'a> {
             TyKind::Scalar(Scalar::Bool) => Tm::Lit(Lit::Bool(self.chance(0.5))),
             TyKind::Scalar(s) => Tm::Lit(number(*s, small)),
             TyKind::Tuple(parts) => Tm::Node(Head::Tuple, parts.iter().map(|p| self.leaf_literal(*p)).collect()),
+            TyKind::String => Tm::Lit(Lit::Str(self.text())),
             _ => self.variable(ty, Role::Free),
         }
     }
@@ -389,6 +392,23 @@ impl<'a> Maker<'a> {
         (!sizes.is_empty() && self.chance(0.2)).then(|| self.pick(&sizes) as usize)
     }
 
+    /// Sizes of which the rule speaks, for the axes of one tensor: with one size for all, what is asked of two at once
+    /// is never met.
+    fn spoken_sizes(&mut self, rank: usize) -> Option<Vec<usize>> {
+        let sizes: Vec<i64> = self.pool.sizes.iter().copied().filter(|n| (0..=LARGE).contains(n)).collect();
+        if rank < 2 || sizes.is_empty() || !self.chance(0.3) {
+            return None;
+        }
+        let dims: Vec<usize> = (0..rank).map(|_| self.pick(&sizes) as usize).collect();
+        (dims.iter().product::<usize>() <= MAX_ELEMENTS).then_some(dims)
+    }
+
+    /// A string of which the rule speaks, or a short one.
+    fn text(&mut self) -> &'static str {
+        let all = self.pool.texts.clone();
+        self.pick(&all)
+    }
+
     fn value(&mut self, ty: Ty, role: Role, base: usize, kind: Kind) -> Value {
         match ty.kind() {
             TyKind::Scalar(s) => Value::Scalar(self.scalar(*s, role, base, kind)),
@@ -396,14 +416,16 @@ impl<'a> Maker<'a> {
                 Value::tuple(parts.iter().map(|p| self.value(*p, Role::Free, base, kind)).collect())
             }
             TyKind::Tensor(rank, elem) => {
-                let dims: Vec<usize> = (0..*rank).map(|_| self.size(base)).collect();
+                let dims = self.spoken_sizes(*rank);
+                let dims: Vec<usize> = dims.unwrap_or_else(|| (0..*rank).map(|_| self.size(base)).collect());
                 // All elements have one shape, so all are made with one size.
                 let inner = self.size(base);
                 let n = dims.iter().product();
                 let data = (0..n).map(|_| self.element_value(*elem, inner, kind)).collect();
                 Value::tensor(dims, data)
             }
-            TyKind::String | TyKind::Var(..) => Value::tuple(vec![]),
+            TyKind::String => Value::Scalar(Lit::Str(self.text())),
+            TyKind::Var(..) => Value::tuple(vec![]),
         }
     }
 

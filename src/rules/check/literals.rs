@@ -1,7 +1,7 @@
-//! A rule becomes the numbers that it speaks of, with their neighbours: where its meaning may turn.
+//! A rule becomes the numbers and texts that it speaks of, with neighbours: where its meaning may turn.
 //!
 //! A rule that is wrong for 23 alone names 23 on one of its sides. It must not know what is done with
-//! the numbers.
+//! them.
 
 use crate::ir::{Lit, Scalar};
 use crate::rules::Rule;
@@ -13,7 +13,14 @@ pub struct Pool {
     pub ints: Vec<i64>,
     /// For floats.
     pub floats: Vec<f64>,
+    /// For strings.
+    pub texts: Vec<&'static str>,
+    /// The integers themselves: a tensor of several axes may have to have several of them as its sizes.
+    pub sizes: Vec<i64>,
 }
+
+/// Strings that are tried for every rule.
+const TEXTS: [&str; 3] = ["", "a", "b"];
 
 /// Integers that are tried for every rule.
 const USUAL: std::ops::RangeInclusive<i64> = -1..=3;
@@ -26,11 +33,20 @@ impl Pool {
         for id in terms.reachable(sides.0).into_iter().chain(terms.reachable(sides.1)) {
             let Some(lit) = terms.as_lit(id) else { continue };
             match (lit, lit.as_f64()) {
-                (Lit::Int(_, v), _) => out.around(v),
+                (Lit::Int(_, v), _) => {
+                    out.around(v);
+                    out.sizes.push(v);
+                }
+                (Lit::Str(text), _) => out.texts.push(text),
                 (_, Some(v)) => out.beside(v),
                 _ => {}
             }
         }
+        out.texts.extend(TEXTS);
+        out.texts.sort_unstable();
+        out.texts.dedup();
+        out.sizes.sort_unstable();
+        out.sizes.dedup();
         out.ints.sort_unstable();
         out.ints.dedup();
         out.floats.sort_unstable_by(f64::total_cmp);

@@ -179,8 +179,8 @@ pub fn check(rule: &Rule, effort: &Effort) -> Verdict {
     let unneeded = search.without.iter().enumerate().filter(|(_, (n, fine))| *fine && *n >= MANY);
     Verdict {
         counts: search.counts,
+        seems_exact: rule.level == Level::Real && search.exact && found.is_none(),
         counterexample: found,
-        seems_exact: rule.level == Level::Real && search.exact,
         types: types.into_iter().zip(applied).collect(),
         unneeded: unneeded.map(|(k, (n, _))| (k, *n)).collect(),
     }
