@@ -3,10 +3,8 @@
 
 mod common;
 
-use common::scheduled::{compare, empty, read, tensor};
-use daedal::eval::Value;
+use common::scheduled::{stages, tensor};
 use daedal::ir::Scalar;
-use daedal::machine::Machine;
 
 /// Values of a matrix are added at `AT`, of row `r`, column `c` and tap `t`, where that is in a row of as many columns.
 const ADDED: &str = "
@@ -27,19 +25,6 @@ const PLANES: &str = "
         (tuple (tuple y z) (mul (index (tuple r c) x) (index (tuple s t) k)))
         (tuple (tuple 0 0) 0.0))))))
 ";
-
-/// The stages under the default schedule for arguments, after it was held against the interpreter.
-fn stages(text: &str, args: &[Value]) -> String {
-    let program = read(text);
-    let sizes = daedal::tune::example::incoming(program.named("f")[0], args);
-    let graph = empty(&program, "f").graph.only_for(&sizes);
-    for vector_bytes in [16, 32, 64] {
-        let s = daedal::schedule::default(graph.clone(), &Machine { vector_bytes, ..Machine::host() });
-        // Of nothing, sizes of what is never made are asked of the reference.
-        compare(&program, "f", &s, &[args.to_vec()], sizes.contains(&0.0));
-    }
-    graph.to_string()
-}
 
 fn added(at: &str, [n, m, taps]: [usize; 3]) -> String {
     let args = [tensor(Scalar::F64, &[n, m], 3), tensor(Scalar::F64, &[taps], 4)];

@@ -3,10 +3,9 @@
 
 mod common;
 
-use common::scheduled::{compare, empty, read, tensor};
+use common::scheduled::{stages, tensor};
 use daedal::eval::Value;
 use daedal::ir::{Lit, Scalar};
-use daedal::machine::Machine;
 
 /// What steps come to, and what each of them makes of it, of which `RESULT` is made.
 const STEPS: &str = "
@@ -21,19 +20,6 @@ const STEPS: &str = "
 
 fn program(result: &str, value: &str) -> String {
     STEPS.replace("RESULT", result).replace("VALUE", value)
-}
-
-/// The stages under the default schedule for arguments, after it was held against the interpreter.
-fn stages(text: &str, args: &[Value]) -> String {
-    let program = read(text);
-    let sizes = daedal::tune::example::incoming(program.named("f")[0], args);
-    let graph = empty(&program, "f").graph.only_for(&sizes);
-    for vector_bytes in [16, 32, 64] {
-        let s = daedal::schedule::default(graph.clone(), &Machine { vector_bytes, ..Machine::host() });
-        // Of nothing, sizes of what is never made are asked of the reference.
-        compare(&program, "f", &s, &[args.to_vec()], sizes.contains(&0.0));
-    }
-    graph.to_string()
 }
 
 /// Whether there are sums besides the states of the recurrence.
@@ -167,5 +153,26 @@ fn sums_that_one_row_asks_for() {
             let points = |l: &&str| l.starts_with("  sum") && l.matches('<').count() > 2;
             assert_eq!(!shown.lines().any(|l| points(&l)), once, "{row} of {n}\n{shown}");
         }
+    }
+}
+
+/// Protects: a dimension that only says whether a sum is asked for stays, where another dimension ends by it.
+#[test]
+fn dimensions_that_others_end_by_stay() {
+    let text = "
+(def f (Vec Float) ((x : (Vec (Vec Float)) (n m)) (y : (Vec (Vec Float)) (n m)))
+  (sumbuild n (lam (i : Integer)
+    (build n (lam (j : Integer)
+      (if (eq j i)
+          (sumbuild (add j 1) (lam (q : Integer)
+            (exp (sumbuild m (lam (p : Integer) (mul (index p (index q x)) (index p (index i y))))))))
+          0.0))))))
+";
+    let rows = |n: usize, seed: u64| {
+        Value::tensor(vec![n], (0..n).map(|k| tensor(Scalar::F64, &[4], seed + k as u64)).collect())
+    };
+    for n in [1, 2, 7] {
+        let shown = stages(text, &[rows(n, 3), rows(n, 20)]);
+        assert!(shown.contains("sum"), "{shown}");
     }
 }

@@ -64,26 +64,17 @@ fn gradient(program: &mut Program, reverse: &Def, one: Lit) -> Result<Fun> {
     let name = format!("grad{}", reverse.name().strip_prefix("rev").unwrap_or_default());
     let params = reverse.params[..reverse.params.len() - 1].to_vec();
     let tys: Vec<Ty> = params.iter().map(|p| p.ty).collect();
-    let fun = Fun::new(Signature { name: free(program, &name), params: tys, ret: reverse.fun.sig().ret });
+    let fun = Fun::new(Signature { name: program.unused_name(&name), params: tys, ret: reverse.fun.sig().ret });
     program.defs.insert(fun, Def { fun, params, body: Body::Term(body), span: reverse.span });
     Ok(fun)
 }
 
 /// The same definition under another name; nothing else calls it.
 fn renamed(mut program: Program, fun: Fun, name: &str) -> (Program, Fun) {
-    let sig = Signature { name: free(&program, name), ..fun.sig().clone() };
+    let sig = Signature { name: program.unused_name(name), ..fun.sig().clone() };
     let to = Fun::new(sig);
     if let Some(def) = program.defs.shift_remove(&fun) {
         program.defs.insert(to, Def { fun: to, ..def });
     }
     (program, to)
-}
-
-/// A name that no definition has.
-fn free(program: &Program, name: &str) -> String {
-    let mut name = name.to_string();
-    while !program.named(&name).is_empty() {
-        name += "'";
-    }
-    name
 }

@@ -130,4 +130,13 @@ impl Program {
     pub fn named(&self, name: &str) -> Vec<&Def> {
         self.defs.values().filter(|d| d.name() == name).collect()
     }
+
+    /// A name that no definition has: this one, with primes where it is taken.
+    pub fn unused_name(&self, name: &str) -> String {
+        let mut name = name.to_string();
+        while !self.named(&name).is_empty() {
+            name += "'";
+        }
+        name
+    }
 }

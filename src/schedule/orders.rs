@@ -124,7 +124,7 @@ fn most_terms(g: &Graph, known: &Stage, k: DimId) -> Option<i64> {
 
 /// Whether a stage reads elements that lie next to each other along a dimension, and some of them only once.
 fn streams(g: &Graph, stage: &Stage, k: DimId) -> bool {
-    let all: Vec<DimId> = stage.dims.iter().chain(stage.over()).copied().collect();
+    let all = stage.all_dims();
     let mut once = false;
     for b in g.bodies.reachable(stage.bodies()) {
         let Node::Load(_, _, at) = g.bodies.node(b) else { continue };

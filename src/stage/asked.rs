@@ -4,8 +4,7 @@
 //! Derivatives make tensors of which one element is not 0, in loops over that element: the sum that is there would be
 //! computed in loops over all elements, to be asked for at one of them. It must not know what is summed.
 
-use super::body::{Body, DimId, Node, Source, StageId};
-use super::bounds::Ranges;
+use super::body::{Body, DimId, StageId};
 use super::graph::{Definition, Graph, Stage};
 use crate::ir::{Op, Scalar};
 
@@ -26,7 +25,7 @@ impl Graph {
         let (Definition::Reduce { over, init, next, inside }, Some(c)) = (&stage.def, stage.when) else { return false };
         let each = || init.iter().chain(next).copied();
         let mut named: Vec<DimId> = each().flat_map(|b| self.bodies.dims(b)).collect();
-        named.extend(over.iter().flat_map(|d| self.bodies.dims(self.dim(*d).extent)));
+        named.extend(stage.all_dims().iter().flat_map(|d| self.bodies.dims(self.dim(*d).extent)));
         let asked: Vec<DimId> = self.bodies.dims(c).into_iter().filter(|d| !named.contains(d)).collect();
         let fixed = asked.iter().all(|d| self.bodies.is_fixed(self.dim(*d).extent));
         if asked.is_empty()
@@ -41,10 +40,6 @@ impl Graph {
             stage.dims.iter().copied().filter(|d| !asked.contains(d)).collect(),
             stage.dims.iter().map(|d| !asked.contains(d)).collect(),
         );
-        let points: Vec<DimId> = dims.iter().chain(over).copied().collect();
-        if !each().collect::<Vec<_>>().into_iter().all(|b| self.has_value_at(b, &points)) {
-            return false;
-        }
         let inside = keeps[keeps.len() - inside..].iter().filter(|k| **k).count();
         let def = Definition::Reduce { over: over.clone(), init: init.clone(), next: next.clone(), inside };
         self.stages[s.0 as usize] = Stage { dims, when: None, def, ..stage };
@@ -57,43 +52,13 @@ impl Graph {
         true
     }
 
-    /// Whether a condition holds at some of the points of these dimensions, wherever the other indices of a stage are.
+    /// Whether a stage with a condition may be computed wherever its other indices are: it holds at some of the points of
+    /// these dimensions, so that there its elements have a value; or it may, and they have one anyway.
     fn is_somewhere(&mut self, s: StageId, c: Body, asked: &[DimId]) -> bool {
         if self.bodies.dims(c).iter().any(|d| !asked.contains(d)) {
             return matches!(asked, [d] if self.only_index(s, *d, c).is_some());
         }
         let not = self.bodies.op(Op::Not, Scalar::Bool, &[c]);
-        !self.holds_at_each(asked, None, not)
-    }
-
-    /// Whether a body has a value at all points of dimensions: it divides no integer by zero, and what it loads is there.
-    fn has_value_at(&mut self, b: Body, points: &[DimId]) -> bool {
-        let has = self.bodies.has_value(b);
-        if self.bodies.as_bool(has) != Some(true) {
-            return false;
-        }
-        let mut ranges = Ranges::default();
-        for d in points {
-            ranges.push(&mut self.bodies, *d, self.dims[d.0 as usize].extent);
-        }
-        let loads: Vec<(Source, Vec<Body>)> = self
-            .bodies
-            .reachable([b])
-            .into_iter()
-            .filter_map(|b| match self.bodies.node(b) {
-                Node::Load(from, _, at) => Some((*from, at.to_vec())),
-                _ => None,
-            })
-            .collect();
-        let zero = self.bodies.int(0);
-        loads.into_iter().all(|(from, at)| {
-            let extents = self.extents(from);
-            at.into_iter().zip(extents).all(|(i, n)| {
-                let (low, high) = (self.bodies.test(Op::Lte, zero, i), self.bodies.test(Op::Lt, i, n));
-                [low, high]
-                    .into_iter()
-                    .all(|c| self.bodies.as_bool(c) == Some(true) || ranges.hold(&mut self.bodies, c, &[]))
-            })
-        })
+        !self.holds_at_each(asked, None, not) && self.has_values(s)
     }
 }

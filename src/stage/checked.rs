@@ -18,9 +18,9 @@ impl Graph {
         for s in self.ids().filter(|s| self.stage(*s).when.is_some()).collect::<Vec<_>>() {
             for c in self.stage(s).checks.clone() {
                 let c = self.asked_for(c);
-                if !self.is_checked_by(&made, c, &all_dims(self.stage(s))) && self.reads_inputs_safely(s, c) {
-                    let owner = self.ids().find(|u| self.checks_everywhere(*u, (s, c)));
-                    owner.into_iter().for_each(|_| self.note(&mut made, s, c));
+                let known = self.is_checked_by(&made, c, &self.stage(s).all_dims());
+                if !known && self.reads_inputs_safely(s, c) && self.ids().any(|u| self.checks_everywhere(u, (s, c))) {
+                    self.note(&mut made, s, c);
                 }
             }
         }
@@ -28,7 +28,7 @@ impl Graph {
             return self;
         }
         for s in self.ids().collect::<Vec<_>>() {
-            let points = all_dims(self.stage(s));
+            let points = self.stage(s).all_dims();
             let left: Vec<Body> = self.stage(s).checks.clone();
             let left = left.into_iter().filter(|c| !self.is_checked_by(&made, *c, &points)).collect();
             self.stages[s.0 as usize].checks = left;
@@ -67,7 +67,7 @@ impl Graph {
         if u == s || stage.when.is_some() || stage.steps().is_some() || stage.looped() < stage.dims.len() {
             return false;
         }
-        let (own, points) = (self.used(c, &all_dims(self.stage(s))), all_dims(&stage));
+        let (own, points) = (self.used(c, &self.stage(s).all_dims()), stage.all_dims());
         let found = stage.checks.iter().find(|k| {
             let there = self.used(**k, &points);
             self.extents_of(&there) == self.extents_of(&own) && self.moved(**k, (&there, &own)) == c
@@ -81,7 +81,7 @@ impl Graph {
     /// Whether a condition reads nothing but inputs, at indices that they have.
     fn reads_inputs_safely(&mut self, s: StageId, c: Body) -> bool {
         let mut ranges = Ranges::default();
-        for d in all_dims(self.stage(s)) {
+        for d in self.stage(s).all_dims() {
             let extent = self.dim(d).extent;
             ranges.push(&mut self.bodies, d, extent);
         }
@@ -96,7 +96,7 @@ impl Graph {
 
     /// Adds a check of a stage to those that come first.
     fn note(&mut self, made: &mut Vec<Stage>, s: StageId, c: Body) {
-        let own = self.used(c, &all_dims(self.stage(s)));
+        let own = self.used(c, &self.stage(s).all_dims());
         let extents = self.extents_of(&own);
         let known = made.iter().position(|m| self.extents_of(&m.dims) == extents);
         let at = known.unwrap_or_else(|| {
@@ -133,9 +133,4 @@ impl Graph {
         let of: FxHashMap<DimId, Body> = from.iter().zip(to).map(|(a, b)| (*a, self.bodies.index(*b))).collect();
         self.bodies.substitute(c, &of)
     }
-}
-
-/// The dimensions at whose points a stage checks.
-fn all_dims(stage: &Stage) -> Vec<DimId> {
-    stage.dims.iter().chain(stage.over()).copied().collect()
 }

@@ -160,6 +160,11 @@ impl Stage {
         }
     }
 
+    /// All its dimensions, those it reduces over last.
+    pub fn all_dims(&self) -> Vec<DimId> {
+        self.dims.iter().chain(self.over()).copied().collect()
+    }
+
     /// The same stage with other dimensions in place of its own, those it reduces over last.
     #[must_use]
     pub fn over_others(&self, dims: &[DimId]) -> Stage {

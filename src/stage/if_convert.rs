@@ -28,18 +28,23 @@ impl Graph {
         if stage.when.is_none() || !stage.checks.is_empty() || stage.recurrence().is_some() {
             return false;
         }
-        let total = self.total(s);
-        let everywhere = self.stage(s).bodies().iter().all(|b| total[b]);
+        let everywhere = self.has_values(s);
         if everywhere {
             self.stages[s.0 as usize].when = None;
         }
         everywhere
     }
 
+    /// Whether the elements of a stage have a value at all its indices, wherever its condition holds.
+    pub(super) fn has_values(&mut self, s: StageId) -> bool {
+        let total = self.total(s);
+        self.stage(s).bodies().iter().all(|b| total[b])
+    }
+
     /// Whether each body of a stage has a value at all its indices.
     fn total(&mut self, s: StageId) -> FxHashMap<Body, bool> {
         let stage = self.stage(s).clone();
-        let points: Vec<DimId> = stage.dims.iter().chain(stage.over()).copied().collect();
+        let points = stage.all_dims();
         let mut ranges = Ranges::default();
         for d in &points {
             ranges.push(&mut self.bodies, *d, self.dims[d.0 as usize].extent);

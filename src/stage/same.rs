@@ -21,7 +21,7 @@ pub(super) struct Same {
 impl Same {
     /// What a stage computes. Dimensions of steps stand for themselves: what is computed for a step is computed there.
     pub fn key(&mut self, g: &mut Graph, stage: &Stage, steps: &[DimId]) -> Key {
-        let own: Vec<DimId> = stage.dims.iter().chain(stage.over()).copied().collect();
+        let own = stage.all_dims();
         while self.places.len() < own.len() {
             let zero = g.bodies.int(0);
             self.places.push(g.add_dim("place", zero));

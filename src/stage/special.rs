@@ -94,7 +94,7 @@ impl Graph {
                 *b = of.get(b).copied().unwrap_or(*b);
             }
             let holds = |b: &Body| self.bodies.as_bool(*b) == Some(true);
-            let points: Vec<DimId> = stage.dims.iter().chain(stage.over()).copied().collect();
+            let points = stage.all_dims();
             stage.checks.retain(|c| !holds(c) && !self.holds_at_each(&points, stage.when, *c));
             stage.when = stage.when.filter(|c| !holds(c));
             self.stages[k] = stage;

@@ -94,3 +94,16 @@ pub fn compare(program: &Program, def: &str, schedule: &Schedule, cases: &[Vec<V
         }
     }
 }
+
+/// The stages of a definition `f` for arguments, after its default schedules were held against the interpreter.
+pub fn stages(text: &str, args: &[Value]) -> String {
+    let program = read(text);
+    let sizes = daedal::tune::example::incoming(program.named("f")[0], args);
+    let graph = empty(&program, "f").graph.only_for(&sizes);
+    for vector_bytes in [16, 32, 64] {
+        let s = daedal::schedule::default(graph.clone(), &Machine { vector_bytes, ..Machine::host() });
+        // Of nothing, sizes of what is never made are asked of the reference.
+        compare(&program, "f", &s, &[args.to_vec()], sizes.contains(&0.0));
+    }
+    graph.to_string()
+}

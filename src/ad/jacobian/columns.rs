@@ -1,7 +1,7 @@
 //! Each float of a parameter becomes the derivative of the whole result by it, or by the same float of all elements at
 //! once, where no float of the result reads two of them.
 
-use super::component::{Component, Kind};
+use super::component::{Kind, Kinds};
 use super::maker::Maker;
 use super::rows::packed;
 use super::seed::{Of, Step, seed};
@@ -39,8 +39,7 @@ pub fn columns(m: &mut Maker<'_>, compressed: &[bool]) -> Result<Id> {
 }
 
 /// Which parameters have one element in all floats of the result that depend on them, and no tensors in tuples in it.
-pub fn compressed(result: &Component, tys: &[Ty]) -> Vec<bool> {
-    let kinds = result.kinds();
+pub fn compressed(kinds: &Kinds, tys: &[Ty]) -> Vec<bool> {
     let one = |k: usize| {
         let mut kinds = kinds.values().map(|each| each[k]);
         let single = kinds.clone().any(|k| k == Kind::Elements(1));

@@ -66,9 +66,9 @@ impl Component {
     }
 
     /// What its floats read.
-    pub fn kinds(&self) -> Kinds {
+    pub fn kinds(&mut self) -> Kinds {
         let mut out = Kinds::new();
-        self.visit(&mut vec![], &mut |path, reads| {
+        self.each(&mut vec![], &mut |path, reads| {
             let found: Vec<Kind> = reads.iter().map(Read::kind).collect();
             let known = out.entry(path.to_vec()).or_insert_with(|| found.clone());
             for (known, found) in known.iter_mut().zip(found) {
@@ -82,7 +82,7 @@ impl Component {
 
     /// Lets floats read whole parameters where `compressed` says no.
     pub fn forget(&mut self, compressed: &[bool]) {
-        self.change(&mut vec![], &mut |_, reads| {
+        self.each(&mut vec![], &mut |_, reads| {
             for (read, _) in reads.iter_mut().zip(compressed).filter(|(_, c)| !**c) {
                 *read = Read::Whole;
             }
@@ -91,7 +91,7 @@ impl Component {
 
     /// Lets floats read a whole parameter where that is the kind of their place.
     fn settle(&mut self, kinds: &Kinds) {
-        self.change(&mut vec![], &mut |path, reads| {
+        self.each(&mut vec![], &mut |path, reads| {
             for (read, kind) in reads.iter_mut().zip(&kinds[path]) {
                 if *kind == Kind::Whole {
                     *read = Read::Whole;
@@ -100,32 +100,17 @@ impl Component {
         });
     }
 
-    fn visit(&self, path: &mut Vec<usize>, see: &mut dyn FnMut(&[usize], &[Read])) {
+    /// Shows what each float reads, with its place in the type.
+    fn each(&mut self, path: &mut Vec<usize>, see: &mut dyn FnMut(&[usize], &mut [Read])) {
         match self {
             Component::Still => {}
             Component::Float { reads, .. } => see(path, reads),
-            Component::Loop { each, .. } => each.visit(path, see),
-            Component::Listed(all) => all.iter().for_each(|c| c.visit(path, see)),
-            Component::Parts(parts) => {
-                for (k, part) in parts.iter().enumerate() {
-                    path.push(k);
-                    part.visit(path, see);
-                    path.pop();
-                }
-            }
-        }
-    }
-
-    fn change(&mut self, path: &mut Vec<usize>, see: &mut dyn FnMut(&[usize], &mut [Read])) {
-        match self {
-            Component::Still => {}
-            Component::Float { reads, .. } => see(path, reads),
-            Component::Loop { each, .. } => each.change(path, see),
-            Component::Listed(all) => all.iter_mut().for_each(|c| c.change(path, see)),
+            Component::Loop { each: inner, .. } => inner.each(path, see),
+            Component::Listed(all) => all.iter_mut().for_each(|c| c.each(path, see)),
             Component::Parts(parts) => {
                 for (k, part) in parts.iter_mut().enumerate() {
                     path.push(k);
-                    part.change(path, see);
+                    part.each(path, see);
                     path.pop();
                 }
             }

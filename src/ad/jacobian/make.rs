@@ -58,12 +58,13 @@ pub fn jacobian(program: &Program, wanted: &Wanted, layout: Layout) -> Result<Ja
         Layout::Rows => rows(&mut m, &parts, &mut vec![])?,
         Layout::Columns => {
             let tys: Vec<Ty> = m.by.iter().map(|k| def.params[*k].ty).collect();
-            let compressed = compressed(&parts, &tys);
+            let compressed = compressed(&parts.kinds(), &tys);
             parts.forget(&compressed);
             columns(&mut m, &compressed)?
         }
     };
-    let indices = pattern(&mut m.program.terms, &parts);
+    let kinds = parts.kinds();
+    let indices = pattern(&mut m.program.terms, &parts, &kinds);
     let made = match (wanted.value, def.term()) {
         (true, Some(value)) => m.program.terms.put(Head::Tuple, [value, made]),
         _ => made,
@@ -72,5 +73,5 @@ pub fn jacobian(program: &Program, wanted: &Wanted, layout: Layout) -> Result<Ja
     let fun = m.define(&format!("{}jacobian{suffix}", if wanted.value { "value$" } else { "" }), made);
     let pattern = indices.map(|id| m.define(&format!("pattern{suffix}"), id));
     verify::verify(&m.program)?;
-    Ok(Jacobian { program: m.program, fun, pattern, kinds: parts.kinds(), layout })
+    Ok(Jacobian { program: m.program, fun, pattern, kinds, layout })
 }

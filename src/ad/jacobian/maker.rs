@@ -56,19 +56,10 @@ impl<'a> Maker<'a> {
     pub fn define(&mut self, name: &str, body: Id) -> Fun {
         let params: Vec<Ty> = self.def.params.iter().map(|p| p.ty).collect();
         let ret = self.program.terms.ty(body);
-        let fun = Fun::new(Signature { name: self.free(name), params, ret });
+        let fun = Fun::new(Signature { name: self.program.unused_name(name), params, ret });
         let def = Def { fun, params: self.def.params.clone(), body: Body::Term(body), span: self.def.span };
         let def = readable(&self.program.defs, &self.program.terms, def);
         self.program.defs.insert(fun, def);
         fun
-    }
-
-    /// A name that no definition has.
-    pub fn free(&self, name: &str) -> String {
-        let mut name = name.to_string();
-        while !self.program.named(&name).is_empty() {
-            name += "'";
-        }
-        name
     }
 }

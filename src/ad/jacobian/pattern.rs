@@ -1,7 +1,7 @@
 //! The floats of a result become the indices of the elements that they read: which columns of the matrix the blocks of
 //! its rows are.
 
-use super::component::{Component, Kind};
+use super::component::{Component, Kind, Kinds};
 use super::reads::Read;
 use super::rows::packed;
 use crate::ir::{Head, Id, Terms};
@@ -9,9 +9,9 @@ use crate::ir::{Head, Id, Terms};
 /// The indices for each float of a part of the result, in its structure: for each parameter that is differentiated by the
 /// index of the element, a tuple of those of several, or an empty tuple where its block is not of single elements.
 /// Nothing where no float has such a block.
-pub fn pattern(terms: &mut Terms, part: &Component) -> Option<Id> {
-    let elements = |kinds: &Vec<Kind>| kinds.iter().any(|k| matches!(k, Kind::Elements(_)));
-    part.kinds().values().any(elements).then(|| indices(terms, part))
+pub fn pattern(terms: &mut Terms, part: &Component, kinds: &Kinds) -> Option<Id> {
+    let elements = kinds.values().flatten().any(|k| matches!(k, Kind::Elements(_)));
+    elements.then(|| indices(terms, part))
 }
 
 fn indices(terms: &mut Terms, part: &Component) -> Id {

@@ -177,7 +177,7 @@ impl Elements {
         }
         let tys: Vec<Ty> = params.iter().map(|p| p.ty).collect();
         let ret = terms.ty(term);
-        let fun = Fun::new(Signature { name: m.free("row"), params: tys, ret });
+        let fun = Fun::new(Signature { name: m.program.unused_name("row"), params: tys, ret });
         m.program.defs.insert(fun, Def { fun, params, body: Body::Term(body), span: m.def.span });
         (fun, wrt)
     }

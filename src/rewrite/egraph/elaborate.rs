@@ -74,8 +74,7 @@ pub fn is_named(model: Model, head: Head, kids: &[Ty], ty: Ty) -> bool {
 /// Binds the shared and invariant parts of a let-free term over parameters. `total` says which terms
 /// cannot fail; the model which nodes are worth a name. No part leaves an arm.
 pub fn elaborate(terms: &mut Terms, root: Id, params: &[Param], total: &FxHashMap<Id, bool>, model: Model) -> Id {
-    let (nodes, root) = unfolded(terms, root, params, total, (model, usize::MAX));
-    placed(terms, params, &nodes, root, false).0
+    elaborate_within(terms, root, params, total, (model, usize::MAX)).unwrap_or(root)
 }
 
 /// As [`elaborate`]. None where the term would have more than `most` parts.
