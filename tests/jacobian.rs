@@ -200,8 +200,10 @@ fn the_command_makes_jacobians() {
     }
     let said = refused(dir.path(), &["grad", "p.ks", "f", "--layout", "rows"]);
     assert!(said.contains("`--layout` is for `--mode jacobian` only"), "{said}");
-    let said = refused(dir.path(), &with(&["--max-memory", "1", "--size", "n=2"]));
-    assert!(said.contains("`--max-memory` is not for Jacobians"), "{said}");
+    for layout in ["rows", "columns"] {
+        let said = refused(dir.path(), &with(&["--layout", layout, "--max-memory", "1", "--size", "n=2"]));
+        assert!(said.contains("`--max-memory` is not for Jacobians"), "{said}");
+    }
     let said = refused(dir.path(), &with(&["--layout", "columns", "--checkpoint"]));
     assert!(said.contains("`--checkpoint` is for reverse mode only"), "{said}");
 }

@@ -190,17 +190,17 @@ impl Grad {
     /// Refuses what means nothing in the mode.
     fn fits_mode(&self) -> Result<()> {
         let jacobian = matches!(self.mode, Way::Jacobian);
-        let forward = matches!(self.mode, Way::Fwd) || jacobian && matches!(self.layout, Some(Order::Columns));
-        let asked = [("--checkpoint", self.checkpoint), ("--max-memory", self.max_memory.is_some())];
-        if let Some((name, _)) = asked.iter().find(|(_, asked)| *asked && forward) {
-            let d = Diagnostic::user(format!("`{name}` is for reverse mode only"));
-            return Err(d.note("forward mode carries tangents with the values, and keeps no states"));
-        }
         if jacobian && self.max_memory.is_some() {
             let d = Diagnostic::user("`--max-memory` is not for Jacobians");
             return Err(d.note(
                 "a Jacobian is one derivative for each float of the result; `--checkpoint` is for each of them",
             ));
+        }
+        let forward = matches!(self.mode, Way::Fwd) || jacobian && matches!(self.layout, Some(Order::Columns));
+        let asked = [("--checkpoint", self.checkpoint), ("--max-memory", self.max_memory.is_some())];
+        if let Some((name, _)) = asked.iter().find(|(_, asked)| *asked && forward) {
+            let d = Diagnostic::user(format!("`{name}` is for reverse mode only"));
+            return Err(d.note("forward mode carries tangents with the values, and keeps no states"));
         }
         if self.layout.is_some() && !jacobian {
             return Err(Diagnostic::user("`--layout` is for `--mode jacobian` only"));
