@@ -187,3 +187,34 @@ fn an_early_let_is_named() {
     let refused = of(true).unwrap_err();
     assert!(refused.contains("a let of the result evaluates early what might fail: `(index k v)`"), "{refused}");
 }
+
+/// Protects: what is said of a float by the conditions around keeps a quotient, a root or a logarithm defined over the
+/// reals, there and nowhere else; an index that is made of such a float may still be anything, since it may be no number.
+#[test]
+fn conditions_on_floats_hold_over_the_reals() {
+    for (condition, part, good) in [
+        ("(eq X 0.0)", "(div 1.0 X)", true),
+        ("(eq X 1.0)", "(div 1.0 X)", false),
+        ("(eq Y 0.0)", "(div 1.0 X)", false),
+        ("(ne X 0.0)", "(div 1.0 X)", false),
+        ("(eq X 0.0)", "(div 1.0 (sqrt (mul X X)))", true),
+        ("(eq (mul X X) 0.0)", "(div 1.0 (sqrt (mul X X)))", true),
+        ("(not (gt X 0.0))", "(log X)", true),
+        ("(not (gte X 0.0))", "(log X)", false),
+        ("(not (gte X 0.0))", "(sqrt X)", true),
+        ("(lte X 0.0)", "(log X)", true),
+        ("(lt X 0.0)", "(sqrt X)", true),
+        ("(or (lte Y 0.0) (lt X 0.0))", "(sqrt (mul X (log Y)))", false),
+        ("(or (lte Y 1.0) (lt X 0.0))", "(sqrt (mul X (sub Y 1.0)))", true),
+        ("(lt X 0.0)", "(index (min 0 (cast Integer X)) v)", false),
+    ] {
+        let given = |text: &str| text.replace('X', "(index 0 v)").replace('Y', "(index 1 v)");
+        let back = given(&format!("(sub (add {part} 1.0) {part})"));
+        let whole = |arm: &str| {
+            let known = given("(add X Y)");
+            format!("(add {known} (if {} 2.0 {arm}))", given(condition))
+        };
+        let verdict = brought(&whole("1.0"), "1,2", &back, &whole(&back));
+        assert_eq!(verdict.is_ok(), good, "{condition} {part}: {verdict:?}");
+    }
+}

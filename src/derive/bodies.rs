@@ -303,9 +303,9 @@ impl<'w, 'a> Facts<'w, 'a> {
         }
         self.proved(id, place, &levels).err()?;
         if self.known.is_none() {
-            let (mut known, mut seen) = Default::default();
+            let (mut known, mut looked) = Default::default();
             for visit in self.before.visits.iter().rev().filter(|v| v.place == 0) {
-                certain(&mut self.world.flat, visit.id, &mut vec![], &mut known, &mut seen);
+                certain(&mut self.world.flat, visit.id, &mut vec![], &mut known, &mut looked);
             }
             self.known = Some(known);
             return self.proved(id, place, &levels).err();

@@ -11,7 +11,7 @@
 
 use super::axioms::Axiom;
 use super::everywhere::{Everywhere, holds};
-use super::flat::{Scope, Seen, Site, bound, certain, lowered, to_body};
+use super::flat::{Looked, Scope, Site, bound, certain, lowered, to_body};
 use super::guard::{Guard, Guards, guard};
 use super::hypotheses::Hypotheses;
 use super::matching::{instance, matched};
@@ -44,7 +44,7 @@ pub struct Checker<'a> {
     /// Parts that have a value wherever the input has one.
     pub(super) known: FxHashSet<Site>,
     /// Where such parts were looked for.
-    seen: FxHashSet<Seen>,
+    looked: Looked,
     /// What the input evaluates early, rewritten as the program is: it has a value wherever the input has one
     /// and the loops around it run.
     early: Vec<(Id, Scope)>,
@@ -100,7 +100,7 @@ impl<'a> Checker<'a> {
         let mut terms = Terms::default();
         let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let unfolded = unfold(program, kept, (&program.terms, body), &params, &mut terms);
-        let Unfolded { id, certain, seen, mut strict, .. } =
+        let Unfolded { id, certain, looked, mut strict, .. } =
             unfolded.ok_or("without lets and calls it is too large")?;
         let small = |value: Id| terms.size(value) <= MAX_EARLY_SIZE;
         strict.retain(|(value, _)| *value != id && !terms.kids(*value).is_empty() && small(*value));
@@ -118,7 +118,7 @@ impl<'a> Checker<'a> {
             terms,
             now,
             known,
-            seen,
+            looked,
             early,
             granted,
             always,
@@ -239,7 +239,7 @@ impl<'a> Checker<'a> {
                 continue;
             }
             if let Ok(after) = self.put_everywhere(step, (id, &scope), None, (old, new)) {
-                certain(&mut self.terms, after, &mut scope.clone(), &mut self.known, &mut self.seen);
+                certain(&mut self.terms, after, &mut scope.clone(), &mut self.known, &mut self.looked);
                 self.early[k] = (after, scope);
             }
         }
@@ -303,7 +303,7 @@ impl<'a> Checker<'a> {
     /// them all are collected, which takes long after many steps.
     pub fn learn_next(&mut self) -> bool {
         let Some(id) = self.unread.pop_front() else { return false };
-        certain(&mut self.terms, id, &mut vec![], &mut self.known, &mut self.seen);
+        certain(&mut self.terms, id, &mut vec![], &mut self.known, &mut self.looked);
         true
     }
 

@@ -5,12 +5,11 @@
 
 use super::Refused;
 use super::check::Checker;
-use super::flat::{Scope, certain};
+use super::flat::{Looked, Scope, certain};
 use super::prove::{Asked, Local, Prover};
 use super::unfold::{Binding, Sum, unfold};
 use crate::ir::{Head, Id, Terms, Ty};
 use crate::types::shape::empty_sum;
-use rustc_hash::FxHashSet;
 
 /// Why lets do not stand in a sum.
 pub(super) const SHAPELESS: &str = "with the lets of the result a sum over nothing has no shape";
@@ -85,7 +84,7 @@ impl Checker<'_> {
             return false;
         }
         let mut known = self.known.clone();
-        certain(&mut self.terms, body, &mut vec![], &mut known, &mut FxHashSet::default());
+        certain(&mut self.terms, body, &mut vec![], &mut known, &mut Looked::default());
         let (local, asked) = (Local::default(), Asked::Total);
         Prover::new(&mut self.terms, self.def, (&known, &local), asked, self.always.clone())
             .granting(self.granted.as_ref())

@@ -5,6 +5,7 @@
 
 use crate::ir::{Def, Fun, Head, Id, Lit, Signature, Terms, Ty, deep};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// The extents of the loop variables in scope, outermost first: what each ranges over, a term right
 /// outside its variable. Nothing for the state of a fold, say.
@@ -103,58 +104,73 @@ pub fn site(terms: &mut Terms, id: Id, scope: &Scope) -> Option<Site> {
 }
 
 /// The sites of all parts that are certain to be evaluated, for every value of the variables they
-/// depend on, when a term at a place is. What was `seen` is known to be evaluated, too, and not looked at again.
-pub fn certain(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>, seen: &mut FxHashSet<Seen>) {
-    let (mut left, mut choices) = (MAX_SEEN, vec![]);
-    let mut walk = Certain { terms, left: &mut left, seen: vec![std::mem::take(seen), FxHashSet::default()] };
+/// depend on, when a term at a place is. What was looked at is known to be evaluated, too, and not looked at again.
+pub fn certain(terms: &mut Terms, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>, looked: &mut Looked) {
+    let mut choices = vec![];
+    let mut walk = Certain { terms, left: MAX_SEEN, looked, arm: None };
     walk.collect(id, scope, out, &mut choices);
-    walk.arms(choices, out);
-    let new = walk.seen.pop().unwrap_or_default();
-    *seen = walk.seen.pop().unwrap_or_default();
-    // What was not looked into for want of room is to be met again, and what led there.
-    if left > 0 {
-        seen.extend(new);
-    }
+    walk.choices(choices, out);
 }
 
 /// So many parts are looked at, at most: to know less is no harm.
 const MAX_SEEN: usize = 50_000;
-/// What both arms of a condition evaluate is looked for within so many conditions, the term itself counted.
-const MAX_ARMS: usize = 17;
+/// So many sites are kept of arms, at most.
+const MAX_KEPT: usize = 1_000_000;
 
 /// What a part has to do with the loops around it: the part, what its variables range over, and whether the
 /// other loops are certain to run.
-pub type Seen = (Id, Scope, bool);
+type Seen = (Id, Scope, bool);
+
+/// What was looked at: parts that are evaluated, and what is evaluated with each arm of a condition.
+#[derive(Clone, Default)]
+pub struct Looked {
+    seen: FxHashSet<Seen>,
+    arms: FxHashMap<(Id, Scope), Rc<FxHashSet<Site>>>,
+    /// How many sites these are.
+    kept: usize,
+}
 
 /// Collects what is certain to be evaluated.
 struct Certain<'a> {
     terms: &'a mut Terms,
     /// How many parts may be looked at yet.
-    left: &'a mut usize,
-    /// What was seen, and around that in the conditions around an arm: that is known to be evaluated already.
-    seen: Vec<FxHashSet<Seen>>,
+    left: usize,
+    looked: &'a mut Looked,
+    /// What was looked at of the arm that is looked at, if one is.
+    arm: Option<FxHashSet<Seen>>,
 }
 
 impl Certain<'_> {
-    /// First what does not depend on conditions, then what the arms of each have in common.
-    fn all(&mut self, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>) {
-        self.seen.push(FxHashSet::default());
-        let mut choices = vec![];
-        self.collect(id, scope, out, &mut choices);
-        self.arms(choices, out);
-        self.seen.pop();
+    /// Adds what both arms of each condition evaluate.
+    fn choices(&mut self, choices: Vec<([Id; 2], Scope)>, out: &mut FxHashSet<Site>) {
+        for ([a, b], scope) in choices {
+            let one = deep(|| self.arm(a, &scope));
+            let other = deep(|| self.arm(b, &scope));
+            out.extend(one.iter().filter(|site| other.contains(*site)).cloned());
+        }
     }
 
-    fn arms(&mut self, choices: Vec<([Id; 2], Scope)>, out: &mut FxHashSet<Site>) {
-        if self.seen.len() > MAX_ARMS {
-            return;
+    /// What is certain to be evaluated with an arm, beside what is known to be evaluated already. An arm may stand in
+    /// many others, so this is found out once.
+    fn arm(&mut self, id: Id, scope: &Scope) -> Rc<FxHashSet<Site>> {
+        let key = (id, scope.clone());
+        if let Some(known) = self.looked.arms.get(&key) {
+            return known.clone();
         }
-        for ([a, b], mut scope) in choices {
-            let (mut one, mut other) = (FxHashSet::default(), FxHashSet::default());
-            deep(|| self.all(a, &mut scope, &mut one));
-            deep(|| self.all(b, &mut scope, &mut other));
-            out.extend(one.into_iter().filter(|site| other.contains(site)));
+        let around = self.arm.replace(FxHashSet::default());
+        let (mut found, mut choices) = (FxHashSet::default(), vec![]);
+        self.collect(id, &mut scope.clone(), &mut found, &mut choices);
+        self.choices(choices, &mut found);
+        self.arm = around;
+        let found = Rc::new(found);
+        if self.left > 0 {
+            self.looked.kept += found.len();
+            if self.looked.kept > MAX_KEPT {
+                (self.looked.arms, self.looked.kept) = (FxHashMap::default(), found.len());
+            }
+            self.looked.arms.insert(key, found.clone());
         }
+        found
     }
 
     /// A part has a value; an element of an element-wise result has one only where those of the operands do.
@@ -173,7 +189,7 @@ impl Certain<'_> {
     }
 
     fn collect(&mut self, id: Id, scope: &mut Scope, out: &mut FxHashSet<Site>, choices: &mut Vec<([Id; 2], Scope)>) {
-        if matches!(self.terms.head(id), Head::Var(..) | Head::Const(_)) || *self.left == 0 {
+        if matches!(self.terms.head(id), Head::Var(..) | Head::Const(_)) || self.left == 0 {
             return;
         }
         let free = self.terms.free(id);
@@ -187,21 +203,19 @@ impl Certain<'_> {
         let all = scope.iter().rev().enumerate().all(|(i, e)| free.has(i) || runs(*e));
         // Loops that a part does not depend on are alike, which is what keeps this from growing without bound.
         let around = scope.iter().rev().enumerate().map(|(i, e)| e.filter(|_| free.has(i)));
-        let seen = (id, around.collect(), all);
-        if self.seen.iter().any(|s| s.contains(&seen)) {
+        let seen: Seen = (id, around.collect(), all);
+        if self.looked.seen.contains(&seen) || self.arm.as_ref().is_some_and(|arm| arm.contains(&seen)) {
             return;
         }
-        if let Some(innermost) = self.seen.last_mut() {
-            innermost.insert(seen);
-        }
-        *self.left -= 1;
+        self.left -= 1;
         if all {
             self.valued(id, scope, out);
         }
         let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
         for (k, kid) in kids.iter().enumerate() {
             if head == Head::If && k > 0 {
-                return choices.push(([kids[1], kids[2]], scope.clone()));
+                choices.push(([kids[1], kids[2]], scope.clone()));
+                break;
             }
             let depth = scope.len();
             if head.binds(k, kids.len()) > 0 {
@@ -210,6 +224,10 @@ impl Certain<'_> {
             }
             deep(|| self.collect(*kid, scope, out, choices));
             scope.truncate(depth);
+        }
+        // What was not looked into for want of room is to be met again, and what led there.
+        if self.left > 0 {
+            self.arm.as_mut().unwrap_or(&mut self.looked.seen).insert(seen);
         }
     }
 }

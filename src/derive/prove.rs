@@ -5,7 +5,7 @@
 
 use super::bounds::{ANY, Bounds, between, hull, operation};
 use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, site};
-use super::guard::{Fact, Guards, facts, guard};
+use super::guard::{Fact, Guards, facts, guard, real_facts};
 use super::hypotheses::{Hypotheses, Levels};
 use super::pace::Pace;
 use crate::ir::op::Domain;
@@ -79,8 +79,10 @@ pub struct Prover<'a> {
     memo: FxHashMap<(Id, Scope), bool>,
     /// What was found out under fewer of them.
     fewer: Vec<FxHashMap<(Id, Scope), bool>>,
-    /// Bounds that were found already, under these conditions.
-    bounds: FxHashMap<(Id, Scope), Bounds>,
+    /// Whether bounds are those over the reals.
+    reals: bool,
+    /// Bounds that were found already, under these conditions, and whether over the reals.
+    bounds: FxHashMap<(Id, Scope, bool), Bounds>,
 }
 
 /// Parts that have a value, with the scope they stand in and the conditions around them.
@@ -104,7 +106,7 @@ impl<'a> Prover<'a> {
     ) -> Prover<'a> {
         let (states, extents, memo, bounds) = Default::default();
         let (outer, listens, granted, facts) = (guards.len(), true, None, &[][..]);
-        let (pace, left, fewer) = (None, MAX_LOOKED, vec![]);
+        let (pace, left, fewer, reals) = (None, MAX_LOOKED, vec![], false);
         Prover {
             terms,
             def,
@@ -122,6 +124,7 @@ impl<'a> Prover<'a> {
             left,
             memo,
             fewer,
+            reals,
             bounds,
         }
     }
@@ -316,21 +319,28 @@ impl<'a> Prover<'a> {
             || self.cases_in_range(index, n, scope)
     }
 
-    /// What the conditions around say, and that the loops around run, seen from a place in them.
+    /// What the conditions around say of integers, and that the loops around run, seen from a place in them.
     pub(super) fn told(&mut self, scope: &Scope) -> Vec<Fact> {
+        let mut out = self.told_by_guards(scope, facts);
+        self.loops_run(scope, &mut out);
+        out
+    }
+
+    fn told_by_guards(&mut self, scope: &Scope, told: fn(&Terms, Id, bool, &mut Vec<Fact>)) -> Vec<Fact> {
         let mut out = vec![];
         for g in self.guards.clone() {
             let Some(by) = scope.len().checked_sub(g.depth) else { continue };
             let cond = self.terms.shift(g.cond, by);
-            facts(self.terms, cond, g.holds, &mut out);
+            told(self.terms, cond, g.holds, &mut out);
         }
-        self.loops_run(scope, &mut out);
         out
     }
 
     /// Bounds with what the conditions around say of the number.
     fn told_range(&mut self, id: Id, scope: &Scope, mut out: Bounds) -> Bounds {
-        for fact in self.told(scope) {
+        let integer = self.terms.ty(id) == Ty::int();
+        let told = if integer { self.told(scope) } else { self.told_by_guards(scope, real_facts) };
+        for fact in told {
             match fact {
                 Fact::Less(a, by, b) => {
                     if self.same_size(b, id, scope) {
@@ -342,9 +352,11 @@ impl<'a> Prover<'a> {
                 }
                 Fact::Differ(a, b) => {
                     for (number, other) in [(a, b), (b, a)] {
-                        let value = self.terms.as_lit(other).and_then(|l| l.as_int()).map(|v| v as f64);
-                        if let Some(value) = value.filter(|_| self.same_size(number, id, scope)) {
-                            out = out.without(value);
+                        let value = self.terms.as_lit(other).and_then(Lit::to_f64);
+                        match value.filter(|_| self.same_size(number, id, scope)) {
+                            Some(value) if integer => out = out.without(value),
+                            Some(0.0) => out.nonzero = true,
+                            _ => {}
                         }
                     }
                 }
@@ -352,6 +364,14 @@ impl<'a> Prover<'a> {
         }
         // Conditions that cannot all be met are around what is never evaluated.
         if out.lo > out.hi { ANY } else { Bounds { nonzero: out.nonzero || out.lo > 0.0 || out.hi < 0.0, ..out } }
+    }
+
+    /// Bounds over the reals: conditions on floats may be relied on, which say nothing where one is no number.
+    fn real_range(&mut self, id: Id, scope: &Scope) -> Bounds {
+        let around = std::mem::replace(&mut self.reals, true);
+        let out = self.range(id, scope);
+        self.reals = around;
+        out
     }
 
     /// Bounds wherever the number stands.
@@ -480,7 +500,7 @@ impl<'a> Prover<'a> {
     /// Whether the node has a value over the reals where its children have.
     fn node_defined(&mut self, head: Head, kids: &[Id], scope: &Scope) -> bool {
         let valued = self.asked == Asked::Valued;
-        let mut r = |k: usize| self.range(kids[k], scope);
+        let mut r = |k: usize| self.real_range(kids[k], scope);
         match head {
             // The state of a fold starts from what may be infinite, and so may the elements be.
             Head::Var(i, ty) => ty.as_scalar().is_some_and(|s| !s.is_float() || self.is_scanned(i, scope)),
@@ -504,7 +524,7 @@ impl<'a> Prover<'a> {
 
     /// Bounds of a number, or of the elements of a tensor.
     pub fn range(&mut self, id: Id, scope: &Scope) -> Bounds {
-        let key = (id, scope.clone());
+        let key = (id, scope.clone(), self.reals);
         if let Some(known) = self.bounds.get(&key) {
             return *known;
         }
@@ -516,7 +536,8 @@ impl<'a> Prover<'a> {
         let float = self.terms.ty(id).as_scalar().is_none_or(|s| s.is_float());
         let inside = out.lo >= lo as f64 && out.hi <= hi as f64 && out.hi < EXACT && out.lo > -EXACT;
         let out = if float || inside { out } else { ANY };
-        let told = self.listens && self.terms.ty(id) == Ty::int() && !(self.guards.is_empty() && scope.is_empty());
+        let listens = self.terms.ty(id) == Ty::int() || self.reals && float;
+        let told = self.listens && listens && !(self.guards.is_empty() && scope.is_empty());
         // On the way to what a size is known to be, its bounds may be asked for again.
         self.bounds.insert(key.clone(), out);
         let out = if told { self.told_range(id, scope, out) } else { out };

@@ -3,7 +3,7 @@
 //! Strictness would be lost on the way: a value that a let computes for nothing may fail all the
 //! same. So what is certain to be evaluated is noted, and every let with its place.
 
-use super::flat::{Scope, Seen, Site, bound, certain, parameter};
+use super::flat::{Looked, Scope, Site, bound, certain, parameter};
 use crate::ir::{Fun, Head, Id, Program, Terms, Ty, deep};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ pub struct Unfolded {
     /// What is certain to be evaluated.
     pub certain: FxHashSet<Site>,
     /// Where that was looked for.
-    pub seen: FxHashSet<Seen>,
+    pub looked: Looked,
     /// The values of lets and the arguments of calls that are evaluated whenever the loops around them run.
     pub strict: Vec<(Id, Scope)>,
     /// The lets that stood in the body, and the arguments of calls.
@@ -62,12 +62,12 @@ pub fn unfold(
     for (k, ty) in params.iter().enumerate() {
         env.push(Entry::Value(out.put(parameter(k, *ty), []), 0));
     }
-    let (scope, certain, seen, strict, lets, sums, plain) = Default::default();
-    let mut walk = Walk { program, kept, out, scope, certain, seen, strict, lets, sums, steps: 0, calls: 0, plain };
+    let (scope, certain, looked, strict, lets, sums, plain) = Default::default();
+    let mut walk = Walk { program, kept, out, scope, certain, looked, strict, lets, sums, steps: 0, calls: 0, plain };
     let id = walk.flat(terms, body, &mut env, true)?;
     walk.note(id, true);
-    let Walk { certain, seen, strict, lets, sums, .. } = walk;
-    Some(Unfolded { id, certain, seen, strict: strict.into_iter().collect(), lets, sums })
+    let Walk { certain, looked, strict, lets, sums, .. } = walk;
+    Some(Unfolded { id, certain, looked, strict: strict.into_iter().collect(), lets, sums })
 }
 
 /// What a variable stands for.
@@ -85,7 +85,7 @@ struct Walk<'a> {
     out: &'a mut Terms,
     scope: Scope,
     certain: FxHashSet<Site>,
-    seen: FxHashSet<Seen>,
+    looked: Looked,
     strict: BTreeSet<(Id, Scope)>,
     lets: Vec<Binding>,
     sums: Vec<Sum>,
@@ -214,7 +214,7 @@ impl Walk<'_> {
 
     fn note(&mut self, id: Id, strict: bool) {
         if strict {
-            certain(self.out, id, &mut self.scope, &mut self.certain, &mut self.seen);
+            certain(self.out, id, &mut self.scope, &mut self.certain, &mut self.looked);
             self.strict.insert((id, self.scope.clone()));
         }
     }

@@ -12,6 +12,7 @@ pub mod op;
 pub mod print;
 pub mod program;
 pub mod read;
+pub mod spelled;
 pub mod term;
 pub mod ty;
 

@@ -7,7 +7,8 @@ use super::head::{Head, Monoid, Signature};
 use super::lit::Lit;
 use super::names::{self, Numbers};
 use super::op::Op;
-use super::program::{Body, Def, Program};
+use super::program::{Body, Def, Param, Program};
+use super::spelled::{Arg, Inner};
 use super::term::{Id, Terms, deep};
 use super::ty::{Ty, TyKind};
 use rustc_hash::FxHashMap;
@@ -77,6 +78,8 @@ pub fn term(terms: &Terms, id: Id, names: &[String]) -> String {
 
 struct Printer<'a> {
     terms: &'a Terms,
+    /// The outermost variables, where these are parameters.
+    params: &'a [Param],
     scope: Vec<String>,
     used: FxHashMap<String, usize>,
     numbers: Numbers,
@@ -89,11 +92,11 @@ struct Printer<'a> {
 impl<'a> Printer<'a> {
     fn new(terms: &'a Terms) -> Printer<'a> {
         let (scope, used, numbers, sizes) = Default::default();
-        Printer { terms, scope, used, numbers, sizes, out: String::new(), column: 0 }
+        Printer { terms, params: &[], scope, used, numbers, sizes, out: String::new(), column: 0 }
     }
 
-    fn for_def(terms: &'a Terms, def: &Def) -> Printer<'a> {
-        let mut printer = Printer::new(terms);
+    fn for_def(terms: &'a Terms, def: &'a Def) -> Printer<'a> {
+        let mut printer = Printer { params: &def.params, ..Printer::new(terms) };
         for (level, p) in def.params.iter().enumerate() {
             for axis in 0..p.sizes.len() {
                 if let Some(name) = def.named_size((level, axis)) {
@@ -153,8 +156,8 @@ impl<'a> Printer<'a> {
 
     /// The term on one line, if that is at most `room` characters.
     fn flat(&mut self, id: Id, room: usize) -> Option<String> {
-        // Every node but a let-bound variable prints at least two characters.
-        if self.terms.size(id) > room as u64 {
+        // Every node but a let-bound variable, and a call of the library, prints at least two characters.
+        if self.terms.size(id) > room as u64 && self.spelled(id).is_none() {
             return None;
         }
         let (out, column) = (std::mem::take(&mut self.out), self.column);
@@ -195,7 +198,7 @@ impl<'a> Printer<'a> {
             self.push(&text);
             return;
         }
-        if self.terms.head(id) == Head::Let {
+        if self.terms.head(id) == Head::Let && self.spelled(id).is_none() {
             return self.lets(id, indent);
         }
         for part in self.parts(id) {
@@ -221,7 +224,7 @@ impl<'a> Printer<'a> {
     fn lets(&mut self, mut id: Id, indent: usize) {
         let from = self.scope.len();
         self.push("(let (");
-        while self.terms.head(id) == Head::Let {
+        while self.terms.head(id) == Head::Let && self.spelled(id).is_none() {
             let (value, body) = (self.terms.kids(id)[0], self.terms.kids(id)[1]);
             if self.scope.len() > from {
                 self.newline(indent + 6);
@@ -253,6 +256,9 @@ impl<'a> Printer<'a> {
     }
 
     fn parts(&self, id: Id) -> Vec<Part> {
+        if let Some(call) = self.spelled(id) {
+            return vec![Part::Text(call)];
+        }
         let node = self.terms.node(id);
         let kids = &node.kids;
         let text = |t: String| vec![Part::Text(t)];
@@ -335,6 +341,30 @@ impl<'a> Printer<'a> {
             }
             Head::VecInit => self.call("Vec_init", kids),
             Head::Print => self.call("print", kids),
+        }
+    }
+
+    /// A call of the library that the source has, of variables.
+    fn spelled(&self, id: Id) -> Option<String> {
+        let (name, args) = self.terms.call_of(id, &|a, b| self.inner(a, b))?;
+        let text = |arg: &Arg| match arg {
+            Arg::Var(i) => self.variable(*i),
+            Arg::Lit(l) => l.to_string(),
+        };
+        let args: Vec<String> = args.iter().map(text).collect();
+        Some(format!("({name} {})", args.join(" ")))
+    }
+
+    /// What is known of the columns of one variable and the rows of another.
+    fn inner(&self, a: Arg, b: Arg) -> Inner {
+        let name = |arg: Arg, axis: usize| match arg {
+            Arg::Var(i) => self.params.get(self.scope.len().checked_sub(1 + i as usize)?)?.sizes.get(axis),
+            Arg::Lit(_) => None,
+        };
+        match (name(a, 1), name(b, 0)) {
+            (_, None) => Inner::Unknown,
+            (columns, rows) if columns == rows => Inner::Same,
+            _ => Inner::Named,
         }
     }
 

@@ -7,6 +7,7 @@
 use super::head::{Fun, Head, Mismatch};
 use super::lit::Lit;
 use super::op::Op;
+use super::spelled::Spelled;
 use super::ty::Ty;
 use crate::diag::Span;
 use indexmap::IndexSet;
@@ -131,6 +132,8 @@ pub struct Terms {
     /// What the source calls the value of a term.
     labels: FxHashMap<Id, String>,
     spans: FxHashMap<Id, SmallVec<[Span; 1]>>,
+    /// The library calls that the source has.
+    pub(super) spelled: Vec<Spelled>,
 }
 
 /// Runs a recursive step with enough stack, however deep the term is.

@@ -42,6 +42,9 @@ struct Taken {
     derived: FxHashMap<Fun, Derived>,
 }
 
+/// Such a share of its cost is no reason to write a definition anew: people know it as it is.
+const TRIFLE: f64 = 1e-6;
+
 /// Puts the better bodies into the program, checks it, and reads it again from its text. Names of the
 /// source stay where values do.
 pub fn assemble(program: &Program, results: Vec<Searched<'_>>, options: &Options<'_>) -> Result<Outcome> {
@@ -60,9 +63,9 @@ pub fn assemble(program: &Program, results: Vec<Searched<'_>>, options: &Options
             skipped = refused(&work, def, &s.found, options)?;
         }
         if let Some(Better { found, derived: how }) = better.filter(|_| skipped.is_none()) {
-            let gain = Costing::new(&work, options.cost, &options.sizes).def(def)? - found.cost;
-            let how_called = (&kept, options.cost);
-            if gain > 1e-9 && !only_inlined(&work, how_called, def, (&found.terms, found.id), gain) {
+            let before = Costing::new(&work, options.cost, &options.sizes).def(def)?;
+            let (gain, how_called) = (before - found.cost, (&kept, options.cost));
+            if gain > before * TRIFLE && !only_inlined(&work, how_called, def, (&found.terms, found.id), gain) {
                 taken.derived.extend(how.map(|d| (def.fun, d)));
                 let body = work.terms.import(&found.terms, found.id);
                 if let Some(d) = work.defs.get_mut(&def.fun) {
@@ -77,6 +80,7 @@ pub fn assemble(program: &Program, results: Vec<Searched<'_>>, options: &Options
         defs.push(def);
     }
     settle(program, &mut work, (&mut rows, &defs), &mut taken, options)?;
+    taken.bodies.values_mut().for_each(|found| found.terms.spell_like(&program.terms));
     let program = reread(program, &taken)?;
     let mut new = Costing::new(&program, options.cost, &options.sizes);
     for (row, def) in rows.iter_mut().zip(chosen(&program, &options.defs)?) {

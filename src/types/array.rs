@@ -51,7 +51,7 @@ impl Elab<'_> {
         }
     }
 
-    fn all_now(&mut self, vals: &[Val]) -> Vec<Id> {
+    pub(super) fn all_now(&mut self, vals: &[Val]) -> Vec<Id> {
         vals.iter().map(|v| self.now(*v)).collect()
     }
 
@@ -318,8 +318,9 @@ impl Elab<'_> {
         let mut kids = self.all_now(&parts);
         kids.push(self.now(tensor));
         let old = self.node(at, Head::Index(rank), &kids, &[])?;
+        let mark = self.opened();
         self.open(old, None);
-        Ok(self.like(tensor, rank, |e, levels| {
+        let changed = self.like(tensor, rank, |e, levels| {
             let mut same = vec![];
             for (level, part) in levels.iter().zip(&parts) {
                 let pair = [e.level(*level), e.now(*part)];
@@ -327,7 +328,10 @@ impl Elab<'_> {
             }
             let (here, kept, new) = (e.all(&same), e.element(levels, tensor), e.now(new));
             e.terms.put(Head::If, [here, new, kept])
-        }))
+        });
+        let id = self.close(mark, changed);
+        self.spell("setAt", id, &[place, tensor, new], None);
+        Ok(id)
     }
 
     pub(super) fn form_delta_vec(&mut self, at: usize, args: &[usize]) -> Result<Id> {

@@ -4,6 +4,7 @@ use super::Elab;
 use super::named::{Named, packed, suffixed};
 use super::scope::Val;
 use crate::diag::{Diagnostic, Result};
+use crate::ir::spelled::Inner;
 use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar, Ty};
 
 /// Operations that take any number of arguments from two on: the first two, their result and the
@@ -332,11 +333,21 @@ impl Elab<'_> {
                 let m = self.bind(*m);
                 let v = self.now(v);
                 let v = self.bind(v);
-                self.matrix_times_vector(at, m, v)?
+                self.matrix_times_vector(at, name, (m, v))?
             }
             _ => return Ok(None),
         };
         Ok(Some(self.close(mark, id)))
+    }
+
+    /// Lets a term of this depth print as the call of a function of the prelude, unless the program has its own one of
+    /// that name.
+    pub(super) fn spell(&mut self, name: &str, id: Id, args: &[Val], inner: Option<Inner>) {
+        let own = self.by_name.contains_key(name);
+        if let Some((name, ..)) = prelude().into_iter().find(|(n, ..)| *n == name && !own) {
+            let args = self.all_now(args);
+            self.terms.spell(name, id, &args, inner);
+        }
     }
 
     fn extremum(&mut self, at: usize, name: &str, v: Val) -> Result<Id> {
@@ -344,64 +355,99 @@ impl Elab<'_> {
         let body = self.under(&[Ty::int()], |e, levels| e.element(levels, v));
         let monoid = if name.ends_with("max") { Monoid::Max } else { Monoid::Min };
         let head = if name.starts_with('i') { Head::Arg(monoid) } else { Head::Reduce(monoid, 1) };
-        self.node(at, head, &[size, body], &[])
+        let id = self.node(at, head, &[size, body], &[])?;
+        self.spell(name, id, &[v], None);
+        Ok(id)
     }
 
-    fn matrix_times_vector(&mut self, at: usize, m: Val, v: Val) -> Result<Id> {
-        let rows = self.sizes(m, 1)[0];
-        let nested = self.terms.ty(m.id).as_tensor().is_some_and(|(r, _)| r == 1);
-        let from = self.depth();
-        self.scope.push(Ty::int());
-        let size = self.sizes(v, 1)[0];
-        self.scope.push(Ty::int());
-        let (i, j) = (self.level(from), self.level(from + 1));
-        let mat = self.now(m);
-        let entry = if nested {
-            let row = self.node(at, Head::Index(1), &[i, mat], &[])?;
-            self.node(at, Head::Index(1), &[j, row], &[])?
-        } else {
-            self.node(at, Head::Index(2), &[i, j, mat], &[])?
-        };
-        let x = self.element(&[from + 1], v);
-        self.terms.mark(x, self.tree.at(at).span);
-        let body = self.op(Op::Mul, &[entry, x]);
-        self.scope.truncate(from + 1);
-        let row = self.node(at, Head::Reduce(Monoid::Add, 1), &[size, body], &[])?;
-        self.scope.truncate(from);
-        let product = self.node(at, Head::Build(1), &[rows, row], &[])?;
-        // Without rows there is no column to count: the inner size of an empty tensor is 0.
-        let (mat, entries) = (self.now(m), self.sizes(v, 1)[0]);
-        let columns = self.terms.put(Head::Size(1), [mat]);
-        let zero = self.int(0);
-        let none = self.op(Op::Eq, &[rows, zero]);
-        let fits = self.op(Op::Eq, &[columns, entries]);
-        let fits = self.op(Op::Or, &[none, fits]);
-        let id = self.node(at, Head::Assert, &[fits, product], &[])?;
-        self.fits.insert(id, vec![(columns, entries)]);
-        Ok(id)
+    fn matrix_times_vector(&mut self, at: usize, name: &str, (m, v): (Val, Val)) -> Result<Id> {
+        self.product(at, name, (m, v), |e, inner| {
+            let rows = e.sizes(m, 1)[0];
+            let nested = e.terms.ty(m.id).as_tensor().is_some_and(|(r, _)| r == 1);
+            let from = e.depth();
+            e.scope.push(Ty::int());
+            let size = e.now(inner);
+            e.scope.push(Ty::int());
+            let (i, j) = (e.level(from), e.level(from + 1));
+            let mat = e.now(m);
+            let entry = if nested {
+                let row = e.node(at, Head::Index(1), &[i, mat], &[])?;
+                e.node(at, Head::Index(1), &[j, row], &[])?
+            } else {
+                e.node(at, Head::Index(2), &[i, j, mat], &[])?
+            };
+            let x = e.element(&[from + 1], v);
+            e.terms.mark(x, e.tree.at(at).span);
+            let body = e.op(Op::Mul, &[entry, x]);
+            e.scope.truncate(from + 1);
+            let row = e.node(at, Head::Reduce(Monoid::Add, 1), &[size, body], &[])?;
+            e.scope.truncate(from);
+            // Without rows there is no column to count: the inner size of an empty tensor is 0.
+            let zero = e.int(0);
+            let none = e.op(Op::Eq, &[rows, zero]);
+            Ok((e.node(at, Head::Build(1), &[rows, row], &[])?, Some(none)))
+        })
     }
 
     /// The matrix product; it fails where the rows of the first have another size than the columns
     /// of the second.
     fn matrix_product(&mut self, at: usize, a: Val, b: Val) -> Result<Id> {
-        let (left, right) = (self.sizes(a, 2), self.sizes(b, 2));
-        let from = self.depth();
-        self.scope.extend([Ty::int(), Ty::int()]);
-        let inner = self.sizes(a, 2)[1];
-        self.scope.push(Ty::int());
-        let x = self.element(&[from, from + 2], a);
-        let y = self.element(&[from + 2, from + 1], b);
-        for read in [x, y] {
-            self.terms.mark(read, self.tree.at(at).span);
+        self.product(at, "matmul", (a, b), |e, inner| {
+            let (rows, across) = (e.sizes(a, 2)[0], e.sizes(b, 2)[1]);
+            let from = e.depth();
+            e.scope.extend([Ty::int(), Ty::int()]);
+            let size = e.now(inner);
+            e.scope.push(Ty::int());
+            let x = e.element(&[from, from + 2], a);
+            let y = e.element(&[from + 2, from + 1], b);
+            for read in [x, y] {
+                e.terms.mark(read, e.tree.at(at).span);
+            }
+            let product = e.op(Op::Mul, &[x, y]);
+            e.scope.truncate(from + 2);
+            let sum = e.node(at, Head::Reduce(Monoid::Add, 1), &[size, product], &[])?;
+            e.scope.truncate(from);
+            Ok((e.node(at, Head::Build(2), &[rows, across, sum], &[])?, None))
+        })
+    }
+
+    /// What `made` makes of the size that two factors have in common, checked: the columns of the first must be as many
+    /// as the second has rows or elements, unless a condition holds that `made` gives, too. Where a declaration gives
+    /// both one name there is nothing to check, and the size is the one that is told first; otherwise it is counted once.
+    fn product(
+        &mut self,
+        at: usize,
+        name: &str,
+        (m, with): (Val, Val),
+        made: impl FnOnce(&mut Self, Val) -> Result<(Id, Option<Id>)>,
+    ) -> Result<Id> {
+        let mark = self.opened();
+        let mat = self.now(m);
+        let columns = self.terms.put(Head::Size(1), [mat]);
+        let entries = self.sizes(with, 1)[0];
+        let inner = match self.size_name(entries) {
+            None => Inner::Unknown,
+            rows if rows == self.size_name(columns) => Inner::Same,
+            _ => Inner::Named,
+        };
+        let (columns, entries) = (self.val(columns), self.val(entries));
+        let size = match inner {
+            Inner::Same => columns,
+            Inner::Named => entries,
+            Inner::Unknown => self.bind(entries.id),
+        };
+        let (mut id, unless) = made(self, size)?;
+        if inner != Inner::Same {
+            let (columns, rows) = (self.now(columns), self.now(size));
+            let mut fits = self.op(Op::Eq, &[columns, rows]);
+            if let Some(unless) = unless {
+                fits = self.op(Op::Or, &[unless, fits]);
+            }
+            id = self.node(at, Head::Assert, &[fits, id], &[])?;
+            self.fits.insert(id, vec![(columns, rows)]);
         }
-        let product = self.op(Op::Mul, &[x, y]);
-        self.scope.truncate(from + 2);
-        let sum = self.node(at, Head::Reduce(Monoid::Add, 1), &[inner, product], &[])?;
-        self.scope.truncate(from);
-        let all = self.node(at, Head::Build(2), &[left[0], right[1], sum], &[])?;
-        let same = self.op(Op::Eq, &[left[1], right[0]]);
-        let id = self.node(at, Head::Assert, &[same, all], &[])?;
-        self.fits.insert(id, vec![(left[1], right[0])]);
+        let id = self.close(mark, id);
+        self.spell(name, id, &[m, with], Some(inner));
         Ok(id)
     }
 }

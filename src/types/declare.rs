@@ -113,6 +113,7 @@ impl Elab<'_> {
             self.scope.push(p.ty);
         }
         self.size_meanings(kids[3], &params)?;
+        self.params.clone_from(&params);
         for (level, p) in params.iter().enumerate() {
             self.define(&p.name, Meaning::Level(level));
         }
@@ -195,6 +196,7 @@ impl Elab<'_> {
             }
         }
         let fun = Fun::new(Signature { name: known.name, params, ret });
+        self.terms.unspell(&known.key);
         self.said.extend(known.said.map(|arg| (fun, arg)));
         self.by_name.entry(known.key).or_default().push(fun);
         Ok(fun)

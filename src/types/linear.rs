@@ -80,6 +80,10 @@ impl Elab<'_> {
         }
         let id = self.dot(a, b);
         self.terms.mark(id, self.tree.at(at).span);
+        if ta.has_tensor() {
+            let args = self.all_now(&[a, b]);
+            self.terms.spell("ts_dot", id, &args, None);
+        }
         Ok(self.close(mark, id))
     }
 

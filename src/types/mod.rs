@@ -62,6 +62,8 @@ pub struct Elab<'a> {
     /// Built-in functions that are functions of the program, with the names that sources call them by.
     wrappers: Vec<(String, Fun)>,
     scope: Vec<Ty>,
+    /// The parameters of the definition that is being read: the outermost variables in scope.
+    params: Vec<Param>,
     names: FxHashMap<String, SmallVec<[Meaning; 1]>>,
     /// The names in scope in the order in which they came.
     named: Vec<String>,
@@ -160,6 +162,7 @@ impl<'a> Elab<'a> {
             asked: FxHashSet::default(),
             wrappers: vec![],
             scope: vec![],
+            params: vec![],
             names: FxHashMap::default(),
             named: vec![],
             numbers: Numbers::default(),

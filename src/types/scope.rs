@@ -201,6 +201,14 @@ impl Elab<'_> {
         (0..rank).map(|k| self.terms.put(Head::Size(k), [of])).collect()
     }
 
+    /// The name of a size of a parameter, seen from the present depth.
+    pub fn size_name(&self, id: Id) -> Option<&str> {
+        let (Head::Size(axis), [of]) = (self.terms.head(id), self.terms.kids(id)) else { return None };
+        let Head::Var(i, _) = self.terms.head(*of) else { return None };
+        let level = self.depth().checked_sub(1 + i as usize)?;
+        self.params.get(level)?.sizes.get(axis).map(String::as_str)
+    }
+
     /// The element at indices.
     pub fn element(&mut self, indices: &[usize], v: Val) -> Id {
         let mut kids: Vec<Id> = indices.iter().map(|l| self.level(*l)).collect();

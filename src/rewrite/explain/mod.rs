@@ -53,8 +53,10 @@ pub struct Unproved {
     pub why: String,
 }
 
-/// Equations that the checker refuses are left out, so often at most.
+/// Equations that the checker refuses are left out, so often at most, and so often in succession where no step is
+/// taken between: what follows is refused for the same reason, most likely.
 const MAX_TRIES: usize = 30;
+const MAX_STUCK: usize = 10;
 /// In all tries for one definition so many steps are taken at most.
 const MAX_TAKEN: usize = 6000;
 /// So many of the best results are tried, and then the first, which is the input.
@@ -173,7 +175,7 @@ fn reached<'a>(
     let mut order: Vec<usize> = (0..equations.len()).collect();
     let mut late: FxHashSet<usize> = FxHashSet::default();
     let mut last = String::new();
-    let mut way = Way::new(task, start)?;
+    let (mut way, mut stuck) = (Way::new(task, start)?, 0);
     for _ in 0..MAX_TRIES {
         let closure = Closure::new(trace, &equations, (&order, &late), [way.at, goal], &pace).ok_or(LATE)?;
         if closure.find(way.at) != closure.find(goal) {
@@ -182,6 +184,7 @@ fn reached<'a>(
         let before = way.steps.len();
         let done = way.on(trace, (&equations, &closure), goal, stop);
         *taken += way.steps.len() - before;
+        stuck = if way.steps.len() > before { 0 } else { stuck + 1 };
         match done {
             Ok(()) => {
                 let way = way.shorter(task, trace, (&equations, &closure), (start, goal), stop);
@@ -190,6 +193,9 @@ fn reached<'a>(
             Err((Failed::Hopeless(why), _)) => return Err(why),
             Err((Failed::Equation(_, why), _)) if *taken > MAX_TAKEN => {
                 return Err(format!("too many steps were tried: {why}"));
+            }
+            Err((Failed::Equation(_, why), _)) if stuck >= MAX_STUCK => {
+                return Err(format!("too many equations were refused: {why}"));
             }
             Err((Failed::Equation(k, why), used)) => {
                 order.retain(|other| *other != k);
