@@ -218,3 +218,27 @@ fn conditions_on_floats_hold_over_the_reals() {
         assert_eq!(verdict.is_ok(), good, "{condition} {part}: {verdict:?}");
     }
 }
+
+/// Protects: an assertion cannot fail where it says that sizes are equal which are, or that a tensor is empty or its
+/// parts are so long; and nothing else is taken for equal.
+#[test]
+fn assertions_of_sizes_hold() {
+    let rows = |n: &str| format!("(size$2 (build (size v) (lam (a : Integer) (build {n} (lam (b : Integer) 1.0)))))");
+    for (condition, good) in [
+        (format!("(or (eq (size v) 0) (eq (size v) {}))", rows("(size v)")), true),
+        (format!("(or (eq (size v) 0) (eq 7 {}))", rows("7")), true),
+        (format!("(or (eq {} (size v)) (eq (size v) 0))", rows("(size v)")), true),
+        (format!("(or (eq (size v) 0) (eq 7 {}))", rows("8")), false),
+        (format!("(or (eq k 0) (eq 7 {}))", rows("7")), false),
+        (format!("(eq 7 {})", rows("7")), false),
+        ("(eq (size v) (size (build (size v) (lam (a : Integer) 1.0))))".into(), true),
+        ("(and (eq (size v) (size v)) (eq (size v) k))".into(), false),
+        ("(and true (eq (size v) (size (build (size v) (lam (a : Integer) 1.0)))))".into(), true),
+    ] {
+        let part = format!("(assert {condition} (to_float k))");
+        let back = format!("(sub (add {part} 1.0) {part})");
+        let verdict =
+            tried(Level::Real, "1.0", &format!(r#""by":"add-sub-cancel-left","at":[[]],"to":"{back}""#), &back);
+        assert_eq!(verdict.is_ok(), good, "{condition}: {verdict:?}");
+    }
+}

@@ -9,6 +9,7 @@ pub mod axioms;
 pub mod bodies;
 pub mod bounds;
 pub mod check;
+mod condition;
 pub mod early;
 mod everywhere;
 mod extent;

@@ -5,7 +5,7 @@
 
 use super::bounds::{ANY, Bounds, between, hull, operation};
 use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, site};
-use super::guard::{Fact, Guards, facts, guard, real_facts};
+use super::guard::{Fact, Guard, Guards, facts, guard, real_facts};
 use super::hypotheses::{Hypotheses, Levels};
 use super::pace::Pace;
 use crate::ir::op::Domain;
@@ -200,12 +200,22 @@ impl<'a> Prover<'a> {
         if more.is_none() && state.is_none() {
             return look(self, &inner);
         }
+        self.given(more, state, |p| look(p, &inner))
+    }
+
+    /// Looks at something under one more condition, or in a fold.
+    pub(super) fn given<R>(
+        &mut self,
+        more: Option<Guard>,
+        state: Option<State>,
+        look: impl FnOnce(&mut Self) -> R,
+    ) -> R {
         let around = (self.guards.len(), self.states.len());
         self.guards.extend(more);
         self.states.extend(state);
         let bounds = std::mem::take(&mut self.bounds);
         self.fewer.push(std::mem::take(&mut self.memo));
-        let out = look(self, &inner);
+        let out = look(self);
         self.memo = self.fewer.pop().unwrap_or_default();
         self.bounds = bounds;
         self.guards.truncate(around.0);
@@ -440,7 +450,7 @@ impl<'a> Prover<'a> {
                     [a, b, ..] => self.same_shape(*a, *b, scope),
                 }
             }
-            Head::Assert => self.terms.as_lit(kids[0]) == Some(Lit::Bool(true)),
+            Head::Assert => self.holds(kids[0], scope),
             Head::Build(d) | Head::Reduce(_, d) => self.natural(&kids[..d], scope) && self.rectangular(kids[d], d),
             Head::ConstVec(d) | Head::DeltaVec(d) => self.natural(&kids[..d], scope),
             Head::Arg(_) => self.range(kids[0], scope).lo >= 1.0,

@@ -2,6 +2,7 @@
 //!
 //! Nothing here gives names a meaning (that is `types`) or evaluates terms (that is `eval`).
 
+mod calls;
 pub mod elementary;
 pub mod evaluate;
 pub mod head;

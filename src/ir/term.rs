@@ -133,7 +133,7 @@ pub struct Terms {
     labels: FxHashMap<Id, String>,
     spans: FxHashMap<Id, SmallVec<[Span; 1]>>,
     /// The library calls that the source has.
-    pub(super) spelled: Vec<Spelled>,
+    pub(super) spelled: Vec<Spelled<Id>>,
 }
 
 /// Runs a recursive step with enough stack, however deep the term is.

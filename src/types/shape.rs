@@ -2,7 +2,7 @@
 
 use super::rows::as_made;
 use crate::ir::{Head, Id, Monoid, Op, Program, Terms, Ty, deep};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
 /// A tensor of so many nodes at most is looked into where its size is asked for, with what a let binds in it.
@@ -335,18 +335,24 @@ fn is_plain(ty: Ty) -> bool {
     }
 }
 
-/// The terms of a program with those of [`empty_sum`], for every sum that has them.
+/// The terms of a program with those of [`empty_sum`], for every sum that has them: also for those that such sizes are
+/// counted of, which may stand nowhere else.
 pub fn empty_sums(program: &Program) -> (Cow<'_, Terms>, FxHashMap<Id, Vec<Id>>) {
     let (mut terms, mut found) = (Cow::Borrowed(&program.terms), FxHashMap::default());
-    for body in program.defs.values().filter_map(|d| d.term()) {
-        for id in program.terms.reachable(body) {
-            let sums = matches!(terms.head(id), Head::Reduce(Monoid::Add, _) | Head::Sum);
-            if sums
-                && terms.ty(id).has_tensor()
-                && let Some(dims) = empty_sum(terms.to_mut(), id)
-            {
-                found.insert(id, dims);
-            }
+    let mut open: Vec<Id> = program.defs.values().filter_map(|d| d.term()).collect();
+    let mut seen = FxHashSet::default();
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        open.extend_from_slice(terms.kids(id));
+        let sums = matches!(terms.head(id), Head::Reduce(Monoid::Add, _) | Head::Sum);
+        if sums
+            && terms.ty(id).has_tensor()
+            && let Some(dims) = empty_sum(terms.to_mut(), id)
+        {
+            open.extend_from_slice(&dims);
+            found.insert(id, dims);
         }
     }
     (terms, found)
