@@ -32,10 +32,7 @@ fn read(text: &str) -> Record {
 /// use stands in an arm, the checker follows that only if it proves that nothing fails. These results are told to be
 /// better, with the reason, and are not used. `steps_fwd` reads a tensor of a size that only another read proves. The
 /// last ones ask a variable of a region for its size, which may not be real as far as is known there.
-const UNPROVED: [(&str, &str); 8] = [
-    ("grad/kmeans.ks gradient", EARLY),
-    ("array/slices.ks layers", EARLY),
-    ("grad/slices.ks layer", EARLY),
+const UNPROVED: [(&str, &str); 5] = [
     ("grad/unreached.ks by_steps", EARLY),
     ("grad/conditions.ks steps_fwd", "what `index-of-const` brings back could fail where the program did not"),
     ("grad/lstm.ks rev$loss", GIVEN),
