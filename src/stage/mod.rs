@@ -14,6 +14,7 @@
 mod asked;
 mod body;
 mod bounds;
+mod changed;
 mod checked;
 mod checks;
 mod clamps;
@@ -43,6 +44,7 @@ mod term;
 mod trend;
 mod unify;
 mod unswitch;
+mod update;
 mod value;
 mod wanted;
 
@@ -52,3 +54,4 @@ pub use extract::{Unstaged, extract};
 pub use graph::{Definition, Dim, Graph, Input, Output, Slot, Stage, Symbol};
 pub use reassociate::Order;
 pub use trend::{Trend, trend};
+pub use update::Update;
