@@ -79,7 +79,7 @@ impl Graph {
             for arm in self.arms(*b, &|n| matches!(n, Node::Load(from, ..) if *from == state))? {
                 let place = self.place(&arm, &over)?;
                 let value = self.bodies.substitute(arm.value, &place.of);
-                if value == self.before(s, k, &place) {
+                if value == self.kept(s, k, &place.at) {
                     continue;
                 }
                 if place.at.iter().all(Option::is_none) {
@@ -95,14 +95,14 @@ impl Graph {
         Some(out)
     }
 
-    /// The element of a state before a step, at the indices of a place.
-    fn before(&mut self, s: StageId, k: usize, place: &Place) -> Body {
+    /// The element of a state before a step that is at a place.
+    pub fn kept(&mut self, s: StageId, k: usize, place: &[Option<Body>]) -> Body {
         let stage = self.stage(s).clone();
-        let own = stage.dims.len() - place.at.len();
+        let own = stage.dims.len() - place.len();
         let mut index: Vec<Body> = stage.dims.iter().map(|d| self.bodies.index(*d)).collect();
         let one = self.bodies.int(1);
         index[own - 1] = self.bodies.ints(Op::Sub, index[own - 1], one);
-        for (i, at) in index[own..].iter_mut().zip(&place.at) {
+        for (i, at) in index[own..].iter_mut().zip(place) {
             *i = at.unwrap_or(*i);
         }
         self.bodies.load(Source::Stage(s, k as u32), stage.tys[k], index)

@@ -163,6 +163,15 @@ impl Lower<'_> {
 
     /// Computes the values of a change that is made later.
     fn hold(&mut self, c: &Change, (host, axis): (&Run, usize), at: Body) -> Lowered<Held> {
+        // Of a row of which not all is changed, all is held: who asks later may read what is changed by then.
+        let mut what = c.what.clone();
+        if let Some(only) = what.only.take() {
+            for (k, b) in &mut what.values {
+                let kept = self.g.kept(c.state, *k as usize, &what.at);
+                *b = self.g.bodies.cond(only, *b, kept);
+            }
+        }
+        let c = &Change { what, ..c.clone() };
         let hit = self.later("changes", Scalar::Bool);
         let vars: Vec<Option<Var>> = c.what.at.iter().map(|e| e.map(|_| self.later("at", Scalar::I64))).collect();
         let tys: Vec<Scalar> = c.what.values.iter().map(|(k, _)| self.g.stage(c.state).tys[*k as usize]).collect();
@@ -209,7 +218,6 @@ impl Lower<'_> {
         let depth = self.ranges.len();
         self.blocks.push(Block::default());
         let mut run = self.changed_part(h.state, &h.at, (host, axis), at)?;
-        // Where not all of a row is changed, the others were not computed.
         let made = self.where_changed(&mut run, &h.what, &mut |l, run| {
             let each = match &h.values {
                 Values::Vars(vars) => vars.iter().map(|v| Expr::Var(*v)).collect(),
