@@ -74,6 +74,7 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
     if graph.changed_tables() {
         graph = graph.without_dead();
     }
+    graph.reads_to_numbers();
     Ok(graph)
 }
 

@@ -30,6 +30,7 @@ mod guards;
 mod if_convert;
 mod inline;
 mod join;
+mod kept;
 mod one_hot;
 mod print;
 mod products;

@@ -96,7 +96,7 @@ impl Graph {
     }
 
     /// The element of a state before a step that is at a place.
-    pub fn kept(&mut self, s: StageId, k: usize, place: &[Option<Body>]) -> Body {
+    fn kept(&mut self, s: StageId, k: usize, place: &[Option<Body>]) -> Body {
         let stage = self.stage(s).clone();
         let own = stage.dims.len() - place.len();
         let mut index: Vec<Body> = stage.dims.iter().map(|d| self.bodies.index(*d)).collect();
@@ -148,7 +148,7 @@ impl Graph {
         let mut at: Vec<Option<Body>> = vec![None; over.own.len()];
         let (mut asked, mut later) = (vec![], vec![]);
         for (c, holds) in self.taken_apart(&arm.path) {
-            let fixes = if holds { self.fixes(c, over) } else { None };
+            let fixes = self.fixes(c, holds, over);
             let c = if holds { c } else { self.bodies.op(Op::Not, Scalar::Bool, &[c]) };
             match fixes.filter(|(k, _)| at[*k].is_none()) {
                 Some((k, e)) => {
@@ -212,8 +212,11 @@ impl Graph {
     }
 
     /// The dimension of an element of which a condition names the index, and that index.
-    fn fixes(&mut self, c: Body, over: &Over<'_>) -> Option<(usize, Body)> {
-        let Node::Op(Op::Eq, _, sides) = self.bodies.node(c).clone() else { return None };
+    fn fixes(&mut self, c: Body, holds: bool, over: &Over<'_>) -> Option<(usize, Body)> {
+        let Node::Op(op, _, sides) = self.bodies.node(c).clone() else { return None };
+        if op != if holds { Op::Eq } else { Op::Ne } {
+            return None;
+        }
         let (x, y) = (self.bodies.linear(sides[0])?, self.bodies.linear(sides[1])?);
         let form = x.plus(&y, -1)?;
         for (k, d) in over.own.iter().enumerate() {
@@ -230,7 +233,7 @@ impl Graph {
     }
 
     /// Whether a body has a value at all points around, whatever was not asked before.
-    fn has_value_at(&mut self, b: Body, over: &Over<'_>) -> bool {
+    pub(super) fn has_value_at(&mut self, b: Body, over: &Over<'_>) -> bool {
         let b = self.bodies.substitute(b, over.here);
         let mut ranges = Ranges::default();
         for d in over.around {

@@ -38,10 +38,10 @@ struct Held {
     values: Values,
 }
 
-/// One number a component, or a box of them.
+/// One number a component, or a box of them, with what says which of the box are changed, where not all are.
 enum Values {
     Vars(Vec<Var>),
-    Bufs(Vec<Buf>, Vec<Body>),
+    Bufs { each: Vec<Buf>, room: Vec<Body>, only: Option<Buf> },
 }
 
 impl Change {
@@ -163,15 +163,6 @@ impl Lower<'_> {
 
     /// Computes the values of a change that is made later.
     fn hold(&mut self, c: &Change, (host, axis): (&Run, usize), at: Body) -> Lowered<Held> {
-        // Of a row of which not all is changed, all is held: who asks later may read what is changed by then.
-        let mut what = c.what.clone();
-        if let Some(only) = what.only.take() {
-            for (k, b) in &mut what.values {
-                let kept = self.g.kept(c.state, *k as usize, &what.at);
-                *b = self.g.bodies.cond(only, *b, kept);
-            }
-        }
-        let c = &Change { what, ..c.clone() };
         let hit = self.later("changes", Scalar::Bool);
         let vars: Vec<Option<Var>> = c.what.at.iter().map(|e| e.map(|_| self.later("at", Scalar::I64))).collect();
         let tys: Vec<Scalar> = c.what.values.iter().map(|(k, _)| self.g.stage(c.state).tys[*k as usize]).collect();
@@ -181,8 +172,9 @@ impl Lower<'_> {
             let room: Vec<Body> = free.collect::<Vec<_>>().into_iter().map(|n| self.room(n)).collect();
             let dims = self.element(&room);
             let bufs: Vec<Buf> = tys.iter().map(|ty| self.f.fresh_buf(Info::scalar("changed", *ty))).collect();
-            bufs.iter().for_each(|b| self.push(Stmt::Alloc(*b, dims.clone())));
-            Values::Bufs(bufs, room)
+            let only = c.what.only.map(|_| self.f.fresh_buf(Info::scalar("changes", Scalar::Bool)));
+            bufs.iter().chain(&only).for_each(|b| self.push(Stmt::Alloc(*b, dims.clone())));
+            Values::Bufs { each: bufs, room, only }
         } else {
             Values::Vars(tys.iter().map(|ty| self.later("changed", *ty)).collect())
         };
@@ -197,15 +189,24 @@ impl Lower<'_> {
             }
         }
         let mut run = self.changed_part(c.state, &vars, (host, axis), at)?;
-        let made = self.where_changed(&mut run, &c.what, &mut |l, run| {
+        let loops = run.plan.loops.clone();
+        let made = self.nested(&mut run, &loops, &mut |l, run| {
+            let only = c.what.only.map(|only| l.at_here(run, &[], &[only])[0].clone());
+            let only = only.map(|c| Expr::Var(l.constants("changes", vec![c])[0]));
+            if let (Some(c), Values::Bufs { room, only: Some(to), .. }) = (&only, &values) {
+                let place = l.place_in_part(run, (axis, &vars), room);
+                l.push(Stmt::Store(*to, place, c.clone()));
+            }
+            l.blocks.push(Block::default());
             let each = l.changed_values(run, &c.what);
             match &values {
                 Values::Vars(to) => to.iter().zip(each).for_each(|(v, e)| l.push(Stmt::Set(*v, e))),
-                Values::Bufs(to, room) => {
+                Values::Bufs { each: to, room, .. } => {
                     let place = l.place_in_part(run, (axis, &vars), room);
                     to.iter().zip(each).for_each(|(b, e)| l.push(Stmt::Store(*b, place.clone(), e)));
                 }
             }
+            l.end_arm(only.unwrap_or(Expr::bool(true)));
             Ok(())
         });
         self.ranges.truncate(depth);
@@ -218,15 +219,19 @@ impl Lower<'_> {
         let depth = self.ranges.len();
         self.blocks.push(Block::default());
         let mut run = self.changed_part(h.state, &h.at, (host, axis), at)?;
-        let made = self.where_changed(&mut run, &h.what, &mut |l, run| {
-            let each = match &h.values {
-                Values::Vars(vars) => vars.iter().map(|v| Expr::Var(*v)).collect(),
-                Values::Bufs(bufs, room) => {
+        let loops = run.plan.loops.clone();
+        let made = self.nested(&mut run, &loops, &mut |l, run| {
+            let (each, only): (Vec<Expr>, Option<Expr>) = match &h.values {
+                Values::Vars(vars) => (vars.iter().map(|v| Expr::Var(*v)).collect(), None),
+                Values::Bufs { each, room, only } => {
                     let place = l.place_in_part(run, (axis, &h.at), room);
-                    bufs.iter().map(|b| Expr::Load(*b, Box::new(place.clone()))).collect()
+                    let load = |b: &Buf| Expr::Load(*b, Box::new(place.clone()));
+                    (each.iter().map(load).collect(), only.as_ref().map(load))
                 }
             };
+            l.blocks.push(Block::default());
             l.store_changed(run, &h.what, each);
+            l.end_arm(only.unwrap_or(Expr::bool(true)));
             Ok(())
         });
         self.ranges.truncate(depth);

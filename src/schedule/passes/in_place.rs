@@ -60,11 +60,16 @@ struct Access {
     write: bool,
     /// Whether it is a copy of an element to its own place.
     copy: bool,
-    /// The statements around it and itself, each by its place in its block and the block of that which leads on.
-    path: Vec<(usize, usize)>,
-    /// The loops around it, by their place in the path.
-    loops: Vec<(usize, Counted)>,
+    path: Path,
+    loops: Loops,
 }
+
+/// The statements around one and itself, each by its place in its block and the block of that which leads on.
+type Path = Vec<(usize, usize)>;
+/// The loops around a statement, by their place in its path.
+type Loops = Vec<(usize, Counted)>;
+/// Buffers that a loop overwrites, and how much further in them the first element of another one has its place.
+type Overwritten = Vec<(Buf, Sum)>;
 
 /// The two buffers: the place of an element of the first is so much further in the second.
 struct Pair {
@@ -130,7 +135,7 @@ impl InPlace {
     }
 
     /// The statements in which a buffer is used, and the buffers that the last of them, a loop, overwrites with what it reads.
-    fn region<'a>(&self, b: Buf, rest: &'a [Stmt]) -> Option<(&'a [Stmt], Vec<(Buf, Sum)>)> {
+    fn region<'a>(&self, b: Buf, rest: &'a [Stmt]) -> Option<(&'a [Stmt], Overwritten)> {
         let size = self.sizes.get(&b)?.clone()?;
         let mut left = self.uses.get(&b)?.checked_sub(1)?;
         let (mut len, mut statements) = (0, 0);
@@ -146,7 +151,7 @@ impl InPlace {
         }
         let region = &rest[..len];
         let Some(Stmt::For(last)) = region.last().filter(|_| left == 0) else { return None };
-        let mut found: Vec<(Buf, Sum)> = vec![];
+        let mut found: Overwritten = vec![];
         let mut loops = vec![];
         self.overwrites(&region[len - 1..], &mut loops, &mut |s, index, loops| {
             let is_new = s != b && !found.iter().any(|(t, _)| *t == s);
@@ -285,13 +290,7 @@ impl InPlace {
         (out.len() <= MAX_ACCESSES).then_some(out)
     }
 
-    fn collect(
-        &self,
-        stmts: &[Stmt],
-        of: &Pair,
-        (path, loops): (&mut Vec<(usize, usize)>, &mut Vec<(usize, Counted)>),
-        out: &mut Vec<Access>,
-    ) {
+    fn collect(&self, stmts: &[Stmt], of: &Pair, (path, loops): (&mut Path, &mut Loops), out: &mut Vec<Access>) {
         for (k, s) in stmts.iter().enumerate() {
             path.push((k, 0));
             let copy = self.is_copy(s, of);
@@ -407,7 +406,7 @@ fn declared(stmts: &[Stmt]) -> FxHashSet<Var> {
 }
 
 /// Moves changes of a buffer behind all that reads no change of it, in their order.
-fn sink(stmts: &mut Vec<Stmt>, b: Buf) {
+fn sink(stmts: &mut [Stmt], b: Buf) {
     let mut end = stmts.len();
     let uses = |s: &Stmt| {
         let mut any = false;
