@@ -11,6 +11,7 @@
 
 use super::once::once;
 use super::places::{Counted, Part, Sum, Sums, part};
+use crate::ir::{Op, Scalar};
 use crate::nest::{Arg, Buf, Expr, Func, Info, Stmt, Var, walk};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -47,9 +48,11 @@ struct InPlace {
     sums: Sums,
     /// How often buffers are named.
     uses: FxHashMap<Buf, usize>,
-    /// The number of elements of buffers that are taken once, and what type they have.
+    /// The number of elements of buffers that are taken once.
     sizes: FxHashMap<Buf, Option<Sum>>,
+    /// The sizes of their dimensions.
     dims: FxHashMap<Buf, Vec<Expr>>,
+    /// What buffers have for elements.
     infos: Vec<Info>,
 }
 
@@ -73,7 +76,9 @@ type Overwritten = Vec<(Buf, Sum)>;
 
 /// The two buffers: the place of an element of the first is so much further in the second.
 struct Pair {
+    /// The one that is taken for a while.
     b: Buf,
+    /// The one that is overwritten with it.
     s: Buf,
     off: Sum,
 }
@@ -244,9 +249,24 @@ impl InPlace {
             told.into_iter().for_each(|v| self.sums.tell(v, None));
             return None;
         }
-        let off = of.off.expr();
+        let off = self.written(of, region, &inside).unwrap_or_else(|| of.off.expr());
         rename(&mut new, of, &off);
         Some(new)
+    }
+
+    /// The place of the first element in the second buffer as the last loop writes it, where that is known before the region.
+    fn written(&self, of: &Pair, region: &[Stmt], inside: &FxHashSet<Var>) -> Option<Expr> {
+        let mut found = None;
+        walk::visit(region, &mut |s| {
+            if let Stmt::Store(b, Expr::Op(Op::Add, _, args), _) = s
+                && *b == of.s
+            {
+                let fixed = |e: &&Expr| !e.loads() && !e.uses(&|v| inside.contains(&v));
+                let is_off = |e: &&Expr| fixed(e) && self.sums.sum(e).is_some_and(|sum| sum == of.off);
+                found = found.take().or_else(|| args.iter().find(is_off).cloned());
+            }
+        });
+        found
     }
 
     /// Whether nothing in a region is beyond this pass: what it does to the two buffers, and who may leave it.
@@ -353,7 +373,7 @@ impl InPlace {
                     }
                     if a.is_empty() && !b.is_empty() {
                         std::mem::swap(a, b);
-                        *c = Expr::Op(crate::ir::Op::Not, crate::ir::Scalar::Bool, vec![c.clone()]);
+                        *c = Expr::Op(Op::Not, Scalar::Bool, vec![c.clone()]);
                     }
                     !a.is_empty()
                 }
@@ -469,7 +489,7 @@ fn touches(s: &Stmt, reader: &Stmt) -> bool {
 fn rename(stmts: &mut [Stmt], of: &Pair, off: &Expr) {
     let moved = |at: &mut Expr| {
         let old = std::mem::replace(at, Expr::int(0));
-        *at = Expr::index_op(crate::ir::Op::Add, off.clone(), old);
+        *at = Expr::index_op(Op::Add, off.clone(), old);
     };
     for s in stmts {
         for e in s.exprs_mut() {
