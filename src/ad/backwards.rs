@@ -123,7 +123,10 @@ impl Reverse<'_, '_> {
                 self.collect(whole, p);
             }
         }
-        let next = self.w.force(seq.ty, &like, own)?;
+        self.w.carried = Some(0..0);
+        let next = self.w.force(seq.ty, &like, own);
+        self.w.carried = None;
+        let next = next?;
         let frame = self.frames.pop().unwrap_or_default();
         let mut pieces = vec![];
         for (adjoint, list) in frame {

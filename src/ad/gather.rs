@@ -15,6 +15,9 @@ use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Op, Scalar, Ty, TyKind};
 use crate::types::shape::lowered;
 
+/// A sum of more nodes is made once, and not again in each arm.
+const FEW_NODES: usize = 32;
+
 impl Walk<'_, '_> {
     /// The sum of pieces as a term of the tangent type of `ty`, where the work stands.
     ///
@@ -32,9 +35,20 @@ impl Walk<'_, '_> {
         match ty.kind() {
             TyKind::Scalar(s) if s.is_float() => {
                 let mut sum = self.e.float(*s, 0.0);
-                for p in pieces {
+                // Of what is carried on, few elements change: they get what is theirs last, and the others stay as they are.
+                let own = |p: &Piece| self.carried.as_ref().is_some_and(|at| is_of_one(&self.e, p, at));
+                let (last, first): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(own);
+                for p in first {
                     let term = summed(&mut self.e, p);
                     sum = self.e.add(sum, term);
+                }
+                for p in last {
+                    sum = if nodes(&self.e, sum) <= FEW_NODES {
+                        added_there(&mut self.e, sum, p)
+                    } else {
+                        let term = summed(&mut self.e, p);
+                        self.e.add(sum, term)
+                    };
                 }
                 Ok(sum)
             }
@@ -152,12 +166,49 @@ impl Walk<'_, '_> {
         let element = self.e.put(Head::Index(rank), at.iter().copied().chain([whole]));
         let inner = like.sizes.get(rank..).unwrap_or_default().to_vec();
         let element = Like { val: self.e.val(element), sizes: inner };
-        let body = self.force(elem, &element, elements)?;
+        let carried = self.carried.clone();
+        if let Some(at) = &mut self.carried {
+            *at = depth..inside;
+        }
+        let body = self.force(elem, &element, elements);
+        self.carried = carried;
+        let body = body?;
         let body = self.e.close(inside, body);
         self.e.leave(depth);
         let kids: Vec<Id> = outer.iter().copied().chain([body]).collect();
         Ok(self.e.put(Head::Build(rank), kids))
     }
+}
+
+/// Whether a piece is a number for one element of those that levels are the indices of: a guard names an index.
+fn is_of_one(e: &Emit<'_>, p: &Piece, at: &std::ops::Range<usize>) -> bool {
+    let names = |c: Id| {
+        let free = e.terms.free(c);
+        matches!(e.terms.head(c), Head::Op(Op::Eq)) && at.clone().any(|l| p.depth > l && free.has(p.depth - 1 - l))
+    };
+    let guards = p.items.iter().map(|i| if let Item::Guard(c) = i { Some(*c) } else { None });
+    let guards: Option<Vec<Id>> = guards.collect();
+    p.steps.is_empty() && guards.is_some_and(|all| all.into_iter().any(names))
+}
+
+/// A sum with a piece added where its guards hold, and as it is elsewhere.
+fn added_there(e: &mut Emit<'_>, sum: Id, p: Piece) -> Id {
+    let mut out = e.add(sum, p.value);
+    for item in p.items.into_iter().rev() {
+        if let Item::Guard(c) = item {
+            out = e.put(Head::If, [c, out, sum]);
+        }
+    }
+    out
+}
+
+/// How many nodes a term has; many where it has loops.
+fn nodes(e: &Emit<'_>, id: Id) -> usize {
+    let own = match e.terms.head(id) {
+        Head::Var(..) | Head::Const(_) | Head::Get(..) | Head::If | Head::Index(_) | Head::Op(_) => 1,
+        _ => FEW_NODES + 1,
+    };
+    e.terms.kids(id).iter().fold(own, |n, k| if n > FEW_NODES { n } else { n + nodes(e, *k) })
 }
 
 /// The sum of a piece of numbers, over its loops.

@@ -37,6 +37,9 @@ pub struct Walk<'a, 't> {
     pub nested: Nested,
     /// How many conditions that are made at once with their derivatives are open.
     pub joint: usize,
+    /// Where the adjoint of a state that steps carry on is made: the levels of the indices of its element, as far as there
+    /// are such.
+    pub carried: Option<std::ops::Range<usize>>,
     /// Whether derivatives flow through a term, by the set of its variables that carry one.
     flowing: RefCell<Known>,
 }
@@ -45,7 +48,19 @@ impl<'a, 't> Walk<'a, 't> {
     /// Nothing in scope.
     pub fn new(terms: &'t mut Terms, requests: &'a mut Requests, partials: &'a mut Partials) -> Walk<'a, 't> {
         let (env, memo, slopes, log, nested, flowing) = Default::default();
-        Walk { e: Emit::new(terms), env, requests, partials, memo, slopes, log, nested, joint: 0, flowing }
+        Walk {
+            e: Emit::new(terms),
+            env,
+            requests,
+            partials,
+            memo,
+            slopes,
+            log,
+            nested,
+            joint: 0,
+            carried: None,
+            flowing,
+        }
     }
 
     /// A place to come back to with [`Walk::forget`].

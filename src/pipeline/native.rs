@@ -8,7 +8,7 @@ use crate::lower::lower;
 use crate::machine::Machine;
 use crate::nest::{self, Func, Nest, verify};
 use crate::run::{Native, Toolchain};
-use crate::schedule::passes::{choose, clamp, dead, name, registers, share, split, vectorize};
+use crate::schedule::passes::{choose, clamp, dead, in_place, name, registers, share, split, vectorize};
 use crate::schedule::{self, Schedule};
 
 /// A pass from nest to nest: it keeps every bit of the results, and the first failure.
@@ -23,6 +23,7 @@ pub struct Pass {
 pub const PASSES: &[Pass] = &[
     Pass { name: "name costly operations", run: |f, _| name::name(f) },
     Pass { name: "value numbering", run: |f, _| share::share(f) },
+    Pass { name: "tables in place", run: |f, _| in_place::share_memory(f) },
     Pass { name: "loop splitting", run: |f, _| split::split(f) },
     Pass { name: "dead code", run: |f, _| dead::remove(f) },
     Pass { name: "choice of vector loops", run: |f, m| choose::choose(f, m.vector_bytes) },

@@ -71,6 +71,10 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
     if graph.unify() {
         graph = graph.without_dead();
     }
+    if graph.changed_tables() {
+        graph = graph.without_dead();
+    }
+    graph.reads_to_numbers();
     Ok(graph)
 }
 

@@ -14,6 +14,7 @@
 mod asked;
 mod body;
 mod bounds;
+mod changed;
 mod checked;
 mod checks;
 mod clamps;
@@ -29,6 +30,7 @@ mod guards;
 mod if_convert;
 mod inline;
 mod join;
+mod kept;
 mod one_hot;
 mod print;
 mod products;
@@ -43,6 +45,7 @@ mod term;
 mod trend;
 mod unify;
 mod unswitch;
+mod update;
 mod value;
 mod wanted;
 
@@ -52,3 +55,4 @@ pub use extract::{Unstaged, extract};
 pub use graph::{Definition, Dim, Graph, Input, Output, Slot, Stage, Symbol};
 pub use reassociate::Order;
 pub use trend::{Trend, trend};
+pub use update::Update;

@@ -73,7 +73,7 @@ impl Graph {
     }
 
     /// Which stages are there only after a recurrence, its own included.
-    fn follows(&self, of: Of) -> Vec<bool> {
+    pub(super) fn follows(&self, of: Of) -> Vec<bool> {
         let mut out = vec![false; self.stages.len()];
         for s in self.order() {
             let stage = self.stage(s);

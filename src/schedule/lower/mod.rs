@@ -15,6 +15,7 @@ mod region;
 mod seen;
 mod stages;
 mod tile;
+mod update;
 mod window;
 
 pub use seen::{Memory, Parts, Seen, Trips};

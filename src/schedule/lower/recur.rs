@@ -1,10 +1,12 @@
 //! The steps of a recurrence: first states, and a loop in which what a step computes comes first and then the next states.
 //!
 //! Numbers of a state are variables, or, where loops over other dimensions stand in the loop over steps, a tile of them: one
-//! for each of several recurrences that take a step together. Its tensors have memory for all steps, or, where only the last is read, for two: the
-//! states before a step, and those after it.
+//! for each of several recurrences that take a step together. Its tensors have memory for all steps, or, where only the last is
+//! read, for two: the states before a step, and those after it. One of which a step changes few elements is changed in place
+//! (`update.rs`), after all that reads the state before.
 
 use super::loops::Run;
+use super::update::Change;
 use super::{Lower, Lowered, Memory, Storage};
 use crate::ir::Op;
 use crate::nest::{Expr, Stmt, Var};
@@ -15,9 +17,9 @@ use rustc_hash::FxHashMap;
 
 /// The loop over the steps of a recurrence in the making.
 #[derive(Clone)]
-struct Steps {
+pub(super) struct Steps {
     leader: StageId,
-    axis: usize,
+    pub(super) axis: usize,
     /// Its other states.
     states: Vec<StageId>,
     /// Where numbers are kept that are read after it; nothing where that is the variables.
@@ -26,6 +28,8 @@ struct Steps {
     last: bool,
     /// The dimension of each of them that is computed in strips.
     along: FxHashMap<StageId, usize>,
+    /// What a step changes of those that are changed in place.
+    changes: Vec<Change>,
 }
 
 impl Lower<'_> {
@@ -65,10 +69,15 @@ impl Lower<'_> {
         let n = self.over_steps(run, steps.axis, over, &mut |l, run| {
             l.at_here(run, &at_each, &[]);
             let at = l.dim_value(run, steps.axis).unwrap_or(zero);
-            for s in &steps.states {
+            for s in steps.states.iter().filter(|s| !steps.changes.iter().any(|c| c.state == **s)) {
                 l.state(*s, (run, steps), at, false)?;
             }
-            let values = l.at_here(run, &[], next);
+            let mut values = l.at_here(run, &[], next);
+            if !steps.changes.is_empty() {
+                // Numbers, too, come from the tables before the step.
+                values = l.held(values);
+                l.change(&steps.changes, (run, steps.axis), at)?;
+            }
             l.set_all(&vars, values);
             l.keep(run, steps, &vars, at, !steps.last);
             Ok(())
@@ -142,11 +151,13 @@ impl Lower<'_> {
     fn steps(&mut self, run: &Run, axis: usize) -> Lowered<Steps> {
         let leader = run.stage;
         let states: Vec<StageId> = self.order.iter().copied().filter(|s| self.is_state(*s, leader)).collect();
+        let changes = if run.plan.strip.is_none() { self.changes(&states, axis) } else { vec![] };
         for s in &states {
             let sizes = self.sizes(*s)?;
             let zeros = vec![self.g.bodies.int(0); sizes.len() - axis - 1];
             let least = [run.least[..=axis].to_vec(), zeros].concat();
-            self.reserve_states(*s, axis, least, &[&run.extent[..=axis], &sizes[axis + 1..]].concat());
+            let at_once = if changes.iter().any(|c| c.state == *s) { 1 } else { 2 };
+            self.reserve_states(*s, (axis, at_once), least, &[&run.extent[..=axis], &sizes[axis + 1..]].concat());
         }
         let last = self.is_read_last(leader, axis);
         let one = |n: &Body| self.g.bodies.as_int(*n) == Some(1);
@@ -155,14 +166,14 @@ impl Lower<'_> {
             self.see_memory(leader, Memory { least: run.least.clone(), room: None, ring: None });
             None
         } else {
-            self.reserve_states(leader, axis, run.least.clone(), &run.extent);
+            self.reserve_states(leader, (axis, 2), run.least.clone(), &run.extent);
             self.stored.remove(&leader)
         };
         let along = match &run.plan.strip {
             Some(strip) => along(&self.g, strip.state, strip.axis)?,
             None => FxHashMap::default(),
         };
-        Ok(Steps { leader, axis, states, kept, last, along })
+        Ok(Steps { leader, axis, states, kept, last, along, changes })
     }
 
     /// Keeps the numbers of the state after some steps for those who read them later; in the steps they are variables.
@@ -210,18 +221,18 @@ impl Lower<'_> {
         s != of && self.g.leader(s) == of
     }
 
-    /// Memory for states: those of all steps, or of two.
-    fn reserve_states(&mut self, s: StageId, axis: usize, least: Vec<Body>, extent: &[Body]) {
+    /// Memory for states: those of all steps, or of so many at once.
+    fn reserve_states(&mut self, s: StageId, (axis, at_once): (usize, i64), least: Vec<Body>, extent: &[Body]) {
         let mut room: Vec<Body> = extent.iter().map(|n| self.room(*n)).collect();
         let last = self.is_read_last(s, axis);
         if last {
-            room[axis] = self.g.bodies.int(2);
+            room[axis] = self.g.bodies.int(at_once);
         }
         self.reserve(s, least, room, last.then_some(axis));
     }
 
     /// Whether only the last state is read after a recurrence.
-    fn is_read_last(&mut self, s: StageId, axis: usize) -> bool {
+    pub(super) fn is_read_last(&mut self, s: StageId, axis: usize) -> bool {
         let Some(of) = self.g.stage(s).recurrence() else { return false };
         let (n, one) = (self.g.dim(self.g.stage(s).dims[axis]).extent, self.g.bodies.int(1));
         let n = self.ints(Op::Sub, n, one);

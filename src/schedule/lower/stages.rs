@@ -395,7 +395,7 @@ impl<'s> Lower<'s> {
         Ok(())
     }
 
-    fn held(&mut self, values: Vec<Expr>) -> Vec<Expr> {
+    pub(super) fn held(&mut self, values: Vec<Expr>) -> Vec<Expr> {
         self.constants("next", values).into_iter().map(Expr::Var).collect()
     }
 }
