@@ -115,3 +115,21 @@ fn tiles_that_nothing_reads_are_left_out() {
         assert!((part as f64) < 0.75 * whole as f64, "{side}: {part} of {whole}");
     }
 }
+
+/// Protects: constants whose first lanes are alike and whose last ones are zeros are stored as they are, in vectors of all
+/// lengths: a compiler may take them for one number that repeats.
+#[test]
+fn constants_in_front_of_zeros_are_stored() {
+    for (ty, one, zero) in
+        [("Float", "1.0", "0.0"), ("Float32", "1.0f32", "0.0f32"), ("Integer", "-1", "0"), ("Int32", "7i32", "0i32")]
+    {
+        let text = format!(
+            "(def f (Tensor 2 {ty}) ((x : (Vec Float) n))
+               (build (tuple n n) (lam ((l : Integer) (m : Integer)) (if (lt (mod m 17) l) {one} {zero}))))"
+        );
+        let program = read(&text);
+        for n in [2, 3, 4, 8, 16] {
+            held(&program, &[tensor(Scalar::F64, &[n], 1)]);
+        }
+    }
+}

@@ -4,7 +4,9 @@
 mod common;
 
 use common::scheduled::{compare, empty, read, tensor};
-use daedal::ir::{Op, Scalar};
+use daedal::eval::Value;
+use daedal::ir::{Op, Scalar, Ty};
+use daedal::machine::Machine;
 use daedal::schedule::Schedule;
 use daedal::stage::{Graph, Node, Stage};
 
@@ -152,6 +154,41 @@ fn sums_of_one_element_are_that() {
         for [n, d] in [[5, 3], [1, 1], [3, 9], [0, 3]] {
             let args = [tensor(Scalar::F64, &[n, d], 1), tensor(Scalar::F64, &[n, d], 2)];
             compare(&program, "f", &Schedule::new(Graph::clone(&graph)), &[args.to_vec()], n == 0 || d == 0);
+        }
+    }
+}
+
+/// Protects: where data say at which index a sum has its one element, it is read there, if there is such an index; the index
+/// itself is not asked for where the sum is over nothing.
+#[test]
+fn data_say_which_element_of_a_sum_there_is() {
+    let text = |condition: &str| {
+        format!(
+            "(def f (Vec Float) ((x : (Vec Float) n) (u : (Vec Integer) m))
+               (build m (lam (k : Integer)
+                 (div 1.0 (sumbuild n (lam (i : Integer) (if {condition} (neg (index i x)) 0.0)))))))"
+        )
+    };
+    let values = |text: &str, ty: Ty| Value::from_json(&serde_json::from_str(text).unwrap(), ty).unwrap();
+    for (condition, one) in [
+        ("(eq i (index k u))", true),
+        ("(eq (index k u) i)", true),
+        ("(eq (index (sub (sub m 1) k) u) i)", true),
+        ("(eq (mul 2 i) (index k u))", false),
+        ("(eq (index (mod i m) u) i)", false),
+    ] {
+        let program = read(&text(condition));
+        let graph = empty(&program, "f").graph;
+        assert_eq!(graph.stages.iter().all(|s| s.over().is_empty()), one, "{condition}\n{graph}");
+        let schedule = daedal::schedule::default(Graph::clone(&graph), &Machine::host());
+        let tys = [Ty::tensor(1, Ty::float()), Ty::tensor(1, Ty::int())];
+        for (x, u) in [
+            ("[1.5,-0.0,0.0,2.0,4.0]", "[0,1,2,3,4,5,-1,9223372036854775807,-9223372036854775808]"),
+            ("[3.0]", "[0,1,-1]"),
+            ("[]", "[0,1,-1]"),
+            ("[1.0,2.0]", "[]"),
+        ] {
+            compare(&program, "f", &schedule, &[vec![values(x, tys[0]), values(u, tys[1])]], x == "[]" || u == "[]");
         }
     }
 }

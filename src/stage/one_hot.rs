@@ -1,7 +1,8 @@
 //! Sums of what is 0 at all indices but one: what is there is the sum, and is computed once.
 //!
 //! Adjoints that loops collect one place at a time are such sums: of tensors each of which has one row. No bit changes: zeros
-//! that are added change nothing, but that the first makes a -0 a 0, which is added still.
+//! that are added change nothing, but that the first makes a -0 a 0, which is added still. Where data say which index it is,
+//! it is asked whether there is such an index.
 
 use super::body::{Body, DimId, Node, StageId};
 use super::bounds::Ranges;
@@ -48,14 +49,39 @@ impl Graph {
             return None;
         }
         let condition = self.bodies.substitute(condition, &of);
-        let at = self.only_index(s, d, condition)?;
         let there = self.bodies.substitute(there, &of);
-        let there = self.bodies.substitute(there, &FxHashMap::from_iter([(d, at)]));
+        let one = match self.only_index(s, d, condition) {
+            Some(at) => self.bodies.substitute(there, &FxHashMap::from_iter([(d, at)])),
+            None => self.where_it_is(d, condition, there, init)?,
+        };
         let plain = |b: &Body| !matches!(self.bodies.node(*b), Node::Acc(..));
-        if !self.bodies.reachable([there]).iter().all(plain) {
+        if !self.bodies.reachable([one]).iter().all(plain) {
             return None;
         }
-        Some(self.bodies.op(Op::Add, ty, &[init, there]))
+        Some(self.bodies.op(Op::Add, ty, &[init, one]))
+    }
+
+    /// What is at the index that a condition names by itself, if there is such an index, and another value if not. The index
+    /// is evaluated where there is any, as it was in the sum.
+    fn where_it_is(&mut self, d: DimId, condition: Body, there: Body, other: Body) -> Option<Body> {
+        let Node::Op(Op::Eq, _, args) = self.bodies.node(condition).clone() else { return None };
+        let own = self.bodies.index(d);
+        let at = match args.as_slice() {
+            [a, at] if *a == own => *at,
+            [at, a] if *a == own => *at,
+            _ => return None,
+        };
+        if self.bodies.dims(at).contains(&d) || matches!(self.bodies.node(at), Node::Index(_) | Node::Lit(_)) {
+            return None;
+        }
+        let (zero, extent) = (self.bodies.int(0), self.dim(d).extent);
+        let asked = [
+            self.bodies.test(Op::Lt, zero, extent),
+            self.bodies.test(Op::Gte, at, zero),
+            self.bodies.test(Op::Lt, at, extent),
+        ];
+        let there = self.bodies.substitute(there, &FxHashMap::from_iter([(d, at)]));
+        Some(asked.into_iter().rev().fold(there, |value, c| self.bodies.cond(c, value, other)))
     }
 
     /// The one index of a dimension at which a condition holds, wherever the other indices of a stage are: that of another

@@ -167,24 +167,23 @@ template <class T, class L> KS_INLINE T lane_out(L x) {
 }
 
 // Lanes next to each other in memory.
+// As vectors, never as so many bytes: with AVX-512, g++ 12 makes an integer of a constant that is copied so, and stores
+// {1, 1, 0, 0} as {1, 1, 1, 1}, since it does not see the zeros in front of the integer.
+template <class V, class T> KS_INLINE V taken(const T* from) {
+  typedef V Unaligned __attribute__((aligned(alignof(T)), may_alias));
+  return *(const Unaligned*)from;
+}
+template <class V, class T> KS_INLINE void put(V value, T* to) {
+  typedef V Unaligned __attribute__((aligned(alignof(T)), may_alias));
+  *(Unaligned*)to = value;
+}
 template <int N, class T> KS_INLINE Register<T, N> load_near(const T* from) {
-  if constexpr (std::is_same_v<T, bool>) {
-    Vec<int8_t, N> bytes;
-    memcpy(&bytes, from, sizeof bytes);
-    return -__builtin_convertvector(bytes, Mask<N>);
-  } else {
-    Vec<T, N> out;
-    memcpy(&out, from, sizeof out);
-    return out;
-  }
+  if constexpr (std::is_same_v<T, bool>) return -__builtin_convertvector(taken<Vec<int8_t, N>>(from), Mask<N>);
+  else return taken<Vec<T, N>>(from);
 }
 template <int N, class T, class V> KS_INLINE void store_near(V value, T* to) {
-  if constexpr (std::is_same_v<T, bool>) {
-    const Vec<int8_t, N> bytes = -__builtin_convertvector(value, Vec<int8_t, N>);
-    memcpy(to, &bytes, sizeof bytes);
-  } else {
-    memcpy(to, &value, sizeof value);
-  }
+  if constexpr (std::is_same_v<T, bool>) put<Vec<int8_t, N>>(-__builtin_convertvector(value, Vec<int8_t, N>), to);
+  else put(value, to);
 }
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 typedef Vec<long long, 8> Longs;
@@ -236,12 +235,13 @@ KS_INLINE Vec<T, N> picked(Vec<T, N> sofar, const T* from, std::integer_sequence
     return picked<j + 1, step, N>(__builtin_shufflevector(sofar, next, lane_from(N, step, j, I)...), from, lanes);
   }
 }
+template <class V, int... I> KS_INLINE auto joined(V a, V b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, I...);
+}
 template <int N, int step, class T> KS_INLINE Vec<T, N> load_every(const T* from) {
   if constexpr (sizeof(T) * N > register_bytes) {
-    const Vec<T, N / 2> parts[2] = {load_every<N / 2, step>(from), load_every<N / 2, step>(from + N / 2 * step)};
-    Vec<T, N> out;
-    memcpy(&out, parts, sizeof out);
-    return out;
+    return joined(load_every<N / 2, step>(from), load_every<N / 2, step>(from + N / 2 * step),
+                  std::make_integer_sequence<int, N>());
   } else {
     return picked<1, step, N>(load_near<N>(from), from, std::make_integer_sequence<int, N>());
   }
