@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::dice::Dice;
 use common::scheduled::{compare, empty, read, scheduled, tensor};
 use daedal::diag::Source;
 use daedal::eval::Value;
@@ -28,20 +29,7 @@ const ROWS: &str = "
     (scan (lam ((s : Float) (j : Integer)) (sumbuild 3 (lam (k : Integer) (mul s (index (mod (add k j) m) (index i x)))))) 1.0 m))))
 ";
 
-/// Numbers that are the same for the same seed.
-struct Dice(u64);
-
 impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-
-    /// One of a few texts.
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len() as u64) as usize]
-    }
-
     /// A number of a step: of the state `p`, `q`, the element `v`, and where the step is.
     fn number(&mut self, depth: u64) -> String {
         if depth == 0 || self.below(4) == 0 {

@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::dice::Dice;
 use common::native::{difference, eager, quick};
 use common::scheduled::{empty, read};
 use daedal::ad::{self, Mode, Wanted};
@@ -180,21 +181,6 @@ fn other_elements_are_read_before() {
     assert!(steps(&scheduled, "step").starts_with("alloc "), "{scheduled}");
     let plain = native::nest(&program, def, &machine()).unwrap();
     assert!(steps(&plain, "x_at").contains("alloc built"), "{plain}");
-}
-
-/// Numbers that are the same for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-
-    /// One of a few texts.
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len() as u64) as usize]
-    }
 }
 
 /// What a random step knows: the table that it changes, how an element of that is read at an index and changed there, and what

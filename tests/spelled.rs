@@ -87,12 +87,6 @@ fn unchanged_calls_stay_calls() {
     let rules = prepare(&library, Level::Real).unwrap();
     for (text, call) in [
         (format!("(def f (Tensor 2 Float) ({MATRICES}) (matmul a b))"), "(matmul a b)"),
-        (
-            "(def f (Tuple Float (Vec Float)) ((a : (Tensor 2 Float) (n k)) (x : (Vec Float) k) (y : (Vec Float) n))
-               (tuple (add 0.0 (sum y)) (matmul a x)))"
-                .into(),
-            "(matmul a x)",
-        ),
         ("(def f Float ((x : (Vec Float) n) (y : (Vec Float) n)) (add 0.0 (ts_dot x y)))".into(), "(ts_dot x y)"),
     ] {
         for cost in [Model::Knossos, Model::Analytic] {

@@ -37,50 +37,47 @@ pub fn guard(head: Head, kids: &[Id], k: usize, depth: usize) -> Option<Guard> {
 
 /// What a condition says of integers, where it holds or where it does not.
 pub fn facts(terms: &Terms, cond: Id, holds: bool, out: &mut Vec<Fact>) {
-    comparisons(terms, (cond, holds), &mut |op, holds, a, b| {
-        // Comparisons of floats that do not hold say nothing: one of them may be no number.
-        if terms.ty(a) != Ty::int() {
-            return;
-        }
-        match (op, holds) {
-            (Op::Lt, true) | (Op::Gte, false) => out.push(Fact::Less(a, 1, b)),
-            (Op::Gt, true) | (Op::Lte, false) => out.push(Fact::Less(b, 1, a)),
-            (Op::Lte, true) | (Op::Gt, false) => out.push(Fact::Less(a, 0, b)),
-            (Op::Gte, true) | (Op::Lt, false) => out.push(Fact::Less(b, 0, a)),
-            (Op::Eq, true) | (Op::Ne, false) => out.extend([Fact::Less(a, 0, b), Fact::Less(b, 0, a)]),
-            (Op::Eq, false) | (Op::Ne, true) => out.push(Fact::Differ(a, b)),
-            _ => {}
+    comparisons(terms, (cond, holds), &mut |op, holds, [a, b]| {
+        if terms.ty(a) == Ty::int() {
+            let less = |a, b| vec![Fact::Less(a, 1, b)];
+            out.extend(said(op, holds, [a, b], &less));
         }
     });
 }
 
-/// What a condition says of floats over the reals, where each has a value.
+/// What a condition says of floats over the reals, where each has a value. Of floats as such comparisons that do not hold
+/// say nothing: one of them may be no number.
 pub fn real_facts(terms: &Terms, cond: Id, holds: bool, out: &mut Vec<Fact>) {
-    comparisons(terms, (cond, holds), &mut |op, holds, a, b| {
-        if !terms.ty(a).as_scalar().is_some_and(|s| s.is_float()) {
-            return;
-        }
-        match (op, holds) {
-            (Op::Lt, true) | (Op::Gte, false) => out.extend([Fact::Less(a, 0, b), Fact::Differ(a, b)]),
-            (Op::Gt, true) | (Op::Lte, false) => out.extend([Fact::Less(b, 0, a), Fact::Differ(a, b)]),
-            (Op::Lte, true) | (Op::Gt, false) => out.push(Fact::Less(a, 0, b)),
-            (Op::Gte, true) | (Op::Lt, false) => out.push(Fact::Less(b, 0, a)),
-            (Op::Eq, true) | (Op::Ne, false) => out.extend([Fact::Less(a, 0, b), Fact::Less(b, 0, a)]),
-            (Op::Eq, false) | (Op::Ne, true) => out.push(Fact::Differ(a, b)),
-            _ => {}
+    comparisons(terms, (cond, holds), &mut |op, holds, [a, b]| {
+        if terms.ty(a).as_scalar().is_some_and(|s| s.is_float()) {
+            let less = |a, b| vec![Fact::Less(a, 0, b), Fact::Differ(a, b)];
+            out.extend(said(op, holds, [a, b], &less));
         }
     });
+}
+
+/// What a comparison says; `less` is what it says of two numbers that one is less than the other.
+fn said(op: Op, holds: bool, [a, b]: [Id; 2], less: &dyn Fn(Id, Id) -> Vec<Fact>) -> Vec<Fact> {
+    match (op, holds) {
+        (Op::Lt, true) | (Op::Gte, false) => less(a, b),
+        (Op::Gt, true) | (Op::Lte, false) => less(b, a),
+        (Op::Lte, true) | (Op::Gt, false) => vec![Fact::Less(a, 0, b)],
+        (Op::Gte, true) | (Op::Lt, false) => vec![Fact::Less(b, 0, a)],
+        (Op::Eq, true) | (Op::Ne, false) => vec![Fact::Less(a, 0, b), Fact::Less(b, 0, a)],
+        (Op::Eq, false) | (Op::Ne, true) => vec![Fact::Differ(a, b)],
+        _ => vec![],
+    }
 }
 
 /// The comparisons of two numbers that are known to hold, or not to, where a condition does or does not.
-fn comparisons(terms: &Terms, (cond, holds): (Id, bool), each: &mut dyn FnMut(Op, bool, Id, Id)) {
+fn comparisons(terms: &Terms, (cond, holds): (Id, bool), each: &mut dyn FnMut(Op, bool, [Id; 2])) {
     let (head, kids) = (terms.head(cond), terms.kids(cond));
     let Head::Op(op) = head else { return };
     match (op, kids) {
         (Op::Not, [a]) => comparisons(terms, (*a, !holds), each),
         (Op::And, _) if holds => kids.iter().for_each(|k| comparisons(terms, (*k, true), each)),
         (Op::Or, _) if !holds => kids.iter().for_each(|k| comparisons(terms, (*k, false), each)),
-        (_, [a, b]) => each(op, holds, *a, *b),
+        (_, [a, b]) => each(op, holds, [*a, *b]),
         _ => {}
     }
 }

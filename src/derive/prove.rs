@@ -9,7 +9,7 @@ use super::guard::{Fact, Guard, Guards, facts, guard, real_facts};
 use super::hypotheses::{Hypotheses, Levels};
 use super::pace::Pace;
 use crate::ir::op::Domain;
-use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
+use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Scalar, Terms, Ty, deep};
 use crate::types::shape::{part, shape, sizes_of_parts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
@@ -546,7 +546,8 @@ impl<'a> Prover<'a> {
         let float = self.terms.ty(id).as_scalar().is_none_or(|s| s.is_float());
         let inside = out.lo >= lo as f64 && out.hi <= hi as f64 && out.hi < EXACT && out.lo > -EXACT;
         let out = if float || inside { out } else { ANY };
-        let listens = self.terms.ty(id) == Ty::int() || self.reals && float;
+        let scalar = self.terms.ty(id).as_scalar();
+        let listens = scalar.is_some_and(|s| s == Scalar::I64 || self.reals && s.is_float());
         let told = self.listens && listens && !(self.guards.is_empty() && scope.is_empty());
         // On the way to what a size is known to be, its bounds may be asked for again.
         self.bounds.insert(key.clone(), out);

@@ -11,7 +11,7 @@ use super::term::{Id, Terms};
 
 impl Terms {
     /// Remembers that a term is a call of these variables and literals; with other arguments it is not remembered.
-    /// Of a product of matrices it is said what is known of its `inner` sizes.
+    /// Of a product of matrices it is said where its `inner` size comes from.
     pub fn spell(&mut self, name: &'static str, term: Id, args: &[Id], inner: Option<Inner>) {
         let arg = |id: &Id| match self.head(*id) {
             Head::Var(i, _) => self.free(term).has(i as usize).then_some(Arg::Var(i)),
@@ -45,7 +45,7 @@ impl Terms {
         self.spelled.retain(|s| s.name != name);
     }
 
-    /// The call that makes a term; `inner` says what is known of the inner sizes of a product of two variables.
+    /// The call that makes a term; `inner` says where the inner size of a product of two variables comes from.
     pub fn call_of(&self, id: Id, inner: &dyn Fn(Arg, Arg) -> Inner) -> Option<(&'static str, Args)> {
         self.spelled.iter().find_map(|s| {
             let args = self.arguments(s, id)?;

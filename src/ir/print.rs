@@ -355,16 +355,17 @@ impl<'a> Printer<'a> {
         Some(format!("({name} {})", args.join(" ")))
     }
 
-    /// What is known of the columns of one variable and the rows of another.
+    /// Where a product of two variables has its inner size.
     fn inner(&self, a: Arg, b: Arg) -> Inner {
-        let name = |arg: Arg, axis: usize| match arg {
-            Arg::Var(i) => self.params.get(self.scope.len().checked_sub(1 + i as usize)?)?.sizes.get(axis),
-            Arg::Lit(_) => None,
+        let has_name = |arg: Arg, axis: usize| {
+            let Arg::Var(i) = arg else { return false };
+            let param = self.scope.len().checked_sub(1 + i as usize).and_then(|level| self.params.get(level));
+            param.is_some_and(|p| p.sizes.len() > axis)
         };
-        match (name(a, 1), name(b, 0)) {
-            (_, None) => Inner::Unknown,
-            (columns, rows) if columns == rows => Inner::Same,
-            _ => Inner::Named,
+        match (has_name(a, 1), has_name(b, 0)) {
+            (true, _) => Inner::Columns,
+            (_, true) => Inner::Rows,
+            _ => Inner::Unnamed,
         }
     }
 

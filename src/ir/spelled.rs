@@ -12,16 +12,15 @@ pub enum Arg {
     Lit(Lit),
 }
 
-/// What is known of the sizes that two factors of a product of matrices have in common, which decides how the product
-/// is spelled out.
+/// Where a product of matrices has the size that its factors must have in common, which decides how it is spelled out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Inner {
-    /// The declaration gives both one name.
-    Same,
-    /// It gives that of the second one a name.
-    Named,
-    /// Nothing.
-    Unknown,
+    /// The columns of the first factor, to which the declaration gives a name.
+    Columns,
+    /// The rows of the second one, to which it does.
+    Rows,
+    /// There is no name: they are counted once.
+    Unnamed,
 }
 
 /// A call, and the term that it stands for.

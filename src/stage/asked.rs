@@ -11,11 +11,7 @@ use crate::ir::{Op, Scalar};
 impl Graph {
     /// Takes such dimensions from reductions, where sizes are known; whether there is one.
     pub(super) fn without_asked(&mut self) -> bool {
-        let mut any = false;
-        for s in self.ids() {
-            any |= self.is_asked_no_more(s);
-        }
-        any
+        self.each_stage(Graph::is_asked_no_more)
     }
 
     /// Takes dimensions from a reduction that say where it is computed, and nothing else: it is computed once, where there is

@@ -5,7 +5,7 @@
 //! memory.
 
 use super::body::{Body, DimId, Node, Source, StageId};
-use super::graph::{Definition, Graph, Stage};
+use super::graph::{Definition, Graph, Recurrence, Stage};
 use super::update::Over;
 use crate::ir::{Lit, Op};
 use rustc_hash::FxHashMap;
@@ -13,17 +13,10 @@ use rustc_hash::FxHashMap;
 /// Tables that are made one of another in a step, at most.
 const MAX_TABLES: usize = 8;
 
-/// The stage with the loop over the steps of a recurrence, and the dimension of what is computed for a step.
-type Of = (StageId, DimId);
-
 impl Graph {
     /// Puts such tables into the states that they become; whether there is one.
     pub(super) fn changed_tables(&mut self) -> bool {
-        let mut any = false;
-        for s in self.ids() {
-            any |= self.is_changed_in_place(s);
-        }
-        any
+        self.each_stage(Graph::is_changed_in_place)
     }
 
     fn is_changed_in_place(&mut self, s: StageId) -> bool {
@@ -51,7 +44,7 @@ impl Graph {
     }
 
     /// The next state with the elements of tables in the place of reads of them; the tables, readers first.
-    fn with_tables(&mut self, b: Body, (s, of): (StageId, Of), tables: &mut Vec<StageId>) -> Body {
+    fn with_tables(&mut self, b: Body, (s, of): (StageId, Recurrence), tables: &mut Vec<StageId>) -> Body {
         match self.bodies.node(b).clone() {
             Node::If([c, x, y]) => {
                 let (x, y) = (self.with_tables(x, (s, of), tables), self.with_tables(y, (s, of), tables));
@@ -73,7 +66,7 @@ impl Graph {
 
     /// Whether a stage is a table that a step makes of a state: an arm of its elements gives one of the state, or of such a
     /// table.
-    fn is_made_of(&self, p: StageId, (s, of): (StageId, Of)) -> bool {
+    fn is_made_of(&self, p: StageId, (s, of): (StageId, Recurrence)) -> bool {
         let (mut todo, mut seen) = (vec![p], vec![p]);
         while let Some(p) = todo.pop() {
             let Definition::Pure(each) = &self.stage(p).def else { continue };
@@ -97,7 +90,7 @@ impl Graph {
     }
 
     /// Whether all that reads a table reads it in the step that makes it.
-    fn is_read_in_steps(&mut self, p: StageId, of: Of) -> bool {
+    fn is_read_in_steps(&mut self, p: StageId, of: Recurrence) -> bool {
         let Some(place) = self.stage(p).dims.iter().position(|d| *d == of.1) else { return false };
         let around: Vec<DimId> = self.stage(p).dims[..=place].to_vec();
         let outer = &self.stage(of.0).dims;
@@ -129,7 +122,7 @@ impl Graph {
     }
 
     /// The checks of a table as checks of the step that makes it; nothing where there are no such.
-    fn checks_of_step(&mut self, p: StageId, of: Of) -> Option<Vec<Body>> {
+    fn checks_of_step(&mut self, p: StageId, of: Recurrence) -> Option<Vec<Body>> {
         let stage: Stage = self.stage(p).clone();
         let place = stage.dims.iter().position(|d| *d == of.1)?;
         let (around, own) = stage.dims.split_at(place + 1);
@@ -162,7 +155,7 @@ impl Graph {
     }
 
     /// Lets a stage check what a table of its step did, before what it computes of it, unless the step has done so.
-    fn check_first(&mut self, s: StageId, checks: &[Body], of: Of) {
+    fn check_first(&mut self, s: StageId, checks: &[Body], of: Recurrence) {
         let stage = self.stage(s).clone();
         let (mut own, mut from) = (checks.to_vec(), 0);
         if let (Some(d), true) = (stage.steps(), stage.recurrence() == Some(of)) {

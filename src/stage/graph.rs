@@ -95,6 +95,9 @@ pub enum Definition {
     },
 }
 
+/// A recurrence: the stage with the loop over its steps, and the dimension of what is computed for a step.
+pub type Recurrence = (StageId, DimId);
+
 /// A tensor over dimensions; without any, a number.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Stage {
@@ -184,8 +187,8 @@ impl Stage {
         }
     }
 
-    /// The recurrence that it is a state of, and the dimension of what is computed for its steps.
-    pub fn recurrence(&self) -> Option<(StageId, DimId)> {
+    /// The recurrence that it is a state of.
+    pub fn recurrence(&self) -> Option<Recurrence> {
         match self.def {
             Definition::Recur { leader, each, .. } => Some((leader, each)),
             _ => None,
@@ -244,6 +247,11 @@ impl Graph {
     pub fn points(&self, dims: &[DimId]) -> Option<i64> {
         let mut each = dims.iter().map(|d| self.bodies.as_int(self.dim(*d).extent));
         each.try_fold(1, |n: i64, m| n.checked_mul(m?))
+    }
+
+    /// Does something to each stage; whether there was one to which it did.
+    pub(super) fn each_stage(&mut self, does: fn(&mut Graph, StageId) -> bool) -> bool {
+        self.ids().fold(false, |any, s| does(self, s) || any)
     }
 
     /// All stages by their numbers.

@@ -5,7 +5,7 @@
 
 use super::body::{Body, DimId, Node, Source, StageId};
 use super::bounds::Ranges;
-use super::graph::{Definition, Graph, Output};
+use super::graph::{Definition, Graph, Recurrence};
 use super::update::Over;
 use crate::affine::Linear;
 use crate::ir::{Lit, Op};
@@ -13,9 +13,6 @@ use rustc_hash::FxHashMap;
 
 /// More numbers are not kept of a state.
 const MAX_NUMBERS: usize = 8;
-
-/// The stage with the loop over the steps of a recurrence, and the dimension of what is computed for a step.
-type Of = (StageId, DimId);
 
 /// A read of a state before a step, after the recurrence.
 struct Read {
@@ -29,20 +26,12 @@ struct Read {
 impl Graph {
     /// Keeps such numbers; whether there is one.
     pub(super) fn reads_to_numbers(&mut self) -> bool {
-        let mut any = false;
-        for s in self.ids() {
-            any |= self.keeps_reads_of(s);
-        }
-        any
+        self.each_stage(Graph::keeps_reads_of)
     }
 
     fn keeps_reads_of(&mut self, s: StageId) -> bool {
         let Some(of) = self.stage(s).recurrence().filter(|(leader, _)| *leader != s) else { return false };
-        let handed = self.outputs.iter().any(|o| match o {
-            Output::Scalar(b) | Output::Size(b) => self.reads([*b]).iter().any(|from| from.stage() == Some(s)),
-            Output::Data(from) => from.stage() == Some(s),
-        });
-        if handed || self.stage(of.0).when.is_some() || self.updates(s).is_none() {
+        if self.is_output(s) || self.stage(of.0).when.is_some() || self.updates(s).is_none() {
             return false;
         }
         let after = self.follows(of);
@@ -95,7 +84,7 @@ impl Graph {
     }
 
     /// What a stage reads of the states before steps; nothing where it reads more than an element of each.
-    fn reads_of(&mut self, s: StageId, reader: StageId, of: Of, after: &[bool]) -> Option<Vec<Read>> {
+    fn reads_of(&mut self, s: StageId, reader: StageId, of: Recurrence, after: &[bool]) -> Option<Vec<Read>> {
         let Definition::Recur { axis, .. } = self.stage(s).def else { return None };
         let n = self.dim(of.1).extent;
         let mut out = vec![];
@@ -113,7 +102,7 @@ impl Graph {
         load: Body,
         (s, k, at): (StageId, u32, &[Body]),
         reader: StageId,
-        of: Of,
+        of: Recurrence,
         after: &[bool],
     ) -> Option<Read> {
         let Definition::Recur { axis, .. } = self.stage(s).def else { return None };
@@ -168,7 +157,7 @@ impl Graph {
     }
 
     /// Whether a number of steps is less than all, at all points of some dimensions.
-    fn is_before(&mut self, steps: Body, around: &[DimId], of: Of) -> bool {
+    fn is_before(&mut self, steps: Body, around: &[DimId], of: Recurrence) -> bool {
         let mut ranges = Ranges::default();
         for d in around {
             ranges.push(&mut self.bodies, *d, self.dims[d.0 as usize].extent);

@@ -8,16 +8,13 @@
 //! not know what is summed.
 
 use super::body::{Body, DimId, Node, Source, StageId};
-use super::graph::{Definition, Graph, Stage};
+use super::graph::{Definition, Graph, Recurrence, Stage};
 use crate::ir::Op;
 use crate::ir::op::Class;
 use rustc_hash::FxHashMap;
 
 /// What a state comes to takes the place of a read of it where it has so many nodes at most.
 const CHEAP: usize = 12;
-
-/// A stage with the loop over the steps of a recurrence, and the dimension of what is computed for a step.
-type Of = (StageId, DimId);
 
 /// A sum over the steps of a recurrence.
 struct Sum {
@@ -29,7 +26,7 @@ struct Sum {
 impl Graph {
     /// Makes states of sums over the steps of recurrences, where sizes are known; whether there is one.
     pub(super) fn sums_to_states(&mut self) -> bool {
-        let all: Vec<Of> = self.ids().filter_map(|s| self.leads(s)).collect();
+        let all: Vec<Recurrence> = self.ids().filter_map(|s| self.leads(s)).collect();
         if all.is_empty() {
             return false;
         }
@@ -55,7 +52,7 @@ impl Graph {
     }
 
     /// The sums over the steps of a recurrence that are worth being states of it.
-    fn sums_of(&mut self, of: Of) -> Vec<Sum> {
+    fn sums_of(&mut self, of: Recurrence) -> Vec<Sum> {
         let after = self.follows(of);
         let all: Vec<StageId> = self.ids().collect();
         let mut sums: Vec<Sum> = all.into_iter().filter_map(|s| self.sum_over(s, of, &after)).collect();
@@ -73,7 +70,7 @@ impl Graph {
     }
 
     /// Which stages are there only after a recurrence, its own included.
-    pub(super) fn follows(&self, of: Of) -> Vec<bool> {
+    pub(super) fn follows(&self, of: Recurrence) -> Vec<bool> {
         let mut out = vec![false; self.stages.len()];
         for s in self.order() {
             let stage = self.stage(s);
@@ -85,7 +82,7 @@ impl Graph {
 
     /// A stage as a sum over the steps of a recurrence that can be a state of it: at each step it reads nothing that is there
     /// only later.
-    fn sum_over(&mut self, s: StageId, of: Of, after: &[bool]) -> Option<Sum> {
+    fn sum_over(&mut self, s: StageId, of: Recurrence, after: &[bool]) -> Option<Sum> {
         let stage = self.stage(s).clone();
         let Definition::Reduce { over, init, next, .. } = &stage.def else { return None };
         let [p] = over.as_slice() else { return None };
@@ -151,7 +148,7 @@ impl Graph {
     }
 
     /// Makes one state of sums over equal dimensions; each of them is then what its part of that is after the last step.
-    fn make_state(&mut self, sums: &[StageId], of: Of) {
+    fn make_state(&mut self, sums: &[StageId], of: Recurrence) {
         let (Some(steps), Some(first)) = (self.stage(of.0).steps(), sums.first()) else { return };
         let (step, one) = (self.bodies.index(steps), self.bodies.int(1));
         let before = self.bodies.ints(Op::Sub, step, one);
@@ -196,7 +193,7 @@ impl Graph {
     }
 
     /// What a state comes to in a step, in place of a read of it after that.
-    fn after_step(&mut self, of: Of, from: Source, (step, at): (Body, &[Body])) -> Option<Body> {
+    fn after_step(&mut self, of: Recurrence, from: Source, (step, at): (Body, &[Body])) -> Option<Body> {
         let Source::Stage(q, k) = from else { return None };
         let known = self.stage(q);
         let Definition::Recur { next, .. } = &known.def else { return None };

@@ -412,8 +412,7 @@ impl Elab<'_> {
     }
 
     /// What `made` makes of the size that two factors have in common, checked: the columns of the first must be as many
-    /// as the second has rows or elements, unless a condition holds that `made` gives, too. Where a declaration gives
-    /// both one name there is nothing to check, and the size is the one that is told first; otherwise it is counted once.
+    /// as the second has rows or elements, unless a condition holds that `made` gives, too.
     fn product(
         &mut self,
         at: usize,
@@ -423,29 +422,22 @@ impl Elab<'_> {
     ) -> Result<Id> {
         let mark = self.opened();
         let mat = self.now(m);
-        let columns = self.terms.put(Head::Size(1), [mat]);
-        let entries = self.sizes(with, 1)[0];
-        let inner = match self.size_name(entries) {
-            None => Inner::Unknown,
-            rows if rows == self.size_name(columns) => Inner::Same,
-            _ => Inner::Named,
+        let (columns, rows) = (self.terms.put(Head::Size(1), [mat]), self.sizes(with, 1)[0]);
+        let inner = match (self.has_size_name(columns), self.has_size_name(rows)) {
+            (true, _) => Inner::Columns,
+            (_, true) => Inner::Rows,
+            _ => Inner::Unnamed,
         };
-        let (columns, entries) = (self.val(columns), self.val(entries));
-        let size = match inner {
-            Inner::Same => columns,
-            Inner::Named => entries,
-            Inner::Unknown => self.bind(entries.id),
-        };
-        let (mut id, unless) = made(self, size)?;
-        if inner != Inner::Same {
-            let (columns, rows) = (self.now(columns), self.now(size));
-            let mut fits = self.op(Op::Eq, &[columns, rows]);
-            if let Some(unless) = unless {
-                fits = self.op(Op::Or, &[unless, fits]);
-            }
-            id = self.node(at, Head::Assert, &[fits, id], &[])?;
-            self.fits.insert(id, vec![(columns, rows)]);
+        let columns = self.val(columns);
+        let rows = if inner == Inner::Unnamed { self.bind(rows) } else { self.val(rows) };
+        let (product, unless) = made(self, if inner == Inner::Columns { columns } else { rows })?;
+        let (columns, rows) = (self.now(columns), self.now(rows));
+        let mut fits = self.op(Op::Eq, &[columns, rows]);
+        if let Some(unless) = unless {
+            fits = self.op(Op::Or, &[unless, fits]);
         }
+        let id = self.node(at, Head::Assert, &[fits, product], &[])?;
+        self.fits.insert(id, vec![(columns, rows)]);
         let id = self.close(mark, id);
         self.spell(name, id, &[m, with], Some(inner));
         Ok(id)

@@ -201,12 +201,12 @@ impl Elab<'_> {
         (0..rank).map(|k| self.terms.put(Head::Size(k), [of])).collect()
     }
 
-    /// The name of a size of a parameter, seen from the present depth.
-    pub fn size_name(&self, id: Id) -> Option<&str> {
-        let (Head::Size(axis), [of]) = (self.terms.head(id), self.terms.kids(id)) else { return None };
-        let Head::Var(i, _) = self.terms.head(*of) else { return None };
-        let level = self.depth().checked_sub(1 + i as usize)?;
-        self.params.get(level)?.sizes.get(axis).map(String::as_str)
+    /// Whether a term of the present depth is a size of a parameter that has a name.
+    pub fn has_size_name(&self, id: Id) -> bool {
+        let (Head::Size(axis), [of]) = (self.terms.head(id), self.terms.kids(id)) else { return false };
+        let Head::Var(i, _) = self.terms.head(*of) else { return false };
+        let param = self.depth().checked_sub(1 + i as usize).and_then(|level| self.params.get(level));
+        param.is_some_and(|p| p.sizes.len() > axis)
     }
 
     /// The element at indices.

@@ -5,6 +5,7 @@
 
 pub mod calls;
 pub mod command;
+pub mod dice;
 pub mod egraphs;
 pub mod generate;
 pub mod imports;

@@ -1,5 +1,6 @@
 //! Random schedules of random programs, and what is wrong with their nests and with compiled code of them.
 
+use super::dice::Dice;
 use super::generate::{self, Generated, Knobs};
 use super::native::{difference, eager};
 use daedal::codegen::Unit;
@@ -16,20 +17,6 @@ use daedal::stage::{Graph, Order};
 use daedal::tune::example::incoming;
 use rayon::prelude::*;
 use std::sync::Mutex;
-
-/// Numbers for one test, from its seed alone.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % n.max(1)
-    }
-
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
-        if from.is_empty() { None } else { from.get(self.roll(from.len())) }
-    }
-}
 
 /// A step that may or may not be legal.
 fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {

@@ -166,24 +166,23 @@ template <class T, class L> KS_INLINE T lane_out(L x) {
   else return x;
 }
 
-// Lanes next to each other in memory.
-// As vectors, never as so many bytes: with AVX-512, g++ 12 makes an integer of a constant that is copied so, and stores
+// Lanes next to each other in memory, as vectors, never as so many bytes: with AVX-512, g++ 12 makes an integer of a constant that is copied so, and stores
 // {1, 1, 0, 0} as {1, 1, 1, 1}, since it does not see the zeros in front of the integer.
-template <class V, class T> KS_INLINE V taken(const T* from) {
+template <class V, class T> KS_INLINE V load_unaligned(const T* from) {
   typedef V Unaligned __attribute__((aligned(alignof(T)), may_alias));
   return *(const Unaligned*)from;
 }
-template <class V, class T> KS_INLINE void put(V value, T* to) {
+template <class V, class T> KS_INLINE void store_unaligned(V value, T* to) {
   typedef V Unaligned __attribute__((aligned(alignof(T)), may_alias));
   *(Unaligned*)to = value;
 }
 template <int N, class T> KS_INLINE Register<T, N> load_near(const T* from) {
-  if constexpr (std::is_same_v<T, bool>) return -__builtin_convertvector(taken<Vec<int8_t, N>>(from), Mask<N>);
-  else return taken<Vec<T, N>>(from);
+  if constexpr (std::is_same_v<T, bool>) return -__builtin_convertvector(load_unaligned<Vec<int8_t, N>>(from), Mask<N>);
+  else return load_unaligned<Vec<T, N>>(from);
 }
 template <int N, class T, class V> KS_INLINE void store_near(V value, T* to) {
-  if constexpr (std::is_same_v<T, bool>) put<Vec<int8_t, N>>(-__builtin_convertvector(value, Vec<int8_t, N>), to);
-  else put(value, to);
+  if constexpr (std::is_same_v<T, bool>) store_unaligned<Vec<int8_t, N>>(-__builtin_convertvector(value, Vec<int8_t, N>), to);
+  else store_unaligned(value, to);
 }
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 typedef Vec<long long, 8> Longs;
