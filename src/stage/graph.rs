@@ -251,7 +251,11 @@ impl Graph {
 
     /// Does something to each stage; whether there was one to which it did.
     pub(super) fn each_stage(&mut self, does: fn(&mut Graph, StageId) -> bool) -> bool {
-        self.ids().fold(false, |any, s| does(self, s) || any)
+        let mut any = false;
+        for s in self.ids() {
+            any |= does(self, s);
+        }
+        any
     }
 
     /// All stages by their numbers.
