@@ -1,60 +1,24 @@
 //! Indices become linear forms, so that conditions and loops around a place prove them in range.
 //!
-//! A form is a sum of multiples of atoms: sizes, indices of loops, whatever else is a number. Arithmetic is of this
-//! file's own, and checked; what might overflow is an atom. It must not know what a search believes.
+//! What might overflow is an atom. It must not know what a search believes.
 
 use super::flat::Scope;
+use super::form::Form;
 use super::guard::{Fact, Guards, facts};
 use super::prove::Prover;
 use crate::ir::{Head, Id, Op, Terms, Ty, deep};
 use crate::types::shape::shape;
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// Facts are subtracted from what is to be proved so often at most.
 const MAX_FACTS: usize = 4;
-/// Coefficients and constants stay below this.
-const MAX: i128 = 1 << 50;
 /// Bounds of forms with more atoms, or with larger numbers, are not exact as floats, and so none.
 const MAX_ATOMS: usize = 7;
 const MAX_BOUND: f64 = (1u64 << 50) as f64;
 
-/// A sum of multiples of atoms, and a constant.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct Form {
-    atoms: BTreeMap<Id, i128>,
-    constant: i128,
-}
-
-impl Form {
-    fn constant(constant: i128) -> Form {
-        Form { constant, ..Form::default() }
-    }
-
-    fn atom(id: Id) -> Form {
-        Form { atoms: BTreeMap::from([(id, 1)]), constant: 0 }
-    }
-
-    /// The form and a multiple of another one; none where a number grows too large.
-    fn plus(&self, other: &Form, times: i128) -> Option<Form> {
-        let mut out = self.clone();
-        let small = |v: i128| (v.abs() < MAX).then_some(v);
-        out.constant = small(out.constant + small(other.constant.checked_mul(times)?)?)?;
-        for (atom, c) in &other.atoms {
-            let sum = out.atoms.entry(*atom).or_default();
-            *sum = small(*sum + small(c.checked_mul(times)?)?)?;
-        }
-        out.atoms.retain(|_, c| *c != 0);
-        Some(out)
-    }
-
-    fn minus(&self, other: &Form) -> Option<Form> {
-        self.plus(other, -1)
-    }
-
-    fn minus_one(&self) -> Form {
-        Form { constant: self.constant - 1, ..self.clone() }
-    }
-}
+/// The forms that were tried, and with how many facts at most.
+type Tried = FxHashMap<Form, usize>;
 
 impl Prover<'_> {
     /// Whether linear facts prove an index to lie in `0..n`.
@@ -62,7 +26,7 @@ impl Prover<'_> {
         if self.terms.ty(index) != Ty::int() {
             return false;
         }
-        let mut facts = self.linear_facts(scope);
+        let mut facts = self.linear_facts(scope).to_vec();
         for number in [index, n] {
             let form = self.form(number, scope).unwrap_or_default();
             form.atoms.keys().for_each(|atom| self.own_facts(*atom, scope, &mut facts));
@@ -97,7 +61,7 @@ impl Prover<'_> {
     fn by_facts(&mut self, form: &Form, facts: &[Form], scope: &Scope) -> bool {
         let mut facts = facts.to_vec();
         form.atoms.keys().for_each(|atom| self.own_facts(*atom, scope, &mut facts));
-        self.never_negative(form, &facts, scope, MAX_FACTS)
+        self.never_negative(form, &facts, scope, MAX_FACTS, &mut Tried::default())
     }
 
     /// Whether two numbers are equal: sizes, or sums and differences of the same.
@@ -225,7 +189,16 @@ impl Prover<'_> {
     }
 
     /// Forms that are at least 0 here: by the loops around the place, and by the conditions.
-    fn linear_facts(&mut self, scope: &Scope) -> Vec<Form> {
+    fn linear_facts(&mut self, scope: &Scope) -> Rc<Vec<Form>> {
+        if let Some(known) = self.found.linear.get(scope) {
+            return Rc::clone(known);
+        }
+        let out = Rc::new(self.facts_around(scope));
+        self.found.linear.insert(scope.clone(), Rc::clone(&out));
+        out
+    }
+
+    fn facts_around(&mut self, scope: &Scope) -> Vec<Form> {
         let mut out = vec![];
         for (i, extent) in scope.iter().rev().enumerate() {
             let Some(extent) = *extent else { continue };
@@ -237,10 +210,10 @@ impl Prover<'_> {
             out.push(Form::atom(var));
         }
         let mut unequal = vec![];
-        for fact in self.told(scope) {
-            let (Fact::Less(a, _, b) | Fact::Differ(a, b)) = fact;
+        for fact in self.told(scope).iter() {
+            let (Fact::Less(a, _, b) | Fact::Differ(a, b)) = *fact;
             let Some((a, b)) = self.form(a, scope).zip(self.form(b, scope)) else { continue };
-            match (fact, b.minus(&a)) {
+            match (*fact, b.minus(&a)) {
                 (Fact::Less(_, by, _), Some(difference)) => {
                     out.push(Form { constant: difference.constant - i128::from(by), ..difference });
                 }
@@ -252,7 +225,7 @@ impl Prover<'_> {
         for difference in unequal {
             let Some(negated) = Form::default().minus(&difference) else { continue };
             for form in [difference, negated] {
-                if self.never_negative(&form, &out, scope, MAX_FACTS - 1) {
+                if self.never_negative(&form, &out, scope, MAX_FACTS - 1, &mut Tried::default()) {
                     out.push(form.minus_one());
                 }
             }
@@ -289,16 +262,20 @@ impl Prover<'_> {
     }
 
     /// Whether a form is at least 0: by bounds of its atoms, or as a sum of facts and what is at least 0 by bounds.
-    fn never_negative(&mut self, form: &Form, facts: &[Form], scope: &Scope, more: usize) -> bool {
+    fn never_negative(&mut self, form: &Form, facts: &[Form], scope: &Scope, more: usize, tried: &mut Tried) -> bool {
         if self.least(form, scope) >= 0.0 {
             return true;
         }
+        // The same facts lead to the same rest, whichever comes first.
+        if more == 0 || tried.get(form).is_some_and(|with| *with >= more) {
+            return false;
+        }
+        tried.insert(form.clone(), more);
         let helps = |fact: &Form| fact.atoms.iter().any(|(atom, c)| form.atoms.get(atom).is_some_and(|f| f * c > 0));
-        more > 0
-            && facts
-                .iter()
-                .filter(|f| helps(f))
-                .any(|fact| form.minus(fact).is_some_and(|rest| self.never_negative(&rest, facts, scope, more - 1)))
+        facts
+            .iter()
+            .filter(|f| helps(f))
+            .any(|fact| form.minus(fact).is_some_and(|rest| self.never_negative(&rest, facts, scope, more - 1, tried)))
     }
 
     /// The least value by the bounds of the atoms.

@@ -232,10 +232,11 @@ impl<'a> Checker<'a> {
     /// Takes a step also in what the input evaluates early, where the same part stands there and the step is
     /// good there. The program that comes of it adds no failure to the one before.
     fn carry(&mut self, step: &Step, old: Id, new: Id) {
+        let mut memo = FxHashMap::default();
         for k in 0..self.early.len() {
             let (id, scope) = self.early[k].clone();
             let small = self.terms.size(id) <= MAX_EARLY_SIZE;
-            if !small || !holds(&self.terms, id, old, &mut FxHashMap::default()) {
+            if !small || !holds(&self.terms, id, old, &mut memo) {
                 continue;
             }
             if let Ok(after) = self.put_everywhere(step, (id, &scope), None, (old, new)) {

@@ -1,4 +1,5 @@
-//! The conditions around a place become facts: an arm is only evaluated where its condition says so.
+//! The conditions around a place become facts: an arm is only evaluated where its condition says so. So do folds around
+//! it, whose states keep their sizes.
 
 use crate::ir::{Head, Id, Op, Terms, Ty};
 
@@ -15,6 +16,15 @@ pub struct Guard {
 
 /// The conditions around a place, outermost first.
 pub type Guards = Vec<Guard>;
+
+/// The variable of a state that keeps its sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct State {
+    /// How many loops stand around the fold.
+    pub(super) depth: usize,
+    /// What the state begins with, right outside the fold.
+    pub(super) init: Id,
+}
 
 /// What a guard says of numbers: of integers, or of floats over the reals.
 #[derive(Clone, Copy, Debug)]

@@ -3,35 +3,20 @@
 //! A small abstract interpretation of its own: whatever is not proved is false. Bounds are over the
 //! reals; integers that might overflow have none. It must not know what a search believes.
 
-use super::bounds::{ANY, Bounds, between, hull, operation};
 use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, site};
-use super::guard::{Fact, Guard, Guards, facts, guard, real_facts};
+use super::found::Found;
+use super::guard::{Guard, Guards, State, guard};
 use super::hypotheses::{Hypotheses, Levels};
 use super::pace::Pace;
 use crate::ir::op::Domain;
-use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Scalar, Terms, Ty, deep};
+use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
 use crate::types::shape::{part, shape, sizes_of_parts};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
 /// The extents of what is certain to be made, each with those of the loops around it.
 pub(super) type Extents = Rc<Vec<(Id, Vec<Id>)>>;
 
-/// The variable of a state that keeps its sizes.
-#[derive(Clone, Copy, Debug)]
-pub struct State {
-    /// How many loops stand around the fold.
-    pub(super) depth: usize,
-    /// What the state begins with, right outside the fold.
-    pub(super) init: Id,
-}
-
-/// No tensor has a larger size: memory ends far below.
-const SIZE: f64 = (1u64 << 40) as f64;
-/// No loop has more rounds: it would not end.
-const ROUNDS: f64 = (1u64 << 48) as f64;
-/// Integers below this are exact as floats.
-const EXACT: f64 = (1u64 << 53) as f64;
 /// What is asked of a term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asked {
@@ -76,13 +61,11 @@ pub struct Prover<'a> {
     /// How many more parts may be looked at.
     left: usize,
     /// What was found out already, under these conditions.
-    memo: FxHashMap<(Id, Scope), bool>,
+    pub(super) found: Found,
     /// What was found out under fewer of them.
-    fewer: Vec<FxHashMap<(Id, Scope), bool>>,
+    fewer: Vec<Found>,
     /// Whether bounds are those over the reals.
-    reals: bool,
-    /// Bounds that were found already, under these conditions, and whether over the reals.
-    bounds: FxHashMap<(Id, Scope, bool), Bounds>,
+    pub(super) reals: bool,
 }
 
 /// Parts that have a value, with the scope they stand in and the conditions around them.
@@ -104,7 +87,7 @@ impl<'a> Prover<'a> {
         asked: Asked,
         guards: Guards,
     ) -> Prover<'a> {
-        let (states, extents, memo, bounds) = Default::default();
+        let (states, extents, found) = Default::default();
         let (outer, listens, granted, facts) = (guards.len(), true, None, &[][..]);
         let (pace, left, fewer, reals) = (None, MAX_LOOKED, vec![], false);
         Prover {
@@ -122,10 +105,9 @@ impl<'a> Prover<'a> {
             extents,
             pace,
             left,
-            memo,
+            found,
             fewer,
             reals,
-            bounds,
         }
     }
 
@@ -135,8 +117,19 @@ impl<'a> Prover<'a> {
         self
     }
 
+    /// The same with what was found out before: of the same arena, where as much is known as here.
+    pub fn knowing(mut self, found: Found) -> Prover<'a> {
+        self.found = found;
+        self
+    }
+
+    /// What was found out.
+    pub fn found(self) -> Found {
+        self.found
+    }
+
     /// Whether one more part may be looked at.
-    fn goes_on(&mut self) -> bool {
+    pub(super) fn goes_on(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
         self.left > 0 && !self.pace.is_some_and(Pace::late)
     }
@@ -147,17 +140,17 @@ impl<'a> Prover<'a> {
             return true;
         }
         let key = (id, scope.clone());
-        if let Some(known) = self.memo.get(&key) {
+        if let Some(known) = self.found.safe.get(&key) {
             return *known;
         }
-        if self.fewer.iter().any(|memo| memo.get(&key) == Some(&true)) {
+        if self.fewer.iter().any(|found| found.safe.get(&key) == Some(&true)) {
             return true;
         }
         if !self.goes_on() {
             return false;
         }
         if self.safe_outside(id, scope) {
-            self.memo.insert(key, true);
+            self.found.safe.insert(key, true);
             return true;
         }
         let given = self.is_local(id, scope)
@@ -166,7 +159,7 @@ impl<'a> Prover<'a> {
             || self.is_fact(id, scope);
         let out = given && !matches!(self.asked, Asked::Defined | Asked::Valued)
             || deep(|| self.parts_safe(id, scope, given));
-        self.memo.insert(key, out);
+        self.found.safe.insert(key, out);
         out
     }
 
@@ -213,11 +206,11 @@ impl<'a> Prover<'a> {
         let around = (self.guards.len(), self.states.len());
         self.guards.extend(more);
         self.states.extend(state);
-        let bounds = std::mem::take(&mut self.bounds);
-        self.fewer.push(std::mem::take(&mut self.memo));
+        let inner = self.found.enter(more, state);
+        self.fewer.push(std::mem::replace(&mut self.found, inner));
         let out = look(self);
-        self.memo = self.fewer.pop().unwrap_or_default();
-        self.bounds = bounds;
+        let inner = std::mem::replace(&mut self.found, self.fewer.pop().unwrap_or_default());
+        self.found.leave(more, state, inner);
         self.guards.truncate(around.0);
         self.states.truncate(around.1);
         out
@@ -256,7 +249,7 @@ impl<'a> Prover<'a> {
     }
 
     /// The scope of child `k`.
-    fn enter(&mut self, head: Head, kids: &[Id], k: usize, scope: &Scope) -> Scope {
+    pub(super) fn enter(&mut self, head: Head, kids: &[Id], k: usize, scope: &Scope) -> Scope {
         let mut inner = scope.clone();
         if head.binds(k, kids.len()) > 0 {
             inner.extend(bound(self.terms, head, kids));
@@ -327,69 +320,6 @@ impl<'a> Prover<'a> {
             || self.quotient_in_range(index, n, scope)
             || self.read_already(index, n, scope)
             || self.cases_in_range(index, n, scope)
-    }
-
-    /// What the conditions around say of integers, and that the loops around run, seen from a place in them.
-    pub(super) fn told(&mut self, scope: &Scope) -> Vec<Fact> {
-        let mut out = self.told_by_guards(scope, facts);
-        self.loops_run(scope, &mut out);
-        out
-    }
-
-    fn told_by_guards(&mut self, scope: &Scope, told: fn(&Terms, Id, bool, &mut Vec<Fact>)) -> Vec<Fact> {
-        let mut out = vec![];
-        for g in self.guards.clone() {
-            let Some(by) = scope.len().checked_sub(g.depth) else { continue };
-            let cond = self.terms.shift(g.cond, by);
-            told(self.terms, cond, g.holds, &mut out);
-        }
-        out
-    }
-
-    /// Bounds with what the conditions around say of the number.
-    fn told_range(&mut self, id: Id, scope: &Scope, mut out: Bounds) -> Bounds {
-        let integer = self.terms.ty(id) == Ty::int();
-        let told = if integer { self.told(scope) } else { self.told_by_guards(scope, real_facts) };
-        for fact in told {
-            match fact {
-                Fact::Less(a, by, b) => {
-                    if self.same_size(b, id, scope) {
-                        out.lo = out.lo.max(self.untold(a, scope).lo + by as f64);
-                    }
-                    if self.same_size(a, id, scope) {
-                        out.hi = out.hi.min(self.untold(b, scope).hi - by as f64);
-                    }
-                }
-                Fact::Differ(a, b) => {
-                    for (number, other) in [(a, b), (b, a)] {
-                        let value = self.terms.as_lit(other).and_then(Lit::to_f64);
-                        match value.filter(|_| self.same_size(number, id, scope)) {
-                            Some(value) if integer => out = out.without(value),
-                            Some(0.0) => out.nonzero = true,
-                            _ => {}
-                        }
-                    }
-                }
-            }
-        }
-        // Conditions that cannot all be met are around what is never evaluated.
-        if out.lo > out.hi { ANY } else { Bounds { nonzero: out.nonzero || out.lo > 0.0 || out.hi < 0.0, ..out } }
-    }
-
-    /// Bounds over the reals: conditions on floats may be relied on, which say nothing where one is no number.
-    fn real_range(&mut self, id: Id, scope: &Scope) -> Bounds {
-        let around = std::mem::replace(&mut self.reals, true);
-        let out = self.range(id, scope);
-        self.reals = around;
-        out
-    }
-
-    /// Bounds wherever the number stands.
-    pub(super) fn untold(&mut self, id: Id, scope: &Scope) -> Bounds {
-        let (listens, bounds) = (std::mem::take(&mut self.listens), std::mem::take(&mut self.bounds));
-        let out = self.range(id, scope);
-        (self.listens, self.bounds) = (listens, bounds);
-        out
     }
 
     /// Whether an index is `n - 1 - i`, where `i` is that of a loop of at most `n` rounds: it goes by the same
@@ -529,66 +459,6 @@ impl<'a> Prover<'a> {
             }
             Head::Call(_) => as_parameter(head).is_some_and(|k| self.granted.is_none_or(|h| h.defined.contains(&k))),
             _ => true,
-        }
-    }
-
-    /// Bounds of a number, or of the elements of a tensor.
-    pub fn range(&mut self, id: Id, scope: &Scope) -> Bounds {
-        let key = (id, scope.clone(), self.reals);
-        if let Some(known) = self.bounds.get(&key) {
-            return *known;
-        }
-        if !self.goes_on() {
-            return ANY;
-        }
-        let out = deep(|| self.node_range(id, scope));
-        let (lo, hi) = self.terms.ty(id).as_scalar().map_or((i64::MIN, i64::MAX), |s| s.range());
-        let float = self.terms.ty(id).as_scalar().is_none_or(|s| s.is_float());
-        let inside = out.lo >= lo as f64 && out.hi <= hi as f64 && out.hi < EXACT && out.lo > -EXACT;
-        let out = if float || inside { out } else { ANY };
-        let scalar = self.terms.ty(id).as_scalar();
-        let listens = scalar.is_some_and(|s| s == Scalar::I64 || self.reals && s.is_float());
-        let told = self.listens && listens && !(self.guards.is_empty() && scope.is_empty());
-        // On the way to what a size is known to be, its bounds may be asked for again.
-        self.bounds.insert(key.clone(), out);
-        let out = if told { self.told_range(id, scope, out) } else { out };
-        self.bounds.insert(key, out);
-        out
-    }
-
-    fn node_range(&mut self, id: Id, scope: &Scope) -> Bounds {
-        let Some(scalar) = self.terms.ty(id).as_scalar() else { return ANY };
-        let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
-        match head {
-            Head::Const(l) => l.to_f64().map_or(ANY, |v| between(v, v)),
-            Head::Size(_) | Head::Arg(_) => between(0.0, SIZE),
-            Head::Var(i, _) => match scope.iter().rev().nth(i as usize).copied().flatten() {
-                // An index exists only where its loop runs, so its extent is at least 1.
-                Some(extent) => {
-                    let outer = scope[..scope.len() - 1 - i as usize].to_vec();
-                    between(0.0, (self.range(extent, &outer).hi - 1.0).clamp(0.0, ROUNDS))
-                }
-                None => ANY,
-            },
-            Head::If => hull(self.range(kids[1], scope), self.range(kids[2], scope)),
-            Head::Get(..) | Head::Index(_) => {
-                let seen = self.view(id, scope);
-                if seen == id { ANY } else { self.range(seen, scope) }
-            }
-            Head::Assert => self.range(kids[1], scope),
-            Head::Op(Op::Mul) if self.counts_elements(&kids) => between(0.0, SIZE),
-            Head::Op(op) => {
-                let ranges: Vec<Bounds> = kids.iter().map(|k| self.range(*k, scope)).collect();
-                operation(op, &ranges, kids.len() > 1 && kids[0] == kids[1], scalar.is_float())
-            }
-            Head::Reduce(Monoid::Add, d) if scalar.is_float() => {
-                let inner = self.enter(head, &kids, d, scope);
-                match self.range(kids[d], &inner).lo >= 0.0 {
-                    true => between(0.0, f64::INFINITY),
-                    false => ANY,
-                }
-            }
-            _ => ANY,
         }
     }
 }

@@ -6,7 +6,8 @@
 //! know what a search believes.
 
 use super::flat::Scope;
-use super::prove::{Prover, State};
+use super::guard::State;
+use super::prove::Prover;
 use crate::ir::{Head, Id, Lit, deep};
 use crate::types::shape::shape;
 

@@ -10,7 +10,7 @@ use crate::derive::replay::{Verdict, replay_while};
 use crate::derive::{Derivation, UNSAID, record};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Id, Program};
-use crate::rewrite::explain::running::shared;
+use crate::rewrite::explain::running::Running;
 use crate::rules::Library;
 
 /// The header of the record of an optimization.
@@ -93,16 +93,17 @@ impl Costs<'_> {
         let mut old = Costing::new(self.program, self.model, self.sizes);
         let cost = old.def(before)?;
         self.same(d, verdict.line, "the definition costs", d.cost_before, cost)?;
+        let mut running = Running::new(before, self.model);
         // Where no step is taken nothing needs to be unfolded.
         let start = match verdict.programs.first().filter(|_| !d.steps.is_empty() && !d.bodies) {
-            Some(id) => self.running(&mut old, before, verdict, *id, d.start),
+            Some(id) => self.running((&mut old, &mut running), before, verdict, *id, d.start),
             None => cost,
         };
         self.same(d, verdict.line, "at the start, the program costs", d.start, start)?;
         for (k, (step, id)) in d.steps.iter().zip(verdict.programs.iter().skip(1)).enumerate() {
             let cost = match d.bodies {
                 true => old.term(*id, before, &verdict.terms),
-                false => self.running(&mut old, before, verdict, *id, step.cost),
+                false => self.running((&mut old, &mut running), before, verdict, *id, step.cost),
             };
             self.same(d, verdict.line + 1 + k, "the program after this step costs", step.cost, cost)?;
         }
@@ -113,10 +114,11 @@ impl Costs<'_> {
     fn lemmas(&self, d: &Derivation, verdict: &Verdict) -> Result<()> {
         for (statement, lemma) in d.lemmas.iter().zip(&verdict.lemmas) {
             let mut costing = Costing::new(&lemma.program, self.model, self.sizes);
+            let mut running = Running::new(&lemma.def, self.model);
             let what = format!("`{}` costs", statement.name);
             let said = std::iter::once(statement.start).chain(statement.steps.iter().map(|step| step.cost));
             for (k, (said, id)) in said.zip(&lemma.programs).enumerate() {
-                let program = (!said.is_nan()).then(|| shared(&lemma.terms, *id, &lemma.def, self.model)).flatten();
+                let program = (!said.is_nan()).then(|| running.shared(&lemma.terms, *id)).flatten();
                 let cost = program.map_or(UNSAID, |(terms, id)| costing.term(id, &lemma.def, &terms));
                 self.same(d, lemma.line + k, &what, said, cost)?;
             }
@@ -127,8 +129,15 @@ impl Costs<'_> {
     }
 
     /// The cost of a program on the way, where one is said.
-    fn running(&self, costing: &mut Costing<'_>, def: &Def, verdict: &Verdict, id: Id, said: f64) -> f64 {
-        let program = (!said.is_nan()).then(|| shared(&verdict.terms, id, def, self.model)).flatten();
+    fn running(
+        &self,
+        (costing, running): (&mut Costing<'_>, &mut Running<'_>),
+        def: &Def,
+        verdict: &Verdict,
+        id: Id,
+        said: f64,
+    ) -> f64 {
+        let program = (!said.is_nan()).then(|| running.shared(&verdict.terms, id)).flatten();
         program.map_or(UNSAID, |(terms, id)| costing.term(id, def, &terms))
     }
 

@@ -16,6 +16,7 @@ use crate::rewrite::egraph::optimize::{Found, SEARCH_SHARE, Settings, optimize a
 use crate::rewrite::egraph::pattern::Compiled;
 use crate::rewrite::egraph::saturate::{Limits, Report};
 use crate::rewrite::explain::chain::Chain;
+use crate::rewrite::explain::running::Running;
 use crate::rewrite::explain::{self, Task, Unproved};
 use crate::rewrite::inline::{Flat, MAX_FLAT, flatten};
 use crate::rewrite::regions::{self, Whole};
@@ -56,6 +57,9 @@ pub const WORSE: &str = "what was found costs more at other sizes";
 /// Why another is not.
 const SHAPELESS: &str = "in what was found a sum over nothing has no shape";
 
+/// What costs no more than this part of what is derived is worth another search.
+const WORTHWHILE: f64 = 0.98;
+
 /// What saturation finds.
 struct Saturated<'a> {
     found: Option<Found>,
@@ -94,6 +98,12 @@ impl Tried {
 
     fn cost(&self) -> f64 {
         self.better.as_ref().map_or(f64::INFINITY, |b| b.found.cost)
+    }
+
+    /// Whether something far cheaper has no proof, or perhaps only no short one.
+    fn falls_short(&self) -> bool {
+        let cost = self.better.as_ref().map_or(f64::INFINITY, |b| b.found.cost);
+        self.unproved.iter().any(|u| u.cost < cost * WORTHWHILE)
     }
 
     /// The better one of two; the first of equal ones.
@@ -210,7 +220,7 @@ impl Search<'_> {
     fn saturated(&self) -> Tried {
         let program = self.program;
         let Some(body) = self.def.term() else { return Tried::default() };
-        let found = match self.saturate((&program.terms, body)) {
+        let found = match self.saturate((&program.terms, body), true) {
             Ok(Saturated { found: Some(found), regions: Some((Some(chain), cheaper)) }) => {
                 let stopped = self.spent(SEARCH_SHARE);
                 return Tried { stopped, unproved: cheaper.into_iter().collect(), ..self.by_regions(found, chain) };
@@ -234,7 +244,7 @@ impl Search<'_> {
                 break;
             }
             let (steps, cost) = (d.derivation.steps.clone(), found.cost);
-            let Ok(Saturated { found: Some(next), regions: None }) = on.saturate((&found.terms, found.id)) else {
+            let Ok(Saturated { found: Some(next), regions: None }) = on.saturate((&found.terms, found.id), true) else {
                 break;
             };
             stopped = on.spent(SEARCH_SHARE);
@@ -243,7 +253,22 @@ impl Search<'_> {
                 break;
             }
         }
-        Tried { stopped, ..tried }
+        let tried = Tried { stopped, ..tried };
+        match tried.falls_short() {
+            true => tried.or(self.now().piecewise((&program.terms, body))),
+            false => tried,
+        }
+    }
+
+    /// What the regions of a body become, of which a whole that is much better has no proof: short proofs are found
+    /// where a long one is not.
+    fn piecewise(&self, from: (&Terms, Id)) -> Tried {
+        match self.saturate(from, false) {
+            Ok(Saturated { found: Some(found), regions: Some((Some(chain), cheaper)) }) => {
+                Tried { unproved: cheaper.into_iter().collect(), ..self.by_regions(found, chain) }
+            }
+            _ => Tried::default(),
+        }
     }
 
     /// The same search, from now on.
@@ -251,8 +276,9 @@ impl Search<'_> {
         Search { began: began(self.options), ..*self }
     }
 
-    /// What saturation finds, or why it is not tried.
-    fn saturate(&self, from: (&Terms, Id)) -> Result<Saturated<'_>, String> {
+    /// What saturation finds, or why it is not tried; of the whole body, where that is asked for and small enough, or of
+    /// its regions.
+    fn saturate(&self, from: (&Terms, Id), whole: bool) -> Result<Saturated<'_>, String> {
         let Search { program, def, kept, rules, options, .. } = *self;
         let params: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
         let most = options.max_nodes.max(options.regions).saturating_mul(ON_THE_WAY).min(MAX_FLAT);
@@ -260,8 +286,8 @@ impl Search<'_> {
         let start = flatten(from.0, from.1);
         let nodes = start.as_ref().and_then(Flat::nodes);
         let allowed = options.max_nodes / START_SHARE;
-        let start = start.filter(|_| nodes.is_some_and(|nodes| nodes <= allowed));
-        if let (None, Some(nodes)) = (&start, nodes.filter(|nodes| *nodes <= options.regions)) {
+        let start = start.filter(|_| whole && nodes.is_some_and(|nodes| nodes <= allowed));
+        if let (None, Some(nodes)) = (&start, nodes.filter(|nodes| whole && *nodes <= options.regions)) {
             return Err(format!(
                 "too large: {nodes} nodes without lets and calls, and no more than {allowed} are taken"
             ));
@@ -387,9 +413,10 @@ impl Search<'_> {
         let mut costing = Costing::new(program, options.cost, &options.sizes);
         (found.terms, found.id) = out.candidate.shared.clone();
         found.cost = costing.term(found.id, def, &found.terms);
+        let mut running = Running::new(def, options.cost);
         let mut told = |flat: &Id| match (options.stop)(TOLD_SHARE) {
             Some(_) => None,
-            None => explain::running::shared(&out.terms, *flat, def, options.cost),
+            None => running.shared(&out.terms, *flat),
         };
         let programs: Vec<Option<(Terms, Id)>> = out.programs.iter().map(&mut told).collect();
         let mut cost = |(terms, id): &(Terms, Id)| costing.term(*id, def, terms);

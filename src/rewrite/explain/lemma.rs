@@ -1,6 +1,6 @@
 //! What a region became is proved as a lemma, under as few hypotheses as its steps need.
 
-use super::running::shared;
+use super::running::Running;
 use super::task::{CHECKED_SHARE, From, Task};
 use super::{Derived, Unproved, derived};
 use crate::cost::{Costing, Model};
@@ -163,8 +163,9 @@ fn costed(world: &World<'_>, own: (&Program, &Def), statement: &mut Statement) -
     let Proof { lemma, terms, programs, right } = proof;
     let mut costing = Costing::new(own.0, model, sizes);
     statement.cost = costing.term(right.1, own.1, &right.0);
+    let mut running = Running::new(own.1, model);
     let mut costs = programs.iter().map(|id| {
-        let program = shared(&terms, *id, own.1, model);
+        let program = running.shared(&terms, *id);
         program.map_or(UNSAID, |(terms, id)| costing.term(id, own.1, &terms))
     });
     statement.start = costs.next().unwrap_or(UNSAID);

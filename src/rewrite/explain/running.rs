@@ -3,6 +3,7 @@
 use crate::cost::Model;
 use crate::derive::check::Checker;
 use crate::derive::flat::{Scope, Site, bound, lowered, to_body, with_leaves};
+use crate::derive::found::Found;
 use crate::derive::prove::{Asked, Prover};
 use crate::ir::{Def, Id, Terms, deep};
 use crate::rewrite::egraph::elaborate::elaborate_within;
@@ -11,18 +12,37 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A program on its way has so many parts at most, what stands in several loops counted in each, or it gets no lets.
 const MAX_PARTS: usize = 100_000;
 
-/// A flat program as a body with lets, in an arena of its own; nothing where it has too many parts.
-pub fn shared(terms: &Terms, flat: Id, def: &Def, model: Model) -> Option<(Terms, Id)> {
-    if terms.reachable(flat).len() > MAX_PARTS {
-        return None;
+/// The programs on one way: most of one is in the next one, and is looked at once.
+pub struct Running<'a> {
+    def: &'a Def,
+    model: Model,
+    own: Terms,
+    found: Found,
+}
+
+impl<'a> Running<'a> {
+    /// For the programs that stand for a definition. The model decides what is worth a let.
+    pub fn new(def: &'a Def, model: Model) -> Running<'a> {
+        let (own, found) = Default::default();
+        Running { def, model, own, found }
     }
-    let mut own = Terms::default();
-    let flat = own.import(terms, flat);
-    let (known, local) = Default::default();
-    let mut prover = Prover::new(&mut own, def, (&known, &local), Asked::Total, vec![]);
-    let (total, body) = totals(&mut prover, flat);
-    let id = with_lets(&mut own, body, def, &total, model)?;
-    Some((own, id))
+
+    /// A flat program as a body with lets, in an arena of its own; nothing where it has too many parts.
+    pub fn shared(&mut self, terms: &Terms, flat: Id) -> Option<(Terms, Id)> {
+        if terms.reachable(flat).len() > MAX_PARTS {
+            return None;
+        }
+        let flat = self.own.import(terms, flat);
+        let (known, local) = Default::default();
+        let prover = Prover::new(&mut self.own, self.def, (&known, &local), Asked::Total, vec![]);
+        let mut prover = prover.knowing(std::mem::take(&mut self.found));
+        let (total, body) = totals(&mut prover, flat);
+        self.found = prover.found();
+        let id = with_lets(&mut self.own, body, self.def, &total, self.model)?;
+        let mut out = Terms::default();
+        let id = out.import(&self.own, id);
+        Some((out, id))
+    }
 }
 
 /// The present program of a checker as a body with lets, in an arena of its own; nothing where it has too many parts.

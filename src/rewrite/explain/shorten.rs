@@ -7,8 +7,9 @@ use crate::derive::Step;
 use crate::ir::Id;
 use rustc_hash::FxHashMap;
 
-/// Pairs of steps that undo each other are tried so often at most.
+/// Pairs of steps that undo each other are left out so often at most, and so many steps are taken for that in all.
 const MAX_TRIES: usize = 20;
+const MAX_TAKEN: usize = 2000;
 /// Steps between two that undo each other, at most.
 const REACH: usize = 12;
 
@@ -17,14 +18,15 @@ const REACH: usize = 12;
 pub fn shorten(steps: Vec<Step>, programs: &[Id], good: &mut dyn FnMut(&[Step]) -> bool) -> Vec<Step> {
     let straight = without_returns(&steps, programs);
     let mut steps = if straight.len() < steps.len() && good(&straight) { straight } else { steps };
-    let (mut tries, mut first) = (0, 0);
-    while first < steps.len() && tries < MAX_TRIES {
+    let (mut tries, mut taken, mut first) = (0, 0, 0);
+    while first < steps.len() && tries < MAX_TRIES && taken < MAX_TAKEN {
         let undone = (first + 1..steps.len().min(first + REACH)).find(|k| undoes(&steps[first], &steps[*k]));
         let shorter = undone.map(|second| {
             let kept = steps.iter().enumerate().filter(|(k, _)| *k != first && *k != second);
             kept.map(|(_, step)| step.clone()).collect::<Vec<_>>()
         });
         tries += usize::from(shorter.is_some());
+        taken += shorter.as_ref().map_or(0, Vec::len);
         match shorter.filter(|s| good(s)) {
             // What stood around them may undo each other now.
             Some(shorter) => (steps, first) = (shorter, first.saturating_sub(REACH)),
