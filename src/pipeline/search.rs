@@ -57,9 +57,6 @@ pub const WORSE: &str = "what was found costs more at other sizes";
 /// Why another is not.
 const SHAPELESS: &str = "in what was found a sum over nothing has no shape";
 
-/// What costs no more than this part of what is derived is worth another search.
-const WORTHWHILE: f64 = 0.98;
-
 /// What saturation finds.
 struct Saturated<'a> {
     found: Option<Found>,
@@ -98,12 +95,6 @@ impl Tried {
 
     fn cost(&self) -> f64 {
         self.better.as_ref().map_or(f64::INFINITY, |b| b.found.cost)
-    }
-
-    /// Whether something far cheaper has no proof, or perhaps only no short one.
-    fn falls_short(&self) -> bool {
-        let cost = self.better.as_ref().map_or(f64::INFINITY, |b| b.found.cost);
-        self.unproved.iter().any(|u| u.cost < cost * WORTHWHILE)
     }
 
     /// The better one of two; the first of equal ones.
@@ -220,20 +211,33 @@ impl Search<'_> {
     fn saturated(&self) -> Tried {
         let program = self.program;
         let Some(body) = self.def.term() else { return Tried::default() };
-        let found = match self.saturate((&program.terms, body), true) {
+        let (found, whole) = match self.saturate((&program.terms, body), true) {
             Ok(Saturated { found: Some(found), regions: Some((Some(chain), cheaper)) }) => {
                 let stopped = self.spent(SEARCH_SHARE);
                 return Tried { stopped, unproved: cheaper.into_iter().collect(), ..self.by_regions(found, chain) };
             }
-            Ok(Saturated { found: Some(found), .. }) => found,
+            Ok(Saturated { found: Some(found), regions }) => (found, regions.is_none()),
             Ok(Saturated { found: None, .. }) if self.spent(SEARCH_SHARE).is_some() => return Tried::default(),
             Ok(Saturated { found: None, .. }) => return Tried::skipped(PARTS),
             Err(why) => return Tried::skipped(why),
         };
-        let mut stopped = self.spent(SEARCH_SHARE);
+        let stopped = self.spent(SEARCH_SHARE);
+        let pieces = match whole && stopped.is_none() {
+            true => self.now().piecewise((&program.terms, body)),
+            false => Tried::default(),
+        };
         if !self.options.derive {
-            return Tried { stopped, ..Tried::found(found) };
+            return Tried { stopped, ..Tried::found(found) }.or(pieces);
         }
+        // What is as good and has a proof needs no other one.
+        if pieces.cost() <= found.cost + 1e-9 {
+            return Tried { stopped, ..pieces };
+        }
+        self.derived_on(found, stopped).or(pieces)
+    }
+
+    /// What was found, derived; where the search was stopped, and its proof left time, with what is found from there.
+    fn derived_on(&self, found: Found, mut stopped: Option<&'static str>) -> Tried {
         let mut tried = self.derived(found, &[]);
         for _ in 0..MAX_ON {
             let on = self.now();
@@ -253,20 +257,17 @@ impl Search<'_> {
                 break;
             }
         }
-        let tried = Tried { stopped, ..tried };
-        match tried.falls_short() {
-            true => tried.or(self.now().piecewise((&program.terms, body))),
-            false => tried,
-        }
+        Tried { stopped, ..tried }
     }
 
-    /// What the regions of a body become, of which a whole that is much better has no proof: short proofs are found
-    /// where a long one is not.
+    /// What the regions of a body become that is searched as a whole, too: a search of less goes deeper, and a short
+    /// proof is found where a long one is not.
     fn piecewise(&self, from: (&Terms, Id)) -> Tried {
         match self.saturate(from, false) {
             Ok(Saturated { found: Some(found), regions: Some((Some(chain), cheaper)) }) => {
                 Tried { unproved: cheaper.into_iter().collect(), ..self.by_regions(found, chain) }
             }
+            Ok(Saturated { found: Some(found), .. }) if !self.options.derive => Tried::found(found),
             _ => Tried::default(),
         }
     }

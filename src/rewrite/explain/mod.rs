@@ -58,9 +58,9 @@ pub struct Unproved {
 const MAX_TRIES: usize = 30;
 const MAX_STUCK: usize = 10;
 /// In all tries for one definition so many steps are taken at most.
-const MAX_TAKEN: usize = 6000;
+const MAX_TAKEN: usize = 3000;
 /// So many of the best results are tried, and then the first, which is the input.
-const MAX_RESULTS: usize = 4;
+const MAX_RESULTS: usize = 2;
 
 /// The best result of a search that can be derived, and those before it that cannot. `cost` is that of a term over
 /// the parameters.
