@@ -229,8 +229,8 @@ impl Search<'_> {
         if !self.options.derive {
             return Tried { stopped, ..Tried::found(found) }.or(pieces);
         }
-        // What is as good and has a proof needs no other one.
-        if pieces.cost() <= found.cost + 1e-9 {
+        // What is better and has a proof needs no other one; of equal ones the proof of the whole says more.
+        if pieces.cost() < found.cost - 1e-9 {
             return Tried { stopped, ..pieces };
         }
         self.derived_on(found, stopped).or(pieces)

@@ -6,15 +6,12 @@
 //! together with a loop around them: it is computed once, also where no arm asks for it, and else again whenever
 //! one does. Which is cheaper, a cost says.
 
+use super::uses::{Kind, Part, Place, Scope, Uses};
 use crate::cost::{Model, Shape};
 use crate::ir::op::Class;
 use crate::ir::{Head, Id, Param, Terms, Ty, deep, named_size};
-use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-
-type Part = usize;
-type Place = usize;
 
 /// A node whose bound variables are named by the instance of their binder, so that equal parts are
 /// one part wherever they stand.
@@ -48,21 +45,6 @@ struct Node {
     binds: usize,
     /// The term it was first met as, which has its names.
     from: Option<Id>,
-}
-
-/// Where code runs: the definition's body, one run of a loop body, or an arm.
-struct Scope {
-    parent: Option<Place>,
-    depth: usize,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Kind {
-    Top,
-    Loop(usize),
-    /// Arm of an `if` part.
-    Arm(Part, usize),
 }
 
 /// Whether a node is worth a name: computing it costs more than binding it.
@@ -355,20 +337,27 @@ impl Placing<'_> {
     }
 
     fn homes_of(&mut self, part: Part, sites: &[Place]) -> Vec<Home> {
-        let common = sites.iter().copied().reduce(|a, b| self.common(a, b)).unwrap_or(0);
-        let total = self.nodes[part].total;
-        if !total && !self.certain(sites, common) || !self.in_scope(part, common) {
+        let (mut homes, uses) = (vec![], Uses::new(&self.scopes, sites));
+        self.homes_in(part, &uses, 0, &mut homes);
+        homes
+    }
+
+    /// Adds the homes for the uses in a scope.
+    fn homes_in(&mut self, part: Part, uses: &Uses, scope: Place, homes: &mut Vec<Home>) {
+        let common = uses.common(scope);
+        let (total, within) = (self.nodes[part].total, uses.in_scope(common));
+        if !total && !within.certain || !self.in_scope(part, common) {
             // It may fail, and nobody is sure to need it here; or its loop stands here more than once
             // for that reason. Each branch computes its own.
-            let groups = self.branches(sites, common);
-            return groups.into_iter().flat_map(|(_, group)| self.homes_of(part, &group)).collect();
+            within.inner.iter().for_each(|inner| deep(|| self.homes_in(part, uses, *inner, homes)));
+            return;
         }
         let mut at = if total { self.hoisted(part, common) } else { common };
         if let Some(outside) = self.outside(part, at).filter(|_| total && self.leave) {
             (at, self.left) = (outside, true);
         }
-        let named = sites.len() > 1 || at != sites[0];
-        vec![Home { at, named }]
+        let named = within.count > 1 || at != common;
+        homes.push(Home { at, named });
     }
 
     /// Whether all binders that the part depends on are around a scope.
@@ -409,51 +398,6 @@ impl Placing<'_> {
             at = parent;
         }
         out
-    }
-
-    /// Whether some use runs whenever the scope does: one directly in it, or one in both arms.
-    fn certain(&self, sites: &[Place], scope: Place) -> bool {
-        if sites.contains(&scope) {
-            return true;
-        }
-        let branches = self.branches(sites, scope);
-        let arm = |p: Place| if let Kind::Arm(part, k) = self.scopes[p].kind { Some((part, k)) } else { None };
-        branches.iter().any(|(place, group)| {
-            let Some((part, 1)) = arm(*place) else { return false };
-            let other = branches.iter().find(|(p, _)| arm(*p) == Some((part, 2)));
-            other.is_some_and(|(p, others)| self.certain(group, *place) && self.certain(others, *p))
-        })
-    }
-
-    /// The uses by the scope directly inside of `outer` that they are in, in the order of the first of each.
-    fn branches(&self, sites: &[Place], outer: Place) -> Vec<(Place, Vec<Place>)> {
-        let mut groups: IndexMap<Place, Vec<Place>, FxBuildHasher> = IndexMap::default();
-        for site in sites {
-            groups.entry(self.below(*site, outer)).or_default().push(*site);
-        }
-        groups.into_iter().collect()
-    }
-
-    /// The child of `scope` that holds `site`.
-    fn below(&self, mut site: Place, scope: Place) -> Place {
-        while let Some(parent) = self.scopes[site].parent {
-            if parent == scope || site == scope {
-                break;
-            }
-            site = parent;
-        }
-        site
-    }
-
-    fn common(&self, mut a: Place, mut b: Place) -> Place {
-        while a != b {
-            let deeper = if self.scopes[a].depth >= self.scopes[b].depth { &mut a } else { &mut b };
-            match self.scopes[*deeper].parent {
-                Some(parent) => *deeper = parent,
-                None => return 0,
-            }
-        }
-        a
     }
 }
 

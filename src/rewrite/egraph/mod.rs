@@ -29,6 +29,7 @@ pub mod retrace;
 pub mod journal;
 pub mod relax;
 pub mod exact;
+mod uses;
 pub mod elaborate;
 pub mod trial;
 pub mod optimize;
