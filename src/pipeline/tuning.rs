@@ -108,6 +108,11 @@ pub fn space<'a>(def: &'a Def, graph: Graph, args: &[Value], machine: &Machine) 
     (Tree::new(def, empty, incoming, *machine), standard)
 }
 
+/// The schedule that a search begins with for stated sizes where nothing changes bits.
+pub fn plainly(graph: Graph, incoming: &[f64]) -> Schedule {
+    rewritten(graph, &[], incoming)
+}
+
 /// The schedule that has those of some steps alone that change bits, for stated sizes.
 fn rewritten(graph: Graph, steps: &[Step], incoming: &[f64]) -> Schedule {
     let (contractions, orders): (Vec<&Step>, Vec<&Step>) =

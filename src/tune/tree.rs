@@ -92,7 +92,7 @@ pub enum Move {
 }
 
 /// Decisions of a stage: its place, its tile, its blocks.
-const DECISIONS: usize = 3;
+pub const DECISIONS: usize = 3;
 
 impl<'a> Tree<'a> {
     /// The schedules that begin with one, which has no steps but such that change bits. `incoming` are the sizes and scalars
