@@ -44,13 +44,11 @@ const EACH: [(&str, &str, [u64; 3]); 9] = [
 ];
 
 /// Does something with the space of a definition.
-fn with<T>(
-    (path, name, [a, b, c]): (&str, &str, [u64; 3]),
-    does: impl FnOnce(&Tree<'_>, &Estimates<'_>) -> T,
-) -> T {
+fn with<T>((path, name, [a, b, c]): (&str, &str, [u64; 3]), does: impl FnOnce(&Tree<'_>, &Estimates<'_>) -> T) -> T {
     let program = program(path);
     let def = program.named(name)[0];
-    let all = [("n", a), ("m", b), ("p", c), ("z", 3), ("d", c), ("h", a), ("w", b), ("a", 3), ("b", 4), ("channels", 3)];
+    let all =
+        [("n", a), ("m", b), ("p", c), ("z", 3), ("d", c), ("h", a), ("w", b), ("a", 3), ("b", 4), ("channels", 3)];
     let sizes: Vec<(String, u64)> = all.iter().map(|(n, v)| ((*n).to_string(), *v)).collect();
     let incoming = example::incoming(def, &example::arguments(def, &sizes, 1).unwrap());
     let graph = extract(&program, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(&program)));
@@ -139,6 +137,11 @@ fn estimates_order_schedules_as_counted_work_does() {
             let pair = |_| {
                 let state = walked(space, 3 * tree.depth(), &mut rng);
                 let counted = tree.work(&space.schedule(&state)).unwrap();
+                let own = space.finished(&state).work();
+                let off = model.seconds(&own.0) / model.seconds(&counted.0);
+                if std::env::var("SHOW").is_ok() && !(0.4..2.5).contains(&off) {
+                    println!("{off:.2} {:.0?}\n     {:.0?}\n{}", own.0, counted.0, steps(&space.schedule(&state)));
+                }
                 (model.seconds(&space.finished(&state).work().0), model.seconds(&counted.0))
             };
             (0..40).map(pair).unzip::<f64, f64, Vec<_>, Vec<_>>()

@@ -8,7 +8,7 @@ use crate::search::{Cost, Found, Limits, Mb2fbs, Mcts, Priority, Space, Tally, g
 use rayon::prelude::*;
 
 /// Schedules that are lowered at the end of a search by estimates, at least.
-const LOWERED: usize = 16;
+const LOWERED: usize = 24;
 /// Estimates that judging what a schedule is lowered to is worth; and how much narrower a beam is that does so.
 const DEAR: usize = 10;
 const NARROWER: usize = 5;

@@ -7,7 +7,7 @@ use super::facts::{self, Facts, LoopId, Operation, Take, Touch};
 use super::form::{Environment, Form};
 use super::owner::Owners;
 pub use super::parts::{PARTS, Work};
-use super::traffic::{Access, Moved, Node};
+use super::traffic::{Access, LINE, Moved, Node};
 use crate::ir::op::Class;
 use crate::ir::{Op, Scalar};
 use crate::machine::Machine;
@@ -60,6 +60,7 @@ pub fn facts(func: &Func, graph: &Graph, incoming: &[f64], machine: &Machine) ->
         (work.0[1], work.0[2], work.0[3]) = (l1[stage].one, l2[stage].one, memory(l3[stage]));
         total.0.iter_mut().zip(work.0).for_each(|(sum, n)| *sum += n);
     }
+    c.facts.bytes = l3.iter().map(|m| m.all * LINE).collect();
     (c.facts, total)
 }
 

@@ -1,53 +1,63 @@
 //! Estimated work becomes seconds by a model, and the best states of a search are kept.
 
 use super::space::{Estimates, State};
-use crate::search::Cost;
+use crate::search::{Cost, Space as _};
 use crate::tune::model::Model;
 use crate::tune::parts::{PARTS, Work};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 
 /// Fewer states are not worth a thread of their own.
 const TOGETHER: usize = 16;
+
+/// Of states that compute stages in the same places so many are kept, which differ in loops.
+const ALIKE: usize = 3;
 
 /// Judges states by a model, and keeps the best of all.
 pub struct Guess<'a> {
     model: &'a Model,
     keep: usize,
-    /// The best, by the bits of their work: what does the same work is the same to a model.
-    best: BTreeMap<[u64; PARTS.len()], (f64, State)>,
-    /// What the worst of them is expected to take, where there are as many as are kept.
-    worst: f64,
+    /// The best, best first.
+    best: Vec<Kept>,
+}
+
+/// A state that is kept.
+struct Kept {
+    seconds: f64,
+    /// The bits of its work: what does the same work is the same to a model.
+    work: [u64; PARTS.len()],
+    /// Where stages are computed.
+    key: u64,
+    state: State,
 }
 
 impl<'a> Guess<'a> {
     /// Keeps so many states.
     pub fn new(model: &'a Model, keep: usize) -> Guess<'a> {
-        Guess { model, keep, best: BTreeMap::new(), worst: f64::INFINITY }
+        Guess { model, keep, best: vec![] }
     }
 
     /// The best states, best first.
     pub fn best(self) -> Vec<State> {
-        let mut out: Vec<(f64, State)> = self.best.into_values().collect();
-        out.sort_by(|a, b| a.0.total_cmp(&b.0));
-        out.into_iter().map(|(_, s)| s).collect()
+        self.best.into_iter().map(|k| k.state).collect()
     }
 
-    fn keep(&mut self, seconds: f64, work: &Work, state: &State) {
-        let key = work.0.map(f64::to_bits);
-        if seconds >= self.worst || self.best.contains_key(&key) {
+    fn keep(&mut self, space: &Estimates<'_>, (seconds, work): (f64, &Work), state: &State) {
+        if self.best.len() >= self.keep && self.best.last().is_some_and(|k| seconds >= k.seconds) {
             return;
         }
-        self.best.insert(key, (seconds, state.clone()));
-        let worst = |best: &BTreeMap<_, (f64, State)>| {
-            best.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0)).map(|(k, (seconds, _))| (*k, *seconds))
-        };
-        if self.best.len() > self.keep {
-            worst(&self.best).and_then(|(k, _)| self.best.remove(&k));
+        let (key, work) = (space.key(state, 0), work.0.map(f64::to_bits));
+        let mut alike = self.best.iter().enumerate().filter(|(_, k)| k.key == key).map(|(at, _)| at);
+        // The worst of those alike makes room, if it is worse.
+        let crowded = alike.clone().count() >= ALIKE;
+        match alike.next_back() {
+            _ if self.best.iter().any(|k| k.work == work) => return,
+            Some(last) if crowded && self.best[last].seconds <= seconds => return,
+            Some(last) if crowded => drop(self.best.remove(last)),
+            _ => {}
         }
-        if self.best.len() >= self.keep {
-            self.worst = worst(&self.best).map_or(f64::INFINITY, |(_, seconds)| seconds);
-        }
+        let at = self.best.partition_point(|k| k.seconds <= seconds);
+        self.best.insert(at, Kept { seconds, work, key, state: state.clone() });
+        self.best.truncate(self.keep);
     }
 }
 
@@ -56,7 +66,7 @@ impl Cost<Estimates<'_>> for Guess<'_> {
         let each: Vec<Work> = states.par_iter().with_min_len(TOGETHER).map(|s| space.work(s)).collect();
         let judged = |(work, state): (&Work, &State)| {
             let seconds = self.model.seconds(&work.0);
-            self.keep(seconds, work, state);
+            self.keep(space, (seconds, work), state);
             seconds
         };
         each.iter().zip(states).map(judged).collect()

@@ -9,6 +9,9 @@ use crate::stage::{Body, Definition, DimId, Graph, Source, Stage, StageId};
 use crate::tune::work::LATENCY;
 use std::sync::Arc;
 
+/// A stage of more dimensions is not estimated.
+const DIMS: usize = 32;
+
 /// A stage.
 pub struct Fixed {
     /// The extents of its dimensions, and then of those it reduces over.
@@ -85,7 +88,7 @@ fn fixed(start: &Schedule, special: &Graph, id: StageId, machine: &Machine) -> O
         Definition::Reduce { next, .. } => (next, next),
         Definition::Scatter { .. } | Definition::Recur { .. } => return None,
     };
-    if start.steps_of(id).is_some() || extents.len() > usize::from(u8::MAX) {
+    if start.steps_of(id).is_some() || extents.len() > DIMS {
         return None;
     }
     let dims = stage.all_dims().iter().enumerate().map(|(k, d)| (*d, k as u8)).collect();

@@ -35,13 +35,8 @@ impl Cut {
     /// A loop over parts of it; what is left is a part.
     fn parts(&mut self, factor: f64) -> Own {
         let span = factor.min(self.left.max(1.0));
-        let own = Own {
-            dim: self.dim,
-            trips: (self.left / factor).ceil(),
-            span,
-            kind: Kind::Serial,
-            parts: factor >= 4.0,
-        };
+        let own =
+            Own { dim: self.dim, trips: (self.left / factor).ceil(), span, kind: Kind::Serial, parts: factor >= 4.0 };
         self.left = span;
         own
     }

@@ -1,8 +1,8 @@
 //! Bodies of a stage become what one point of it takes: operations, and places of sources as multiples of indices.
 
 use super::super::work::weight;
-use crate::stage::{Bodies, Body, DimId, Node, Source};
 use crate::ir::{Op, Scalar};
+use crate::stage::{Bodies, Body, DimId, Node, Source};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -16,7 +16,9 @@ pub struct Axis {
     pub terms: SmallVec<[(u8, f64); 2]>,
     /// What is added.
     pub constant: f64,
-    /// Whether it is clamped, divided or chosen, so that lanes are found one by one where it differs between them.
+    /// Whether it is clamped: not in the middle of a loop that is cut there.
+    pub clamped: bool,
+    /// Whether it is divided or chosen, so that lanes are found one by one where it differs between them.
     pub bent: bool,
     /// Whether data decide it.
     pub wild: bool,
@@ -49,12 +51,31 @@ pub struct Group {
 /// What a point takes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Reads {
-    /// Additions that its operations are worth, by the bytes of their values: 1, 2, 4, 8.
-    pub operations: [f64; 4],
+    /// What its operations are worth, by the dimensions whose indices their values differ with.
+    pub operations: Operations,
     /// The places it reads, each once.
     pub loads: Vec<Load>,
     /// The same by how they step.
     pub groups: Vec<Group>,
+}
+
+/// Dimensions, one bit each.
+pub type Dims = u32;
+/// All of them.
+const ALL: Dims = Dims::MAX;
+/// Dimensions, and additions that operations are worth, by the bytes of their values: 1, 2, 4, 8.
+pub type Operations = SmallVec<[(Dims, [f64; 4]); 2]>;
+
+/// Adds so many times what some operations are worth.
+fn spend(all: &mut Operations, of: Dims, worth: [f64; 4], times: f64) {
+    // What is the same for all points is made once.
+    if of == 0 {
+        return;
+    }
+    match all.iter_mut().find(|(dims, _)| *dims == of) {
+        Some((_, own)) => own.iter_mut().zip(worth).for_each(|(own, n)| *own += n * times),
+        None => all.push((of, worth.map(|n| n * times))),
+    }
 }
 
 /// More places are not read by one point: what would be inlined is not.
@@ -76,8 +97,14 @@ impl Axis {
         self.terms.retain(|(_, c)| *c != 0.0);
         self.terms.sort_unstable_by_key(|(d, _)| *d);
         self.constant += other.constant * by;
+        self.clamped |= other.clamped;
         self.bent |= other.bent;
         self.wild |= other.wild;
+    }
+
+    /// The dimensions that it differs with.
+    fn dims(&self) -> Dims {
+        self.terms.iter().fold(0, |all, (d, _)| all | 1 << d)
     }
 
     /// The multiple of a dimension.
@@ -88,7 +115,7 @@ impl Axis {
 
 impl Reads {
     /// What points take that have operations and places.
-    pub fn new(operations: [f64; 4], loads: Vec<Load>) -> Reads {
+    fn new(operations: Operations, loads: Vec<Load>) -> Reads {
         let mut out = Reads { operations, loads: vec![], groups: vec![] };
         loads.into_iter().for_each(|l| out.put(l));
         out
@@ -99,7 +126,8 @@ impl Reads {
             return;
         }
         let alike = |g: &Group| {
-            let same = |a: &Axis, b: &Axis| a.terms == b.terms && a.bent == b.bent && a.wild == b.wild;
+            let same =
+                |a: &Axis, b: &Axis| (&a.terms, a.clamped, a.bent, a.wild) == (&b.terms, b.clamped, b.bent, b.wild);
             let own = &g.first;
             own.from == load.from
                 && own.component == load.component
@@ -126,13 +154,22 @@ impl Reads {
         }
         // Components of one element are computed together.
         let mut places: Vec<&Load> = vec![];
-        within.iter().for_each(|l| if !places.iter().any(|p| p.at == l.at) { places.push(l) });
-        let mut operations = self.operations;
-        operations.iter_mut().zip(inner.operations).for_each(|(own, n)| *own += n * places.len() as f64);
+        within.iter().for_each(|l| {
+            if !places.iter().any(|p| p.at == l.at) {
+                places.push(l)
+            }
+        });
+        let mut operations = self.operations.clone();
+        for (dims, worth) in &inner.operations {
+            for place in &places {
+                let named = place.at.iter().enumerate().filter(|(k, _)| dims >> k & 1 == 1);
+                let of = named.fold(0, |all, (_, a)| all | if a.wild { ALL } else { a.dims() });
+                spend(&mut operations, of, *worth, 1.0);
+            }
+        }
         let substituted = |place: &&Load, load: &Load| -> Load {
             let axis = |a: &Axis| {
-                let mut out =
-                    Axis { constant: a.constant, bent: a.bent, wild: a.wild, terms: SmallVec::default() };
+                let mut out = Axis { terms: SmallVec::default(), ..a.clone() };
                 for (d, c) in &a.terms {
                     match place.at.get(usize::from(*d)) {
                         Some(at) => out.add(at, *c),
@@ -153,7 +190,7 @@ impl Reads {
 pub struct Reader<'a> {
     /// All bodies.
     pub bodies: &'a Bodies,
-    /// The places of dimensions.
+    /// The places of dimensions, those that are reduced last.
     pub dims: FxHashMap<DimId, u8>,
     /// How many stages there are.
     pub stages: usize,
@@ -162,12 +199,19 @@ pub struct Reader<'a> {
 impl Reader<'_> {
     /// What a point of some bodies takes.
     pub fn reads(&self, of: &[Body]) -> Reads {
-        let (mut operations, mut loads) = ([0.0; 4], vec![]);
-        let mut data: FxHashMap<Body, bool> = FxHashMap::default();
+        let (mut operations, mut loads) = (Operations::new(), vec![]);
+        // Whether a body is of elements, not of indices alone; and the dimensions that it differs with.
+        let mut data: FxHashMap<Body, (bool, Dims)> = FxHashMap::default();
         for b in self.bodies.reachable(of.iter().copied()) {
             let node = self.bodies.node(b);
-            let below = node.kids().iter().any(|k| data[k]);
-            let mut spend = |ty: Scalar, n: f64| operations[class(ty)] += n;
+            let below = node.kids().iter().any(|k| data[k].0);
+            let own = match node {
+                Node::Index(d) => self.dims.get(d).map_or(0, |k| 1 << k),
+                Node::Acc(..) => ALL,
+                _ => 0,
+            };
+            let varies = node.kids().iter().fold(own, |all, k| all | data[k].1);
+            let mut spend = |ty: Scalar, n: f64| spend(&mut operations, varies, worth(ty, n), 1.0);
             match node {
                 Node::Load(from, ty, at) => {
                     let (from, component) = match from {
@@ -183,7 +227,8 @@ impl Reader<'_> {
                 Node::Cast(ty, _) if below => spend(*ty, 1.0),
                 _ => {}
             }
-            data.insert(b, below || matches!(node, Node::Load(..) | Node::Acc(..)) || self.bodies.ty(b).is_float());
+            let of_data = below || matches!(node, Node::Load(..) | Node::Acc(..)) || self.bodies.ty(b).is_float();
+            data.insert(b, (of_data, varies));
         }
         Reads::new(operations, loads)
     }
@@ -228,7 +273,7 @@ impl Reader<'_> {
                 bent(out)
             }
             Node::Op(Op::Mod | Op::FloorMod, _, args) => bent(part(args[0])),
-            Node::Op(Op::Min | Op::Max, _, args) => bent(more(part(args[0]), part(args[1]))),
+            Node::Op(Op::Min | Op::Max, _, args) => Axis { clamped: true, ..more(part(args[0]), part(args[1])) },
             Node::If(parts) => bent(more(part(parts[1]), part(parts[2]))),
             Node::Cast(_, of) => part(*of),
             Node::Symbol(_) => Axis::default(),
@@ -237,12 +282,13 @@ impl Reader<'_> {
     }
 }
 
-/// Which of the sums of operations those of a type belong to.
-fn class(ty: Scalar) -> usize {
-    match ty.bytes() {
+/// So many additions of a type.
+fn worth(ty: Scalar, n: f64) -> [f64; 4] {
+    let class = match ty.bytes() {
         1 => 0,
         2 => 1,
         4 => 2,
         _ => 3,
-    }
+    };
+    std::array::from_fn(|k| if k == class { n } else { 0.0 })
 }

@@ -23,6 +23,20 @@ pub struct Ring {
 /// The extents of a box, by dimension.
 pub type Extents = SmallVec<[f64; 6]>;
 
+/// What one iteration of a loop computes, in the middle of all.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Part {
+    /// The first index, by dimension.
+    pub from: Extents,
+    /// How many there are.
+    pub extents: Extents,
+    /// Bytes that other stages keep there.
+    pub held: f64,
+}
+
+/// The parts of the loops around a stage, first that of all.
+pub type Parts = SmallVec<[Part; 14]>;
+
 /// Where and how a stage is computed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shape {
@@ -32,8 +46,8 @@ pub struct Shape {
     pub path: SmallVec<[Ring; 12]>,
     /// How many of them are those of others.
     pub around: usize,
-    /// The box that one iteration of each computes, of all its dimensions; first that of all.
-    pub boxes: SmallVec<[Extents; 14]>,
+    /// What one iteration of each computes, of all its dimensions; first all.
+    pub boxes: Parts,
 }
 
 /// A stage in a schedule.
@@ -62,36 +76,36 @@ impl Entry {
 
 impl Shape {
     /// The shape of a stage whose box in each iteration of the loops around it is known, the one of all first.
-    pub fn new(
-        (number, of): (usize, &Fixed),
-        choice: Choice,
-        around: &[Ring],
-        mut boxes: SmallVec<[Extents; 14]>,
-    ) -> Shape {
+    pub fn new((number, of): (usize, &Fixed), choice: Choice, around: &[Ring], mut boxes: Parts) -> Shape {
         let mut path: SmallVec<[Ring; 12]> = around.iter().copied().collect();
         if choice.place != Place::Inline {
-            let mut now: Extents = boxes.last().cloned().unwrap_or_default();
-            for (k, own) in loops(of, &now.clone(), &choice.tiling).into_iter().enumerate() {
+            let mut now = Part { held: 0.0, ..boxes.last().cloned().unwrap_or_default() };
+            for (k, own) in loops(of, &now.extents.clone(), &choice.tiling).into_iter().enumerate() {
                 path.push(Ring { of: (number, k), own });
-                now[usize::from(own.dim)] = own.span;
+                let d = usize::from(own.dim);
+                now.from[d] += ((own.trips - 1.0) / 2.0).floor().max(0.0) * own.span;
                 // Lanes are there at once.
-                if own.kind == Kind::Vector {
-                    now[usize::from(own.dim)] = of.lanes.min(boxes[around.len()][usize::from(own.dim)]);
-                }
+                let lanes = of.lanes.min(boxes[around.len()].extents[d]);
+                now.extents[d] = if own.kind == Kind::Vector { lanes } else { own.span };
                 boxes.push(now.clone());
             }
         }
         Shape { choice, around: around.len(), path, boxes }
     }
 
-    /// The box that one iteration of so many loops computes, of those around it at most.
-    pub fn at(&self, level: usize) -> &Extents {
+    /// What one iteration of so many loops computes, of those around it at most.
+    pub fn part(&self, level: usize) -> &Part {
         &self.boxes[level.min(self.boxes.len() - 1)]
+    }
+
+    /// The box of that.
+    pub fn at(&self, level: usize) -> &Extents {
+        &self.part(level).extents
     }
 
     /// The box that there is memory for.
     pub fn storage(&self) -> &Extents {
-        &self.boxes[self.around]
+        &self.boxes[self.around].extents
     }
 
     /// Its own loops, of which others may be computed in those that are no vectors and not unrolled.

@@ -3,9 +3,9 @@
 
 use super::cost::Judged;
 use super::known::{Fixed, Known};
-use super::reads::From;
+use super::reads::{Axis, From};
 use super::sequence::Sequence;
-use super::shape::{Entry, Extents, Ring, Shape};
+use super::shape::{Entry, Extents, Part, Parts, Ring, Shape};
 use crate::schedule::plan::{Kind, Schedule};
 use crate::schedule::tiling::{Tiling, blocks};
 use crate::search::Space;
@@ -19,6 +19,9 @@ use std::sync::Arc;
 
 /// Stages behind the decided ones that are taken to be done plainly; those behind these are computed whole.
 const AHEAD: usize = 4;
+
+/// Stages that are looked at for what is kept beside another one.
+const NEAR: usize = 16;
 
 /// The schedules of one graph, estimated.
 pub struct Estimates<'a> {
@@ -50,7 +53,7 @@ impl<'a> Estimates<'a> {
         let known = Known::of(start, tree.special(), tree.machine)?;
         let plain = Choice { place: Place::Root, tiling: plain_tiling(tree) };
         let whole = |(number, of): (usize, &Fixed)| {
-            let boxes = [of.extents.iter().copied().collect::<Extents>()].into_iter().collect();
+            let boxes = [all_of(of)].into_iter().collect();
             let shape = Arc::new(Shape::new((number, of), plain, &[], boxes));
             Arc::new(Entry { shape, reads: of.reads.clone(), work: Work::default() })
         };
@@ -145,7 +148,8 @@ impl<'a> Estimates<'a> {
         let place = if around.is_some() { choice.place } else { Place::Root };
         let around = around.unwrap_or_default();
         let tiling = Tiling { parallel: choice.tiling.parallel && place == Place::Root, ..choice.tiling };
-        let boxes = self.boxes(all, number, around.len(), &readers);
+        let mut boxes = self.boxes(all, number, around.len(), &readers);
+        self.hold(all, (number, &around), &readers, &mut boxes);
         let shape = Shape::new((number, &self.known.stages[number]), Choice { place, tiling }, &around, boxes);
         let moved = shape.around > 0 || shape.storage() != all.get(number).shape.storage();
         let entry = Entry { shape: Arc::new(shape), reads: all.get(number).reads.clone(), work: Work::default() };
@@ -205,44 +209,61 @@ impl<'a> Estimates<'a> {
     ) -> Option<SmallVec<[Ring; 12]>> {
         let (of, shape) = (&self.known.stages[host], &all.get(host).shape);
         let own = shape.own().get(..=level)?;
-        let plain = |r: &Ring| {
-            !matches!(r.own.kind, Kind::Vector | Kind::Unrolled) && usize::from(r.own.dim) < of.own
-        };
+        let plain = |r: &Ring| !matches!(r.own.kind, Kind::Vector | Kind::Unrolled) && usize::from(r.own.dim) < of.own;
         let path = &shape.path[..=shape.around + level];
         let good = self.known.stages[number].moves && of.hosts && !readers.is_empty() && own.iter().all(plain);
         (good && readers.iter().all(|r| all.get(*r).shape.is_in(path))).then(|| path.into())
     }
 
-    /// The boxes of a stage that one iteration of each of so many loops around it needs, first that of all.
-    fn boxes(
-        &self,
-        all: &Sequence<Entry>,
-        number: usize,
-        around: usize,
-        readers: &[usize],
-    ) -> SmallVec<[Extents; 14]> {
-        let of = &self.known.stages[number];
-        let whole: Extents = of.extents.iter().copied().collect();
-        let mut out: SmallVec<[Extents; 14]> = [whole.clone()].into_iter().collect();
+    /// What one iteration of each of so many loops around a stage needs of it, first all.
+    fn boxes(&self, all: &Sequence<Entry>, number: usize, around: usize, readers: &[usize]) -> Parts {
+        let whole = all_of(&self.known.stages[number]);
+        let mut out: Parts = [whole.clone()].into_iter().collect();
         for level in 1..=around {
             let mut own = whole.clone();
-            for (axis, n) in own.iter_mut().enumerate().take(of.own) {
-                let (mut reach, mut low, mut high) = (0.0f64, f64::INFINITY, f64::NEG_INFINITY);
+            for axis in 0..self.known.stages[number].own {
+                let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
                 for r in readers {
                     let entry = all.get(*r);
-                    let spans = entry.shape.at(level);
+                    let part = entry.shape.part(level);
                     for g in entry.reads.groups.iter().filter(|g| g.first.from == number) {
-                        let at = &g.first.at[axis];
-                        let far = at.terms.iter().map(|(d, c)| c.abs() * (spans[usize::from(*d)] - 1.0)).sum();
-                        reach = if at.wild { f64::INFINITY } else { reach.max(far) };
-                        (low, high) = (low.min(g.range[axis].0), high.max(g.range[axis].1));
+                        let (from, to) = reached(&g.first.at[axis], g.range[axis], part);
+                        (low, high) = (low.min(from), high.max(to));
                     }
                 }
-                *n = n.min((reach + 1.0 + (high - low).max(0.0)).ceil());
+                let last = whole.extents[axis] - 1.0;
+                (low, high) = (low.floor().clamp(0.0, last), high.ceil().clamp(0.0, last));
+                (own.from[axis], own.extents[axis]) = (low, (high - low).max(0.0) + 1.0);
             }
             out.push(own);
         }
         out
+    }
+
+    /// Notes what other stages that are decided keep in each iteration of the loops around a stage: those that read it there,
+    /// what else these read, and those that read these.
+    fn hold(&self, all: &Sequence<Entry>, (number, around): (usize, &[Ring]), readers: &[usize], boxes: &mut Parts) {
+        let mut near: SmallVec<[usize; 16]> = SmallVec::new();
+        let mut todo: SmallVec<[usize; 16]> = readers.iter().copied().collect();
+        while let Some(r) = todo.pop().filter(|_| near.len() < NEAR) {
+            let shape = &all.get(r).shape;
+            if near.contains(&r) || around.first().is_none_or(|ring| shape.path.first().map(|p| p.of) != Some(ring.of))
+            {
+                continue;
+            }
+            near.push(r);
+            todo.extend(self.readers(all, r));
+            let sources = all.get(r).reads.groups.iter().map(|g| g.first.from);
+            todo.extend(sources.filter(|s| *s != number && *s < self.known.stages.len()));
+        }
+        for r in near {
+            let (shape, of) = (&all.get(r).shape, &self.known.stages[r]);
+            let bytes = shape.storage()[..of.own].iter().product::<f64>() * of.bytes * of.components;
+            // What is kept in an inner loop is kept in those around it.
+            let shared = shape.path[..shape.around].iter().zip(around).take_while(|(a, b)| a.of == b.of).count();
+            let inside = shared == shape.around;
+            boxes.iter_mut().take(shared + 1).filter(|_| inside).for_each(|b| b.held += bytes);
+        }
     }
 
     /// The stages in whose loops a stage might be computed: its readers, and those in which they are computed.
@@ -266,7 +287,7 @@ impl<'a> Estimates<'a> {
             for level in 0..shape.own().len() {
                 let Some(around) = self.around(all, (number, host, level), &readers) else { break };
                 let boxes = self.boxes(all, number, around.len(), &readers);
-                if boxes[around.len()] != boxes[around.len() - 1] {
+                if boxes[around.len()].extents != boxes[around.len() - 1].extents {
                     out.push(Place::At(StageId(host as u32), level));
                 }
             }
@@ -306,6 +327,27 @@ impl<'a> Estimates<'a> {
         };
         all.into_iter().filter(smaller).map(Move::Tiling).collect()
     }
+}
+
+/// All of a stage.
+fn all_of(of: &Fixed) -> Part {
+    let extents: Extents = of.extents.iter().copied().collect();
+    Part { from: extents.iter().map(|_| 0.0).collect(), extents, held: 0.0 }
+}
+
+/// The first and the last index of an axis that places reach from a part.
+fn reached(at: &Axis, (low, high): (f64, f64), part: &Part) -> (f64, f64) {
+    if at.wild {
+        return (0.0, f64::MAX);
+    }
+    let (mut from, mut to) = (low, high);
+    for (d, c) in &at.terms {
+        let first = part.from[usize::from(*d)];
+        let last = first + part.extents[usize::from(*d)] - 1.0;
+        let (a, b) = (c * first, c * last);
+        (from, to) = (from + a.min(b), to + a.max(b));
+    }
+    (from, to)
 }
 
 fn plain_tiling(tree: &Tree<'_>) -> Tiling {
