@@ -137,24 +137,17 @@ fn estimates_order_schedules_as_counted_work_does() {
             let pair = |_| {
                 let state = walked(space, 3 * tree.depth(), &mut rng);
                 let counted = tree.work(&space.schedule(&state)).unwrap();
-                let own = space.finished(&state).work();
-                let off = model.seconds(&own.0) / model.seconds(&counted.0);
-                if std::env::var("SHOW").is_ok() && !(0.4..2.5).contains(&off) {
-                    println!("{off:.2} {:.0?}\n     {:.0?}\n{}", own.0, counted.0, steps(&space.schedule(&state)));
-                }
                 (model.seconds(&space.finished(&state).work().0), model.seconds(&counted.0))
             };
             (0..40).map(pair).unzip::<f64, f64, Vec<_>, Vec<_>>()
         });
         let of = ranking(&[(estimated.clone(), counted.clone())]);
-        if std::env::var("SHOW").is_ok() {
-            println!("{}: {of:?}", each.1);
-            for (a, b) in estimated.iter().zip(&counted) {
-                println!("   {:9.3} {:9.3} {:6.2}", a * 1e3, b * 1e3, a / b);
-            }
-            continue;
-        }
-        assert!(of.ranks > 0.6 && of.first < 2.0, "{}: {of:?}", each.1);
+        // A search lowers more than one of those that it likes best.
+        let mut order: Vec<usize> = (0..counted.len()).collect();
+        order.sort_by(|a, b| estimated[*a].total_cmp(&estimated[*b]));
+        let least = |all: &mut dyn Iterator<Item = usize>| all.map(|k| counted[k]).fold(f64::INFINITY, f64::min);
+        let (found, best) = (least(&mut order[..8].iter().copied()), least(&mut (0..counted.len())));
+        assert!(of.ranks > 0.6 && of.pairs > 0.75 && found < 1.3 * best, "{}: {of:?}, {found} of {best}", each.1);
     }
 }
 

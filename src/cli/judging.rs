@@ -44,9 +44,9 @@ enum Space {
 }
 
 /// States that a beam of decisions keeps.
-const BEAM: usize = 30;
+pub const BEAM: usize = 30;
 /// Schedules that are estimated.
-const EVALUATIONS: usize = 40_000;
+pub const EVALUATIONS: usize = 40_000;
 
 /// Names of the searches.
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -316,11 +316,16 @@ impl<'a> Estimates<'a> {
     fn tilings(&self, state: &State, number: usize, choice: &Choice, blocked: bool) -> Vec<Move> {
         let parallel = |t: &Tiling| Tiling { parallel: t.parallel && choice.place == Place::Root, ..*t };
         let of = &self.known.stages[number];
+        let storage = state.now.get(number).shape.storage().clone();
         if !blocked {
-            return of.tiles.iter().map(|t| Move::Tiling(parallel(t))).collect();
+            // A tile has no more rows and vectors than there are.
+            let filled = |t: &&Tiling| {
+                let rows = t.rows <= 1 || of.own > 1 && t.rows as f64 <= storage[of.own - 2];
+                rows && (t.vectors <= 1 || t.vectors as f64 * of.lanes <= storage[of.own - 1])
+            };
+            return of.tiles.iter().filter(filled).map(|t| Move::Tiling(parallel(t))).collect();
         }
         let all = blocks(self.tree.start(), StageId(number as u32), &choice.tiling);
-        let storage = state.now.get(number).shape.storage().clone();
         let smaller = |t: &Tiling| {
             let fits = |k: usize, block: i64| block == 0 || (block as f64) < storage[k];
             of.own < 2 || fits(of.own - 2, t.block[0]) && fits(of.own - 1, t.block[1])
@@ -403,7 +408,7 @@ impl Space for Estimates<'_> {
         } else {
             self.decide(&mut out.now, number, &choice, true);
         }
-        if out.made % DECISIONS == 0 {
+        if out.made.is_multiple_of(DECISIONS) {
             out.keys = keyed(state.keys, &out.now.get(number).shape.choice);
         }
         out
@@ -419,7 +424,9 @@ impl Space for Estimates<'_> {
 
     fn key(&self, state: &State, level: usize) -> u64 {
         let mut keys = state.keys;
-        if let Some(stage) = self.tree.stages().get(state.made / DECISIONS).filter(|_| state.made % DECISIONS > 0) {
+        if let Some(stage) =
+            self.tree.stages().get(state.made / DECISIONS).filter(|_| !state.made.is_multiple_of(DECISIONS))
+        {
             keys = keyed(keys, &state.now.get(stage.0 as usize).shape.choice);
         }
         let mut hash = FxHasher::default();
