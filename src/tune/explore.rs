@@ -1,5 +1,6 @@
 //! Searches of spaces by what is expected alone.
 
+use super::edits::offspring;
 use super::estimate::{Estimates, Guess, State};
 use super::model::Model;
 use super::toy;
@@ -7,8 +8,14 @@ use super::tree::{Judge, Judged, Tree};
 use crate::search::{Cost, Found, Limits, Mb2fbs, Mcts, Priority, Space, Tally, greedy, mb2fbs, mcts, random};
 use rayon::prelude::*;
 
-/// Schedules that are lowered at the end of a search by estimates, at least.
+/// Schedules that are lowered at the end of a search by estimates, where nobody asks for more.
 const LOWERED: usize = 24;
+/// Stages, in all of them together, that edits of these schedules lower; the edits of one round, and the best schedules that
+/// are edited; how much better the best of a round is where another one follows.
+const EDITED: usize = 2000;
+const ROUND: usize = 32;
+const PARENTS: usize = 4;
+const BETTER: f64 = 0.995;
 /// Estimates that judging what a schedule is lowered to is worth; and how much narrower a beam is that does so.
 const DEAR: usize = 10;
 const NARROWER: usize = 5;
@@ -119,10 +126,13 @@ fn found(
 ) -> Searched {
     let estimates = if model.reads_features() { None } else { Estimates::of(tree) };
     if let Some(space) = estimates {
-        let mut judge = Guess::new(model, keep.max(LOWERED));
+        // To lower a large program takes long.
+        let few = (EDITED / tree.stages().len().max(1)).clamp(2, LOWERED);
+        let mut judge = Guess::new(model, keep.max(few));
         let limits = Limits { evaluations, stop };
         let (tally, curve) = run(&space, &mut judge, &limits, among, (tree.depth(), 1));
-        return Searched { found: lowered(tree, model, &space, judge, keep), tally, curve, notes: vec![] };
+        let found = edited(tree, model, lowered(tree, model, &space, judge, keep), keep, stop);
+        return Searched { found, tally, curve, notes: vec![] };
     }
     let limits = Limits { evaluations: evaluations.div_ceil(DEAR), stop };
     let mut judge = Judge::new(model, keep);
@@ -138,6 +148,23 @@ fn lowered(tree: &Tree<'_>, model: &Model, space: &Estimates<'_>, of: Guess<'_>,
     let mut kept = Judge::new(model, keep);
     each.into_iter().flatten().for_each(|j| kept.keep(j));
     kept.best()
+}
+
+/// The best of schedules and of edits of the best of them, in rounds, as long as these become better: estimates do not see all
+/// that decides what a schedule is lowered to.
+fn edited(tree: &Tree<'_>, model: &Model, mut found: Vec<Judged>, keep: usize, stop: &dyn Fn() -> bool) -> Vec<Judged> {
+    let rounds = EDITED / (ROUND * tree.stages().len().max(1));
+    for round in 0..rounds as u64 {
+        let Some(before) = found.first().map(|j| j.expected).filter(|_| !stop()) else { break };
+        let parents: Vec<_> = found.iter().take(PARENTS).map(|j| j.schedule.clone()).collect();
+        let mut kept = Judge::new(model, keep);
+        found.into_iter().chain(offspring(tree, model, &parents, ROUND, round)).for_each(|j| kept.keep(j));
+        found = kept.best();
+        if found.first().is_none_or(|j| j.expected > BETTER * before) {
+            break;
+        }
+    }
+    found
 }
 
 fn run<S: Space, C: Cost<S>>(
