@@ -76,7 +76,7 @@ fn searched(seed: u64) -> Result<Came, String> {
 /// Protects: whatever searches return keeps every bit of its own rewritten program, and its rewrites and steps replay.
 #[test]
 fn what_searches_return_keeps_every_bit() {
-    let cases = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    let cases = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
     let all: Vec<Result<Came, String>> = (0..cases).into_par_iter().map(searched).collect();
     let bad: Vec<&String> = all.iter().filter_map(|r| r.as_ref().err()).collect();
     let shown: Vec<&str> = bad.iter().take(3).map(|s| s.as_str()).collect();
