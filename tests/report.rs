@@ -145,3 +145,77 @@ fn pages_of_derivatives_say_what_they_lack() {
         assert!(said.contains(part), "{args:?}: {said}");
     }
 }
+
+/// What `daedal` prints in a folder, where it succeeds.
+fn said(dir: &Path, args: &[&str]) -> String {
+    let mut daedal = Command::new(env!("CARGO_BIN_EXE_daedal"));
+    let out = daedal.current_dir(dir).env("DAEDAL_CACHE", dir.join("cache")).args(args).output().unwrap();
+    assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+const BLUR: &str = "
+(def blur (Tensor 2 Float32) (x : (Tensor 2 Float32) (h w))
+  (let (across (build (tuple h (sub w 2)) (lam ((y : Integer) (c : Integer))
+      (add (add (index (tuple y c) x) (index (tuple y (add c 1)) x)) (index (tuple y (add c 2)) x)))))
+    (build (tuple (sub h 2) (sub w 2)) (lam ((y : Integer) (c : Integer))
+      (add (add (index (tuple y c) across) (index (tuple (add y 1) c) across)) (index (tuple (add y 2) c) across))))))
+";
+
+/// Protects: timers stand around the loops of stages: each begins as often as the schedule says, on one thread and on two, and
+/// together they are the time of a call, that of a stage inside of another one not counted twice.
+#[test]
+fn stages_are_timed_by_timers() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    std::fs::write(d.join("blur.ks"), BLUR).unwrap();
+    let steps = "split tensor y 32\ncompute-at across tensor yo\nparallel tensor yo\n";
+    std::fs::write(d.join("s.sched"), steps).unwrap();
+    for threads in ["1", "2"] {
+        let words = ["measure", "blur.ks", "blur", "--stages", "--schedule", "s.sched", "--threads", threads];
+        let sizes = ["--size", "h=1026", "--size", "w=1026", "--seconds", "0.2"];
+        let all: Vec<&str> = words.into_iter().chain(sizes).collect();
+        let object: serde_json::Value = serde_json::from_str(said(d, &all).trim()).unwrap();
+        let stages = object["stages"].as_array().unwrap();
+        let of = |name: &str, what: &str| {
+            stages
+                .iter()
+                .find(|s| s["stage"] == name)
+                .and_then(|s| s[what].as_f64())
+                .unwrap_or_else(|| panic!("{object}"))
+        };
+        // 1024 rows in parts of 32.
+        assert_eq!((of("across", "times"), of("tensor", "times")), (32.0, 1.0), "{object}");
+        let (call, sum) = (object["min"].as_f64().unwrap(), of("across", "seconds") + of("tensor", "seconds"));
+        assert!(of("across", "seconds") > 0.1 * sum && of("tensor", "seconds") > 0.1 * sum, "{object}");
+        assert!(sum > 0.8 * call && (threads == "2" || sum < 20.0 * call), "{object}");
+    }
+}
+
+/// Protects: the page of a schedule has measured times of its stages beside what the machine could do, and loads nothing; each
+/// step of the file says what the model gains by it, and the file is a schedule that reads back as the same steps.
+#[test]
+fn schedules_that_were_found_are_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    std::fs::write(d.join("blur.ks"), BLUR).unwrap();
+    let sized = ["schedule", "blur.ks", "blur", "--size", "h=600", "--size", "w=900"];
+    let with = |more: &[&'static str]| -> Vec<&str> { sized.iter().copied().chain(more.iter().copied()).collect() };
+    said(d, &with(&["--mode", "top-k", "--measurements", "4", "--report", "r.html", "-o", "s.sched"]));
+    let page = std::fs::read_to_string(d.join("r.html")).unwrap();
+    for alien in ["<script", "<link", "<img", "src=", "@import", "url("] {
+        assert!(!page.contains(alien), "the page loads something: {alien}");
+    }
+    let from = page.find("<h2>Time by stage</h2>").unwrap();
+    let table = &page[from..from + page[from..].find("</table>").unwrap()];
+    assert!(table.contains("Measured by timers") && table.contains("GB a second"), "{table}");
+    let row = table.lines().find(|l| l.contains("<td>tensor</td>")).unwrap_or_else(|| panic!("{table}"));
+    assert!(row.contains(" ms</td>") && (row.contains(">memory<") || row.contains(">operations<")), "{row}");
+    assert!(page.contains("least cost in the search") && page.contains("what became of it"), "{page}");
+    let file = std::fs::read_to_string(d.join("s.sched")).unwrap();
+    let steps: Vec<&str> = file.lines().filter(|l| !l.starts_with(';')).collect();
+    assert!(steps.iter().all(|l| l.contains("; ")), "{file}");
+    assert!(steps.iter().any(|l| l.contains(" less: ")), "{file}");
+    let bare: Vec<&str> = steps.iter().map(|l| l.split(';').next().unwrap().trim()).collect();
+    assert_eq!(said(d, &with(&["--apply", "s.sched", "--steps"])).trim().lines().collect::<Vec<_>>(), bare);
+}

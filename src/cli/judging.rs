@@ -24,10 +24,12 @@ pub struct Judging {
     /// The weights of the network, as `daedal train cost` writes them
     #[arg(long, value_name = "W.safetensors")]
     weights: Option<PathBuf>,
-    /// How many states a beam keeps: 6, of schedule trees 300, where nothing is said
+    /// How many states a beam keeps: 30, of schedule trees 300, where nothing is said; a fifth of that where each schedule
+    /// has to be lowered to be judged
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     beam: Option<u16>,
-    /// Schedules that are judged at most in the search: 4000, of schedule trees 1000000, where nothing is said
+    /// Schedules that are judged at most in the search: 40000, of schedule trees 1000000, where nothing is said; a tenth of
+    /// that where each has to be lowered
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     evaluations: Option<u32>,
 }
@@ -42,9 +44,9 @@ enum Space {
 }
 
 /// States that a beam of decisions keeps.
-const BEAM: usize = 6;
-/// Schedules that the model judges.
-const EVALUATIONS: usize = 4000;
+pub const BEAM: usize = 30;
+/// Schedules that are estimated.
+pub const EVALUATIONS: usize = 40_000;
 
 /// Names of the searches.
 #[derive(Clone, Copy, Debug, ValueEnum)]

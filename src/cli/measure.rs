@@ -8,7 +8,8 @@ use super::{World, input};
 use crate::diag::Result;
 use crate::eval::Value;
 use crate::pipeline::digest::digest;
-use crate::pipeline::{close, native};
+use crate::pipeline::timed::Timed;
+use crate::pipeline::{close, native, timed};
 use crate::run::{Native, Toolchain};
 use crate::tune::example;
 use clap::Args;
@@ -32,6 +33,9 @@ pub struct Measure {
     /// Only compile
     #[arg(long)]
     compile: bool,
+    /// Time stages, by timers around their loops
+    #[arg(long, conflicts_with = "compile")]
+    stages: bool,
     /// Compare the value with what the same definition of this program gives
     #[arg(long, value_name = "FILE")]
     like: Option<PathBuf>,
@@ -57,7 +61,16 @@ impl Measure {
             machine: machine_of(self.threads),
             ..How::general(Some(&self.schedule), self.float)
         };
-        let native = match how::named(&program, def, &how)? {
+        let named = how::named(&program, def, &how)?;
+        if self.stages {
+            let made = named.map_or_else(|| how.empty(&program, def), Ok)?;
+            let mut code = timed::compile(&program, def, &made, &tools)?;
+            if let Some(n) = self.threads {
+                code = code.with_threads(n as usize);
+            }
+            return self.by_stage(&code, &args, world);
+        }
+        let native = match named {
             Some(made) => native::compile_alone(&program, def, &made, &tools)?,
             None => native::compile(&program, def, &tools)?,
         };
@@ -77,6 +90,13 @@ impl Measure {
         }
         let (min, median, value) = self.time(&native, &args)?;
         world.say(&json!({ "min": min, "median": median, "digest": digest(&value) }).to_string())
+    }
+
+    fn by_stage(&self, code: &Timed, args: &[Value], world: &mut World<'_>) -> Result<()> {
+        let (seconds, _) = code.measure(args, 1)?;
+        let calls = (self.seconds / seconds.max(1e-9)).clamp(CALLS[0], CALLS[1]);
+        let (seconds, stages) = code.measure(args, calls as usize)?;
+        world.say(&json!({ "min": seconds, "stages": stages }).to_string())
     }
 
     fn time(&self, native: &Native, args: &[Value]) -> Result<(f64, f64, Value)> {

@@ -2,7 +2,7 @@
 
 use super::World;
 use super::case::Case;
-use super::found;
+use super::found::{self, Page};
 use super::how::staged;
 use super::judging::Judging;
 use super::measuring::{Measuring, measured, time};
@@ -143,6 +143,7 @@ impl Search {
         line.all(measurements);
         line.doing("judging schedules");
         let mut measure = |steps: &[String]| lab.measure(steps);
+        let all = graph.clone();
         let tuned = interrupt.during(|| match &kept {
             Some(kept) => tuning::complete(def, (graph, kept), &args, &machine, &options, &mut measure),
             None => tuning::tune(def, graph, &args, &machine, &options, &mut measure),
@@ -150,13 +151,20 @@ impl Search {
         line.clear();
         let tuned = tuned?;
         let reference = lab.reference();
-        let text = file(case, def, (&machine, float, kept.as_deref()), &tuned);
+        let (tree, _) = match &kept {
+            Some(kept) => tuning::space_from(def, all, &args, &machine, kept)?,
+            None => tuning::space(def, all, &args, &machine),
+        };
+        let gains = gains(&tuned.schedule.steps, &tuning::grown(&tree, &tuned.model, &tuned.schedule));
+        let text = file(case, def, (&machine, float, kept.as_deref()), (&tuned, &gains));
         if let Some(place) = &place {
             place.bytes(text.as_bytes())?;
         }
         if let Some(page) = &page {
             let about = summary(&tuned, reference, kept.is_some()).iter().map(|l| l[2..].to_string()).collect();
-            page.bytes(found::page(&tuned, (&case.def, about), &text, &incoming)?.as_bytes())?;
+            let timed = interrupt.during(|| lab.by_stage(&tree::steps(&tuned.schedule)))?;
+            let page_of = Page { tuned: &tuned, name: &case.def, about, text: &text, incoming: &incoming, timed };
+            page.bytes(found::page(page_of, &found::ceilings(world))?.as_bytes())?;
         }
         if let Some(picture) = picture {
             picture.draw(&tuned.schedule.specialized(&incoming), Some(&incoming))?;
@@ -201,7 +209,12 @@ fn first(completed: bool) -> &'static str {
 }
 
 /// The schedule as a file.
-fn file(case: &Case, def: &Def, (machine, float, kept): (&Machine, Float, Option<&[Step]>), t: &Tuned) -> String {
+fn file(
+    case: &Case,
+    def: &Def,
+    (machine, float, kept): (&Machine, Float, Option<&[Step]>),
+    (t, gains): (&Tuned, &[String]),
+) -> String {
     let mut out = format!("; a schedule for `{}`, found for {} threads", def.name(), machine.threads);
     let sizes: Vec<String> = case.sizes.iter().map(|(n, v)| format!("{n}={v}")).collect();
     out += &if sizes.is_empty() { String::new() } else { format!(" at {}", sizes.join(" ")) };
@@ -213,13 +226,42 @@ fn file(case: &Case, def: &Def, (machine, float, kept): (&Machine, Float, Option
         if kept.is_some() { "with the rest done plainly" } else { "the default schedule" },
         both(t.default.outcome.as_ref(), t.default.expected)
     );
-    let Some(kept) = kept else { return out + &tree::steps(&t.schedule) };
-    let (given, found) = t.schedule.steps.split_at(kept.len().min(t.schedule.steps.len()));
-    given.iter().for_each(|step| out += &format!("{step}\n"));
-    out += "; found for what the steps above leave open\n";
-    found.iter().for_each(|step| out += &format!("{step}\n"));
+    let given = kept.map_or(0, <[Step]>::len);
+    for (k, line) in gains.iter().enumerate() {
+        if k == given && k > 0 {
+            out += "; found for what the steps above leave open\n";
+        }
+        // Steps that were given stay as they are.
+        let _ = match t.schedule.steps.get(k).filter(|_| k < given) {
+            Some(step) => writeln!(out, "{step}"),
+            None => writeln!(out, "{line}"),
+        };
+    }
     out
 }
+
+/// Where the comments of steps begin, if these are no longer.
+const MARGIN: usize = 40;
+
+/// The steps, each with what the model expects it to gain where it is taken, and then of the whole.
+fn gains(steps: &[Step], grown: &[Option<f64>]) -> Vec<String> {
+    let first = (steps.len() + 1).saturating_sub(grown.len());
+    let one = |(k, step): (usize, &Step)| {
+        let at = |k: usize| k.checked_sub(first).and_then(|k| grown.get(k).copied().flatten());
+        let (Some(before), Some(after)) = (at(k), at(k + 1)) else { return step.to_string() };
+        let change = before - after;
+        let says = match change.abs() >= LEAST * before.max(after) {
+            false => "no difference by itself".to_string(),
+            true if change > 0.0 => format!("{} less: {}", time(change), time(after)),
+            true => format!("{} more: {}", time(-change), time(after)),
+        };
+        format!("{:MARGIN$}; {says}", step.to_string())
+    };
+    steps.iter().enumerate().map(one).collect()
+}
+
+/// Smaller shares of the time are no difference.
+const LEAST: f64 = 1e-3;
 
 fn object(def: &Def, t: &Tuned, reference: Option<f64>) -> serde_json::Value {
     let tried = |t: &tuning::Tried| {

@@ -10,6 +10,7 @@ use super::work::work;
 use crate::ir::{Lit, Op, Scalar};
 use crate::nest::{Arg, Buf, Expr, Func, Loop, LoopKind, Nest, Slot, Stmt, Var, walk};
 use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// How deep the statements of a function stand, whose buffers may be its results.
@@ -55,9 +56,9 @@ pub(super) fn head(f: &Func, at: usize) -> String {
 
 /// The definition's own function: typed parameters, so that the compiler knows that inputs are never
 /// written, and a start that unpacks the words.
-pub(super) fn entry(nest: &Nest) -> String {
+pub(super) fn entry(nest: &Nest, timed: Option<&BTreeMap<Var, usize>>) -> String {
     let f = &nest.entry;
-    let w = Writer::new(f, nest);
+    let w = Writer { timed, ..Writer::new(f, nest) };
     let (mut params, mut args) = (vec![], vec![]);
     for (k, p) in f.params.iter().enumerate() {
         let ty = cpp_ty(slot_ty(f, *p));
@@ -126,6 +127,8 @@ pub(super) struct Writer<'a> {
     arrays: FxHashSet<Buf>,
     /// The buffers that become names of others.
     pointed: FxHashSet<Buf>,
+    /// The loops that are timed, by their variables, each with the number of what its time is.
+    timed: Option<&'a BTreeMap<Var, usize>>,
 }
 
 impl<'a> Writer<'a> {
@@ -155,7 +158,7 @@ impl<'a> Writer<'a> {
         });
         let before = nest.funcs.iter().take_while(|other| !std::ptr::eq(*other, f));
         let first = before.map(|other| other.bufs.len()).sum();
-        Writer { f, nest, first, names: Named::new(f, Names::default()), taking, arrays, pointed }
+        Writer { f, nest, first, names: Named::new(f, Names::default()), taking, arrays, pointed, timed: None }
     }
 
     pub(super) fn function(&self) -> String {
@@ -264,6 +267,15 @@ impl<'a> Writer<'a> {
     }
 
     fn for_loop(&self, out: &mut String, l: &Loop, depth: usize) {
+        let Some(timer) = self.timed.and_then(|of| of.get(&l.var)) else { return self.plain_loop(out, l, depth, None) };
+        let pad = "  ".repeat(depth);
+        let _ = writeln!(out, "{pad}{{\n{pad}  const ks::Timed timed({timer}, true);");
+        self.plain_loop(out, l, depth + 1, Some(*timer));
+        let _ = writeln!(out, "{pad}}}");
+    }
+
+    /// A loop, whose timer counts on the threads that it runs on.
+    fn plain_loop(&self, out: &mut String, l: &Loop, depth: usize, timer: Option<usize>) {
         let (pad, v, from) = ("  ".repeat(depth), self.names.var(l.var), self.expr(&l.from));
         if let LoopKind::Parallel { overlap } = l.kind {
             let inner = has_parallel(&l.body);
@@ -274,6 +286,9 @@ impl<'a> Writer<'a> {
                 "{pad}  [{}](int64_t from_{v}, int64_t to_{v}, ks::Arena& arena) __attribute__((always_inline)) {{",
                 self.captures(l)
             );
+            if let Some(timer) = timer {
+                let _ = writeln!(out, "{pad}  const ks::Timed timed({timer}, false);");
+            }
             self.rounds(out, l, [&format!("from_{v}"), &format!("to_{v}")], depth + 1);
             let _ = writeln!(out, "{pad}}});");
             return;

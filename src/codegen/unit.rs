@@ -3,7 +3,8 @@
 use super::cpp::{Writer, entry, head};
 use crate::ir::Ty;
 use crate::ir::elementary;
-use crate::nest::{Func, Nest, Site};
+use crate::nest::{Func, Nest, Site, Var};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// What all generated code stands on.
@@ -19,6 +20,9 @@ const FUSES: &str = "#define KS_FUSES\n";
 
 /// What parallel loops stand on.
 const PARALLEL: &str = include_str!("runtime/parallel.hpp");
+
+/// What times stages.
+const TIMERS: &str = include_str!("runtime/timers.hpp");
 
 /// What measures how much the machine does at most.
 const ROOFLINE: &str = include_str!("runtime/roofline.hpp");
@@ -65,6 +69,20 @@ fn tensors(f: &Func) -> impl Iterator<Item = (String, u64)> + '_ {
 impl Unit {
     /// The unit of several nests.
     pub fn new(nests: &[&Nest]) -> Unit {
+        Unit::with(nests, None)
+    }
+
+    /// The unit of a nest with timers around loops of its entry, by their variables: each has the number of what its time is,
+    /// of which there are so many.
+    pub fn timed(nest: &Nest, loops: &BTreeMap<Var, usize>, count: usize) -> Unit {
+        let mut out = Unit::with(&[nest], Some(loops));
+        // Behind the runtime, in front of what uses them.
+        let at = out.text.find("\nnamespace nest0 {").unwrap_or(out.text.len());
+        out.text.insert_str(at, &format!("\nnamespace ks {{\nconstexpr int stages = {count};\n}}\n{TIMERS}"));
+        out
+    }
+
+    fn with(nests: &[&Nest], timed: Option<&BTreeMap<Var, usize>>) -> Unit {
         let mut text = String::new();
         let mut entries = vec![];
         for (k, nest) in nests.iter().enumerate() {
@@ -76,7 +94,7 @@ impl Unit {
             for (at, f) in nest.funcs.iter().enumerate() {
                 let _ = write!(text, "\n{} {{\n{}}}\n", head(f, at), Writer::new(f, nest).function());
             }
-            let _ = write!(text, "{}\n}}\n", entry(nest));
+            let _ = write!(text, "{}\n}}\n", entry(nest, timed));
             let _ = write!(
                 text,
                 "\nextern \"C\" __attribute__((visibility(\"default\"))) int32_t {symbol}(ks::Call* call) {{\n  return ks::guard(call, nest{k}::start);\n}}\n",

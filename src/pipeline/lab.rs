@@ -3,6 +3,7 @@
 //!
 //! It must not know how schedules are searched.
 
+use super::timed::StageTime;
 use crate::diag::{Diagnostic, Result};
 use crate::run::{child, memory};
 use crate::schedule::Step;
@@ -175,6 +176,26 @@ impl<'a> Lab<'a> {
                 }
             }
         })
+    }
+
+    /// The seconds of a schedule with timers around the loops of its stages, and those of each; else why there are none.
+    ///
+    /// # Errors
+    /// Nothing can be started, or written.
+    pub fn by_stage(&self, steps: &str) -> Result<std::result::Result<(f64, Vec<StageTime>), String>> {
+        let path = self.folder.path().join("timed.sched");
+        std::fs::write(&path, steps).map_err(|e| cannot_write(&path, &e))?;
+        let mut words: Vec<OsString> = vec!["measure".into(), "--stages".into(), "--schedule".into(), path.into()];
+        words.extend(["--threads".into(), self.setup.threads.to_string().into()]);
+        words.extend(self.setup.real.then(|| "--float=real".into()));
+        words.extend(self.setup.words.iter().cloned());
+        let (bytes, stop) = (self.setup.limits.bytes, self.setup.stop);
+        let said = child::output(&self.setup.daedal, &words, &child::Limits { seconds: self.both(), bytes, stop })?;
+        Ok(said.and_then(|text| {
+            let object: serde_json::Value = serde_json::from_str(text.trim()).unwrap_or_default();
+            let stages = serde_json::from_value(object["stages"].clone());
+            object["min"].as_f64().zip(stages.ok()).ok_or_else(|| "it said nothing of its stages".into())
+        }))
     }
 
     /// Seconds to compile and measure.

@@ -12,8 +12,10 @@ use crate::stage::Graph;
 use crate::tune::edits::offspring;
 use crate::tune::explore::{Searched, Settings, Way, searched};
 use crate::tune::record::{Known, Outcome};
+use crate::tune::tree::Share;
 use crate::tune::work::Work;
 use crate::tune::{Model, Tree, example, tree};
+use rayon::prelude::*;
 use std::collections::BTreeSet;
 
 /// How much is measured.
@@ -79,9 +81,11 @@ pub struct Tuned {
     pub curve: Vec<(usize, f64)>,
     /// What else there is to say of it, in lines.
     pub notes: Vec<String>,
-    /// The stages with what the model expects of each, where it says that of single ones, and their work; under no name what
-    /// belongs to none.
-    pub stages: Vec<(String, Option<f64>, Work)>,
+    /// The stages with what each takes, and what the model expects of each, where it says that of single ones; under no name
+    /// what belongs to none.
+    pub stages: Vec<(Share, Option<f64>)>,
+    /// The model as corrected at the end.
+    pub model: Model,
 }
 
 /// Without measurements the default schedule stays, unless the model expects so many times its speed: what the model does
@@ -106,6 +110,11 @@ pub fn space<'a>(def: &'a Def, graph: Graph, args: &[Value], machine: &Machine) 
     let standard = schedule::default_for(graph.clone(), &incoming, machine);
     let empty = rewritten(graph, &standard.steps, &incoming);
     (Tree::new(def, empty, incoming, *machine), standard)
+}
+
+/// The schedule that a search begins with for stated sizes where nothing changes bits.
+pub fn plainly(graph: Graph, incoming: &[f64]) -> Schedule {
+    rewritten(graph, &[], incoming)
 }
 
 /// The schedule that has those of some steps alone that change bits, for stated sizes.
@@ -144,6 +153,27 @@ pub fn space_from<'a>(
     let tree = Tree::completing(def, empty, begun, (incoming, *machine));
     let plain = tree.complete(&tree.root());
     Ok((tree, plain))
+}
+
+/// Schedules of more steps are not taken apart: each part has to be lowered.
+const PARTS: usize = 400;
+
+/// What a model expects of a schedule of a space after each of its steps, and before all of them, beside the list of steps;
+/// where that cannot be said, nothing.
+pub fn grown(tree: &Tree<'_>, model: &Model, schedule: &Schedule) -> Vec<Option<f64>> {
+    let mut s = tree.empty().clone();
+    let own = schedule.steps.iter().skip(s.steps.len());
+    if schedule.steps.len() > PARTS || !schedule.steps.starts_with(&s.steps) {
+        return vec![];
+    }
+    let mut all = vec![s.clone()];
+    for step in own {
+        if step.apply(&mut s).is_err() {
+            return vec![];
+        }
+        all.push(s.clone());
+    }
+    all.par_iter().map(|s| Some(model.seconds(&tree.counted(model, s)?.1))).collect()
 }
 
 /// Searches a schedule for a definition at arguments.
@@ -333,8 +363,13 @@ impl Run<'_> {
         let Candidate { schedule, tried: Tried { expected, outcome, .. }, .. } = self.all.swap_remove(best);
         let seconds = |w: &Work| (!self.model.reads_features()).then(|| self.model.seconds(&w.0));
         let stages = self.tree.by_stage(&schedule).unwrap_or_default();
-        let stages = stages.into_iter().map(|(name, work)| (name, seconds(&work), work)).collect();
-        Ok(Tuned { schedule, expected, outcome, default, tried, tally, curve, notes, stages })
+        let expects = |s: Share| {
+            let seconds = seconds(&s.work);
+            (s, seconds)
+        };
+        let stages = stages.into_iter().map(expects).collect();
+        let model = self.model.clone();
+        Ok(Tuned { model, schedule, expected, outcome, default, tried, tally, curve, notes, stages })
     }
 }
 

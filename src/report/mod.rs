@@ -20,5 +20,5 @@ pub use html::page;
 pub use marks::{Kind, Mark, marks};
 pub use picture::picture;
 pub use plot::{Series, above, lines};
-pub use schedule::{Scheduled, Tried, schedule};
+pub use schedule::{Row, Scheduled, Tried, schedule};
 pub use story::{About, Story};

@@ -1,5 +1,5 @@
-//! A schedule that was found becomes one HTML page that loads nothing: its loops and picture, what the model counts of each
-//! stage, how the search went, and which schedules lost, and why.
+//! A schedule that was found becomes one HTML page that loads nothing: its loops and picture, how long each stage takes beside
+//! what the machine could do, what the model counts of it, how the search went, and which schedules lost, and why.
 
 use super::frame::framed;
 use super::plot::{Series, lines};
@@ -8,7 +8,7 @@ use crate::diag::Result;
 use std::fmt::Write;
 
 /// What the page is told.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Scheduled {
     /// The name of the definition.
     pub name: String,
@@ -20,14 +20,35 @@ pub struct Scheduled {
     pub picture: String,
     /// What the columns of the next table are.
     pub parts: Vec<String>,
-    /// Stages with the seconds that the model expects of them, where it says that of single ones, and what it counts.
-    pub stages: Vec<(String, Option<f64>, Vec<f64>)>,
+    /// The stages.
+    pub stages: Vec<Row>,
+    /// The seconds of a call with timers; or why nothing was timed.
+    pub timed: std::result::Result<f64, String>,
+    /// Bytes from memory and operations of 64 bits a second that the machine is capable of, where that is known.
+    pub ceilings: Option<[f64; 2]>,
     /// The least cost after so many schedules that were judged, each time that it fell.
     pub curve: Vec<(usize, f64)>,
     /// How many schedules were judged.
     pub judged: usize,
     /// All schedules that were tried, in order.
     pub tried: Vec<Tried>,
+}
+
+/// A stage.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// Its name; nothing for what belongs to none.
+    pub name: String,
+    /// The seconds that the model expects of it, where it says that of single ones.
+    pub expected: Option<f64>,
+    /// What it counts.
+    pub counts: Vec<f64>,
+    /// Seconds of all threads that were measured, and how often its loops begin.
+    pub measured: Option<(f64, f64)>,
+    /// Operations, of which two of 32 bits count as one of 64.
+    pub operations: f64,
+    /// Bytes that move between the last cache and memory.
+    pub bytes: f64,
 }
 
 /// A schedule that was tried.
@@ -67,6 +88,7 @@ pub fn schedule(of: &Scheduled) -> Result<String> {
         "<h2>Loops and memory</h2>\n<p><object type=\"image/svg+xml\" data=\"data:image/svg+xml;charset=utf-8,{}\"></object></p>",
         quoted(&of.picture)
     );
+    out += &timed(of);
     out += &stages(of);
     out += &plots(of)?;
     out += &tried(of);
@@ -87,13 +109,54 @@ fn quoted(text: &str) -> String {
     out
 }
 
+/// How long each stage takes, beside what the machine could do.
+fn timed(of: &Scheduled) -> String {
+    let mut out = String::from("<h2>Time by stage</h2>\n");
+    let all: f64 = of.stages.iter().filter_map(|s| s.measured).map(|(seconds, _)| seconds).sum();
+    let _ = match &of.timed {
+        Err(why) => writeln!(out, "<p>Nothing was timed: {}</p>", escape(why)),
+        Ok(seconds) => writeln!(
+            out,
+            "<p>Measured by timers around the loops of each stage, which count for the innermost one: {} of all threads together, waiting included, in a call of {}. What is computed where it is read is part of what reads it. Timers that begin often cost time themselves.</p>",
+            milliseconds(all),
+            milliseconds(*seconds)
+        ),
+    };
+    if let Some([bytes, operations]) = of.ceilings {
+        let _ = writeln!(
+            out,
+            "<p>The machine moves {:.1} GB a second between memory and processors, and does {:.1} billion operations of 64 bits; <i>at least</i> is the time of the longer of both, on all threads at once.</p>",
+            bytes / 1e9,
+            operations / 1e9
+        );
+    }
+    out += "<table>\n<tr><th>stage</th><th class=\"n\">measured</th><th>share</th><th class=\"n\">begins</th><th class=\"n\">operations</th><th class=\"n\">bytes from memory</th><th class=\"n\">operations a byte</th><th class=\"n\">at least</th><th>bound by</th></tr>\n";
+    for s in of.stages.iter().filter(|s| s.operations + s.bytes > 0.0 || s.measured.is_some_and(|(_, n)| n > 0.0)) {
+        let share = s.measured.map_or(0.0, |(seconds, _)| 100.0 * seconds / all.max(f64::MIN_POSITIVE));
+        let least = of.ceilings.map(|[b, o]| (s.bytes / b, s.operations / o));
+        let _ = writeln!(
+            out,
+            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"bar\"><i style=\"width:{share:.1}%\"></i></td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
+            escape(if s.name.is_empty() { "none" } else { &s.name }),
+            s.measured.map_or("–".to_string(), |(seconds, _)| milliseconds(seconds)),
+            s.measured.map_or("–".to_string(), |(_, times)| count(times)),
+            count(s.operations),
+            count(s.bytes),
+            if s.bytes > 0.0 { format!("{:.2}", s.operations / s.bytes) } else { "–".into() },
+            least.map_or("–".to_string(), |(a, b)| milliseconds(a.max(b))),
+            least.map_or("–", |(a, b)| if a > b { "memory" } else { "operations" })
+        );
+    }
+    out + "</table>\n"
+}
+
 fn stages(of: &Scheduled) -> String {
     let heads: String = of.parts.iter().map(|p| format!("<th class=\"n\">{}</th>", escape(p))).collect();
     let mut out = format!(
         "<h2>What the model counts</h2>\n<table>\n<tr><th>stage</th><th class=\"n\">expected</th>{heads}<th>share</th></tr>\n"
     );
-    let all: f64 = of.stages.iter().filter_map(|(_, seconds, _)| *seconds).sum();
-    for (name, seconds, counts) in &of.stages {
+    let all: f64 = of.stages.iter().filter_map(|s| s.expected).sum();
+    for Row { name, expected: seconds, counts, .. } in &of.stages {
         let cells: String = counts.iter().map(|n| format!("<td class=\"n\">{}</td>", count(*n))).collect();
         let share = seconds.map_or(0.0, |s| 100.0 * s / all.max(f64::MIN_POSITIVE));
         let _ = writeln!(

@@ -193,6 +193,19 @@ impl Native {
         out.ok_or_else(|| Diagnostic::bug("a call gave nothing"))
     }
 
+    /// The seconds that all threads have spent in each of so many stages since the last time this was asked, and how often the
+    /// loops of each have begun; nothing where the code has no timers.
+    pub fn stage_times(&self, stages: usize) -> Option<Vec<(f64, f64)>> {
+        let (mut seconds, mut times) = (vec![0.0; stages + 1], vec![0.0; stages + 1]);
+        // SAFETY: the symbol has this type in the runtime, and writes one number for each of the stages that the code was made
+        // for, which are as many.
+        unsafe {
+            let symbol = self.loaded.library.get::<unsafe extern "C" fn(*mut f64, *mut f64)>(b"ks_stage_times").ok()?;
+            symbol(seconds.as_mut_ptr(), times.as_mut_ptr());
+        }
+        Some(seconds.into_iter().zip(times).take(stages).collect())
+    }
+
     fn with(&self, args: &[Value], work: impl FnOnce(&mut Run) -> Result<()>) -> Result<()> {
         if args.len() != self.interface.params.len() {
             let (want, have) = (self.interface.params.len(), args.len());

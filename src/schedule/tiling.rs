@@ -108,6 +108,30 @@ fn columns(loops: &mut Loops<'_>, x: String, vectors: i64, lanes: i64) -> Result
     }
 }
 
+/// What decides which loops a tiling makes of a stage.
+pub struct Ground {
+    /// Lanes of its vectors along the last dimension.
+    pub lanes: i64,
+    /// Whether they are all of that dimension, so that there is no row of vectors.
+    pub whole: bool,
+    /// Whether what it reduces is so little that it is text without loops.
+    pub few: bool,
+    /// What is packed: the name of the source, and the order of its axes where it is another one than its own.
+    pub packs: Vec<(String, Vec<usize>)>,
+}
+
+impl Ground {
+    /// That of a stage.
+    pub fn of(s: &Schedule, stage: StageId, machine: &Machine) -> Ground {
+        let known = s.graph.stage(stage);
+        let over = known.over();
+        let (lanes, whole) = along_last(s, stage, machine);
+        let few = !over.is_empty() && s.graph.points(over).is_some_and(|n| n <= FEW);
+        let packs = known.dims.last().map_or(vec![], |last| packable(s, stage, *last));
+        Ground { lanes, whole, few, packs }
+    }
+}
+
 /// How many lanes a stage's vectors have along its last dimension, and whether that is all of it: channels of pixels may be half
 /// a vector. Where as many are no power of two, some would be computed twice.
 pub(super) fn along_last(s: &Schedule, stage: StageId, machine: &Machine) -> (i64, bool) {

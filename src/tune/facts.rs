@@ -97,6 +97,8 @@ pub struct Facts {
     pub operations: Vec<Operation>,
     /// The work of each stage, and of what belongs to none.
     pub by_stage: Vec<Work>,
+    /// Bytes that move between the last cache and memory for each of them, on all threads.
+    pub bytes: Vec<f64>,
 }
 
 impl Facts {
@@ -110,6 +112,12 @@ impl Facts {
         }
         out.reverse();
         out
+    }
+
+    /// Operations of a stage, where two of 32 bits count as one of 64.
+    pub fn done(&self, stage: usize) -> f64 {
+        let own = self.operations.iter().filter(|o| o.stage == stage);
+        own.map(|o| self.times(o.inside) * f64::from(o.ty.bytes()) / 8.0).sum()
     }
 
     /// How often a place is reached, each lane counted.

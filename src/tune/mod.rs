@@ -4,6 +4,7 @@
 //! clocks: what was measured comes in as numbers.
 
 pub mod edits;
+pub mod estimate;
 pub mod example;
 pub mod explore;
 pub mod facts;

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Bytes of a line.
-const LINE: f64 = 64.0;
+pub const LINE: f64 = 64.0;
 /// Lines of a cache that have one place together.
 const WAYS: f64 = 8.0;
 

@@ -70,6 +70,19 @@ pub struct Tree<'a> {
     pub machine: Machine,
 }
 
+/// What a stage takes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Share {
+    /// Its name; nothing for what belongs to none.
+    pub name: String,
+    /// Its work.
+    pub work: Work,
+    /// Its operations, of which two of 32 bits count as one of 64.
+    pub operations: f64,
+    /// Bytes that move for it between the last cache and memory.
+    pub bytes: f64,
+}
+
 /// Decisions so far, and the schedule of the stages that are decided.
 #[derive(Clone)]
 pub struct State {
@@ -92,7 +105,7 @@ pub enum Move {
 }
 
 /// Decisions of a stage: its place, its tile, its blocks.
-const DECISIONS: usize = 3;
+pub const DECISIONS: usize = 3;
 
 impl<'a> Tree<'a> {
     /// The schedules that begin with one, which has no steps but such that change bits. `incoming` are the sizes and scalars
@@ -180,13 +193,19 @@ impl<'a> Tree<'a> {
         Some(work::count(&func, &self.incoming, &self.machine))
     }
 
-    /// The stages of a schedule with the work of each, and the work that belongs to none, under no name; nothing where it cannot
-    /// be lowered.
-    pub fn by_stage(&self, s: &Schedule) -> Option<Vec<(String, Work)>> {
+    /// The stages of a schedule with what each takes, and what belongs to none, under no name; nothing where it cannot be
+    /// lowered.
+    pub fn by_stage(&self, s: &Schedule) -> Option<Vec<Share>> {
         let (plans, func) = self.foreseen(s)?;
         let (facts, _) = work::facts(&func, &plans.graph, &self.incoming, &self.machine);
         let names = plans.graph.stages.iter().map(|s| s.name.clone()).chain([String::new()]);
-        Some(names.zip(facts.by_stage).collect())
+        let share = |(k, (name, work)): (usize, (String, Work))| Share {
+            name,
+            work,
+            operations: facts.done(k),
+            bytes: facts.bytes.get(k).copied().unwrap_or(0.0),
+        };
+        Some(names.zip(facts.by_stage.iter().copied()).enumerate().map(share).collect())
     }
 
     /// The work of a schedule, and the terms of a model; nothing where it cannot be lowered.

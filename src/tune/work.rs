@@ -7,7 +7,7 @@ use super::facts::{self, Facts, LoopId, Operation, Take, Touch};
 use super::form::{Environment, Form};
 use super::owner::Owners;
 pub use super::parts::{PARTS, Work};
-use super::traffic::{Access, Moved, Node};
+use super::traffic::{Access, LINE, Moved, Node};
 use crate::ir::op::Class;
 use crate::ir::{Op, Scalar};
 use crate::machine::Machine;
@@ -17,14 +17,15 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
 /// Instructions of a kind that start in one cycle.
-const ARITHMETIC: f64 = 2.0;
-const LOADS: f64 = 2.0;
+pub const ARITHMETIC: f64 = 2.0;
+/// Loads that start in one cycle.
+pub const LOADS: f64 = 2.0;
 /// Cycles until the sum of an addition is there.
-const LATENCY: f64 = 4.0;
+pub const LATENCY: f64 = 4.0;
 /// What an element costs that is found lane by lane, in elements a stride apart.
-const WILD: f64 = 10.0;
+pub const WILD: f64 = 10.0;
 /// Small buffers are registers, where their places are known.
-const REGISTERS: f64 = 64.0;
+pub const REGISTERS: f64 = 64.0;
 
 /// The work of a function, whose sizes and scalars are `incoming`, in the order of its parameters.
 pub fn count(func: &Func, incoming: &[f64], machine: &Machine) -> Work {
@@ -59,6 +60,7 @@ pub fn facts(func: &Func, graph: &Graph, incoming: &[f64], machine: &Machine) ->
         (work.0[1], work.0[2], work.0[3]) = (l1[stage].one, l2[stage].one, memory(l3[stage]));
         total.0.iter_mut().zip(work.0).for_each(|(sum, n)| *sum += n);
     }
+    c.facts.bytes = l3.iter().map(|m| m.all * LINE).collect();
     (c.facts, total)
 }
 
@@ -97,11 +99,9 @@ enum Root {
 impl Block {
     /// Cycles of an iteration.
     fn cycles(&self, machine: &Machine) -> f64 {
-        // Some are for what is added: of 32 registers where vectors have 512 bits, of 16 otherwise.
-        let registers = if machine.vector_bytes >= 64 { 30.0 } else { 13.0 };
         let held: f64 = self.chains.values().map(|c| c.vectors).sum();
         // What has no register is written and read again.
-        let spilled = (held - registers).max(0.0);
+        let spilled = (held - registers(machine)).max(0.0);
         let waiting = self.chains.values().filter(|c| !self.own.contains(&c.of)).map(|c| c.wait).fold(0.0, f64::max);
         let ports = [self.arithmetic / ARITHMETIC, (self.loads + spilled) / LOADS, self.stores + spilled];
         ports.into_iter().fold(waiting, f64::max) + self.inner
@@ -475,8 +475,13 @@ enum Accumulator {
     Place(Buf, Option<Form>),
 }
 
+/// Registers for what is added up: some are for what is added, of 32 where vectors have 512 bits, of 16 otherwise.
+pub fn registers(machine: &Machine) -> f64 {
+    if machine.vector_bytes >= 64 { 30.0 } else { 13.0 }
+}
+
 /// How many additions an operation is worth.
-fn weight(op: Op, ty: Scalar) -> f64 {
+pub fn weight(op: Op, ty: Scalar) -> f64 {
     match op.row().class {
         Class::Cheap | Class::Multiply => 1.0,
         Class::Divide if ty == Scalar::F32 => 6.0,

@@ -10,6 +10,8 @@ mod roofline;
 mod suite;
 mod trees;
 
+pub use roofline::ceilings;
+
 use super::World;
 use crate::data;
 use crate::diag::{Diagnostic, Result};

@@ -32,6 +32,15 @@ pub fn table(here: bool, world: &World<'_>) -> Result<Table> {
     Ok(Table { lines: lines(&rows), rows: rows.iter().map(|c| json!(c)).collect() })
 }
 
+/// What the machine does at most, in a process of its own.
+///
+/// # Errors
+/// As [`table`].
+pub fn ceilings(world: &World<'_>) -> Result<Vec<Ceiling>> {
+    let bad = |e: serde_json::Error| Diagnostic::bug(format!("what the machine does at most cannot be read: {e}"));
+    table(false, world)?.rows.into_iter().map(|row| serde_json::from_value(row).map_err(bad)).collect()
+}
+
 /// Bytes for people.
 fn bytes(n: u64) -> String {
     if n >= 1 << 20 { format!("{} MiB", n >> 20) } else { format!("{} KiB", n >> 10) }

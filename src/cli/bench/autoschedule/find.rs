@@ -4,6 +4,7 @@ use super::cases::Case;
 use super::records::{Found, Records, Way};
 use crate::cli::bench::suite::Watching;
 use crate::cli::case::Case as Words;
+use crate::cli::judging::{BEAM, EVALUATIONS};
 use crate::cli::measuring::Measuring;
 use crate::cli::{World, input};
 use crate::data;
@@ -22,12 +23,8 @@ use crate::tune::tree::steps;
 use crate::tune::{Model, Tree, example, record, toy};
 use std::path::PathBuf;
 
-/// Schedules that are judged at most by a search alone.
-const EVALUATIONS: usize = 4000;
 /// The same by the published configurations, which are compared by what they expand.
 const PUBLISHED: usize = 40_000;
-/// What the default search keeps.
-const BEAM: usize = 6;
 /// How many are measured of those that the model likes best.
 const TOP: usize = 16;
 

@@ -13,7 +13,6 @@ use super::roofline;
 use super::suite::{Table, Watching};
 use crate::cli::World;
 use crate::diag::{Diagnostic, Result};
-use crate::run::roofline::Ceiling;
 use cases::CASES;
 use find::Finding;
 use page::Page;
@@ -49,7 +48,7 @@ pub fn table(asked: &Asked, folder: &Path, watching: &Watching<'_>, world: &Worl
     let mut records = Records::open(&folder.join(FILE))?;
     if records.ceilings().is_empty() && !watching.interrupt.raised() {
         watching.line.doing("what the machine does at most");
-        records.add_ceilings(ceilings(world)?)?;
+        records.add_ceilings(roofline::ceilings(world)?)?;
     }
     watching.line.all(cases.len() * Way::ALL.len());
     for (case, finding) in &cases {
@@ -67,11 +66,4 @@ pub fn table(asked: &Asked, folder: &Path, watching: &Watching<'_>, world: &Worl
     }
     let page = Page { cases: &cases, records: &records, measurements: asked.measurements };
     Ok(Table { lines: page.lines(), rows: page.objects() })
-}
-
-/// What the machine does at most, in a process of its own.
-fn ceilings(world: &World<'_>) -> Result<Vec<Ceiling>> {
-    let rows = roofline::table(false, world)?.rows;
-    let bad = |e: serde_json::Error| Diagnostic::bug(format!("what the machine does at most cannot be read: {e}"));
-    rows.into_iter().map(|row| serde_json::from_value(row).map_err(bad)).collect()
 }
