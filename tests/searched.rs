@@ -93,3 +93,42 @@ fn what_searches_return_keeps_every_bit() {
     let cases = cases as usize;
     assert!(schedules >= 2 * cases && rewritten * 10 >= cases && estimated * 3 >= cases);
 }
+
+const SUMS: &str = "(def f (Vec Float) ((a : (Tensor 2 Float) (n m)) (x : (Vec Float) m))
+  (let (y (build n (lam (i : Integer) (sumbuild m (lam (j : Integer) (mul (index (tuple i j) a) (exp (index j x))))))))
+    (build n (lam (i : Integer) (div (index i y) (sum y))))))";
+
+/// Protects: what is nothing at the sizes of a search, such as the rest of a sum behind whole lanes, is neither inlined nor given
+/// loops: at other sizes it is a reduction, and there such steps would be refused.
+#[test]
+fn what_is_nothing_at_some_sizes_is_left_alone() {
+    let program = daedal::types::program(&Source::new("f", SUMS)).unwrap();
+    let def = program.named("f")[0];
+    let mut graph = extract(&program, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(&program)));
+    graph.real = true;
+    let machine = Machine { vector_bytes: 32, threads: 2, caches: [32 << 10, 1 << 20, 8 << 20] };
+    let mut nothing = 0;
+    for (n, m) in [(40, 30), (64, 32), (96, 64)] {
+        let sizes = [("n".to_string(), n), ("m".to_string(), m)];
+        let (tree, standard) =
+            tuning::space(def, graph.clone(), &example::arguments(def, &sizes, 1).unwrap(), &machine);
+        let start = &tree.start().graph;
+        let pure = |name: &str| {
+            start.find(name).is_some_and(|s| matches!(start.stage(s).def, daedal::stage::Definition::Pure(_)))
+        };
+        let rewrites: Vec<&daedal::schedule::Step> = standard.steps.iter().filter(|s| s.is_rewrite()).collect();
+        let sums = rewrites.iter().filter(|s| s.to_string().starts_with("reassociate")).map(|s| s.stage());
+        let left: Vec<&str> = sums.filter(|name| pure(name)).collect();
+        nothing += left.len();
+        let settings = Settings { way: Way::Random, beam: 1, evaluations: 400, seed: 1, keep: 24 };
+        let found = search(&tree, &Model::default(), &settings, &|| false).0;
+        assert!(found.len() >= 8, "{}", found.len());
+        for Judged { schedule, .. } in found {
+            for step in schedule.steps.iter().filter(|s| !s.is_rewrite() && left.contains(&s.stage())) {
+                let words = step.to_string();
+                assert!(words.starts_with("compute-"), "{words}\n{}", steps(&schedule));
+            }
+        }
+    }
+    assert!(nothing > 0, "no sum has whole lanes alone");
+}

@@ -23,12 +23,17 @@ pub(super) fn inline_cheap(s: &mut Schedule) {
     }
 }
 
+/// Whether a stage is what lanes leave of a reduction: nothing at some sizes, and a reduction at others, where it has a place of
+/// its own.
+pub fn is_left(s: &Schedule, stage: StageId) -> bool {
+    let name = &s.graph.stage(stage).name;
+    s.steps.iter().any(|step| matches!(step, Step::Reassociate { stage, .. } if stage == name))
+}
+
 /// Whether elements are as cheap to compute again as to read, or are read once.
 pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
     let known = s.graph.stage(stage);
-    // What lanes leave of a reduction is nothing at some sizes, and a reduction at others, where it has a place of its own.
-    let left = |step: &Step| matches!(step, Step::Reassociate { stage, .. } if *stage == known.name);
-    if !known.over().is_empty() || s.steps.iter().any(left) {
+    if !known.over().is_empty() || is_left(s, stage) {
         return false;
     }
     let (readers, (nodes, dear)) = (s.consumers(stage), nodes(s, stage));

@@ -38,7 +38,7 @@ pub mod tiling;
 mod tree;
 mod unread;
 
-pub use cheap::worth_inlining;
+pub use cheap::{is_left, worth_inlining};
 pub use default::{default, default_for};
 pub use lower::lower;
 pub use outline::Outline;

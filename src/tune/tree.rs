@@ -13,7 +13,7 @@ use crate::schedule::Step;
 use crate::schedule::passes::{choose, clamp, dead, name, share};
 use crate::schedule::plan::{Kind, Schedule, Site};
 use crate::schedule::tiling::{Tiling, blocks, tiles};
-use crate::schedule::{lower, worth_inlining};
+use crate::schedule::{is_left, lower, worth_inlining};
 use crate::search::{Cost, Space};
 use crate::stage::{Definition, Graph, StageId};
 use rayon::prelude::*;
@@ -269,6 +269,9 @@ impl<'a> Tree<'a> {
     /// Makes a choice, or what is left of it where parts are refused.
     pub fn decide(&self, s: &mut Schedule, stage: StageId, choice: &Choice) -> Choice {
         let (free, loops) = self.is_open(stage);
+        // What is nothing at these sizes has other loops at others.
+        let nothing = is_left(s, stage) && matches!(s.graph.stage(stage).def, Definition::Pure(_));
+        let loops = loops && !nothing;
         let placed = free && self.place(s, stage, choice.place);
         let place = if placed { choice.place } else { self.given(s, stage) };
         if place == Place::Inline || !loops {
@@ -345,7 +348,7 @@ impl<'a> Tree<'a> {
             return vec![self.given(s, stage)];
         }
         let mut out = vec![Place::Root];
-        if loops && matches!(s.graph.stage(stage).def, Definition::Pure(_)) {
+        if loops && matches!(s.graph.stage(stage).def, Definition::Pure(_)) && !is_left(s, stage) {
             out.push(Place::Inline);
         }
         for host in self.hosts(s, stage) {

@@ -4,7 +4,7 @@ use super::reads::{From, Reader, Reads};
 use crate::machine::Machine;
 use crate::schedule::plan::Schedule;
 use crate::schedule::tiling::{Ground, Tiling, tiles};
-use crate::schedule::worth_inlining;
+use crate::schedule::{is_left, worth_inlining};
 use crate::stage::{Body, Definition, DimId, Graph, Source, Stage, StageId};
 use crate::tune::work::LATENCY;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ fn fixed(start: &Schedule, special: &Graph, id: StageId, machine: &Machine) -> O
         reads: Arc::new(reader.reads(points)),
         wait: LATENCY * reader.chain(chained),
         readers: readers.iter().map(|r| r.0 as usize).collect(),
-        inlines: free && matches!(stage.def, Definition::Pure(_)),
+        inlines: free && matches!(stage.def, Definition::Pure(_)) && !is_left(start, id),
         moves,
         hosts: stage.when.is_none(),
         cheap: free && worth_inlining(start, id),
