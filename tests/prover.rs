@@ -53,6 +53,66 @@ fn indices_are_in_range_case_by_case() {
     }
 }
 
+/// Brings back a number in a loop over an extent, under a condition that is nothing to it.
+fn brought_in(extent: &str, number: &str) -> Result<usize, String> {
+    let back = format!("(sub (add {number} 1.0) {number})");
+    let there = back.replace(" i ", " _1 ").replace(" i)", " _1)");
+    let looped = |x: &str| format!("(sumbuild {extent} (lam (i : Integer) (if (gt k 3) {x} 2.0)))");
+    brought(&looped("1.0"), "1,1", &there, &looped(&back))
+}
+
+/// Protects: a sum of positive numbers is not 0 where it has one; an element of a tensor that is made on the spot is within
+/// the bounds that all of them have; sums that may be empty, or of numbers that may be negative, say nothing.
+#[test]
+fn sums_and_elements_have_bounds() {
+    let sum = |n: &str, element: &str| format!("(sumbuild {n} (lam (q : Integer) {element}))");
+    let one = |other: &str| {
+        format!(
+            "(index i (if (gt k 4) (build (size v) (lam (q : Integer) (exp (index q v)))) (constVec (size v) {other})))"
+        )
+    };
+    let n = "(size v)";
+    for (extent, divisor, good) in [
+        (n, sum(n, "(exp (index q v))"), true),
+        (n, sum("(add (size v) 1)", "(exp 2.0)"), true),
+        // There may be none.
+        ("k", sum(n, "(exp (index q v))"), false),
+        (n, sum("(sub (size v) 1)", "(exp 2.0)"), false),
+        (n, sum(n, "(abs (index q v))"), false),
+        (n, sum(n, "(sub (exp (index q v)) 1.0)"), false),
+        (n, one("2.0"), true),
+        (n, one("0.0"), false),
+        (n, one("-1.0"), true),
+    ] {
+        let verdict = brought_in(extent, &format!("(div 1.0 {divisor})"));
+        assert_eq!(verdict.is_ok(), good, "{extent} {divisor}: {verdict:?}");
+    }
+}
+
+/// Protects: what holds under one condition is not taken to hold under another one, or under none, whichever is looked at first.
+#[test]
+fn conditions_are_kept_apart() {
+    let under = |cond: &str, x: &str| format!("(if {cond} {x} 0.0)");
+    let (some, other) = (under("(gt (size v) 0)", "(index 0 v)"), under("(gt k 0)", "(index 0 v)"));
+    let not = "(if (gt (size v) 0) 0.0 (index 0 v))";
+    let again = under("(gt (size v) 0)", "(mul 2.0 (index 0 v))");
+    for (a, b, good) in [
+        (&some, &again, true),
+        (&again, &some, true),
+        (&some, &other, false),
+        (&other, &some, false),
+        (&some, &not.to_string(), false),
+        (&some, &"(index 0 v)".to_string(), false),
+        (&under("(gt k 0)", &some), &under("(gt k 0)", &again), true),
+        (&under("(gt k 0)", &some), &other, false),
+        (&under("(gt (size v) 0)", &other), &other, false),
+        (&under("(gt (size v) 0)", &other), &some, true),
+    ] {
+        let verdict = brought_in("k", &format!("(mul {a} {b})"));
+        assert_eq!(verdict.is_ok(), good, "{a} {b}: {verdict:?}");
+    }
+}
+
 /// Protects: the state of a fold has the sizes that it began with where every step keeps them, and only there; that
 /// of one fold says nothing of another.
 #[test]

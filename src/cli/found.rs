@@ -10,6 +10,7 @@ use crate::report::{self, Scheduled};
 use crate::run::roofline::{Ceiling, Kind};
 use crate::schedule::Outline;
 use crate::tune::record::Outcome;
+use crate::tune::tree::{Share, steps};
 use crate::tune::work::PARTS;
 
 /// What a page is about.
@@ -46,7 +47,7 @@ pub fn page(of: Page<'_>, ceilings: &Option<[f64; 2]>) -> Result<String> {
     let t = of.tuned;
     let special = t.schedule.specialized(of.incoming);
     let best = t.outcome.as_ref().map_or(f64::INFINITY, Outcome::seconds);
-    let chosen = crate::tune::tree::steps(&t.schedule);
+    let chosen = steps(&t.schedule);
     let tried = t.tried.iter().enumerate().map(|(k, one)| report::Tried {
         steps: one.steps.clone(),
         expected: one.expected,
@@ -54,7 +55,7 @@ pub fn page(of: Page<'_>, ceilings: &Option<[f64; 2]>) -> Result<String> {
         fate: fate(one, k == 0, (one.steps == chosen, best)),
     });
     let timed = of.timed.as_ref().map_or(&[][..], |(_, stages)| stages);
-    let stage = |(share, expected): &(crate::tune::tree::Share, Option<f64>)| report::Row {
+    let stage = |(share, expected): &(Share, Option<f64>)| report::Row {
         name: share.name.clone(),
         expected: *expected,
         counts: share.work.0.to_vec(),

@@ -235,9 +235,7 @@ impl Certain<'_> {
 /// The size that a parameter's axis has in common with the first axis of the same name.
 pub fn first_of_name(def: &Def, k: usize, axis: usize) -> Option<(usize, usize)> {
     let name = def.params.get(k)?.sizes.get(axis)?;
-    let sizes = def.params.iter().enumerate().flat_map(|(p, param)| {
-        let named = param.sizes.iter().enumerate().filter(|(_, other)| *other == name);
-        named.map(move |(axis, _)| (p, axis))
-    });
-    sizes.into_iter().next().filter(|first| *first != (k, axis))
+    let mut sizes = def.params.iter().enumerate().flat_map(|(p, of)| of.sizes.iter().enumerate().map(move |s| (p, s)));
+    let (p, (first, _)) = sizes.find(|(_, (_, other))| *other == name)?;
+    ((p, first) != (k, axis)).then_some((p, first))
 }

@@ -1,7 +1,6 @@
-//! What can be proved of a flat term at its place: bounds, sizes, that it cannot fail.
+//! What can be proved of a flat term at its place: sizes, that an index is in range, that it cannot fail.
 //!
-//! A small abstract interpretation of its own: whatever is not proved is false. Bounds are over the
-//! reals; integers that might overflow have none. It must not know what a search believes.
+//! A small abstract interpretation of its own: whatever is not proved is false. It must not know what a search believes.
 
 use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, site};
 use super::found::Found;

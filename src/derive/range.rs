@@ -101,20 +101,18 @@ impl Prover<'_> {
         if !self.goes_on() {
             return ANY;
         }
-        let out = deep(|| self.node_range(id, scope));
-        let (lo, hi) = self.terms.ty(id).as_scalar().map_or((i64::MIN, i64::MAX), |s| s.range());
-        let float = self.terms.ty(id).as_scalar().is_none_or(|s| s.is_float());
+        let (out, scalar) = (deep(|| self.node_range(id, scope)), self.terms.ty(id).as_scalar());
+        let (lo, hi) = scalar.map_or((i64::MIN, i64::MAX), |s| s.range());
         let inside = out.lo >= lo as f64 && out.hi <= hi as f64 && out.hi < EXACT && out.lo > -EXACT;
-        let out = if float || inside { out } else { ANY };
-        let scalar = self.terms.ty(id).as_scalar();
-        let listens = scalar.is_some_and(|s| s == Scalar::I64 || self.reals && s.is_float());
-        let told = listens && !(self.guards.is_empty() && scope.is_empty());
+        let out = if scalar.is_none_or(|s| s.is_float()) || inside { out } else { ANY };
         if !self.listens {
             self.found.anywhere.insert(key, out);
             return out;
         }
         // On the way to what a size is known to be, its bounds may be asked for again.
         self.found.bounds.insert(key.clone(), out);
+        let hears = scalar.is_some_and(|s| s == Scalar::I64 || self.reals && s.is_float());
+        let told = hears && !(self.guards.is_empty() && scope.is_empty());
         let out = if told { self.told_range(id, scope, out) } else { out };
         self.found.bounds.insert(key, out);
         out

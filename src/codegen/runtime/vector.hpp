@@ -166,8 +166,9 @@ template <class T, class L> KS_INLINE T lane_out(L x) {
   else return x;
 }
 
-// Lanes next to each other in memory, as vectors, never as so many bytes: with AVX-512, g++ 12 makes an integer of a constant that is copied so, and stores
-// {1, 1, 0, 0} as {1, 1, 1, 1}, since it does not see the zeros in front of the integer.
+// Lanes next to each other in memory, as vectors, never as so many bytes: with AVX-512, g++ 12 makes an integer of a
+// constant that is copied so, and stores {1, 1, 0, 0} as {1, 1, 1, 1}, since it does not see the zeros in front of the
+// integer.
 template <class V, class T> KS_INLINE V load_unaligned(const T* from) {
   typedef V Unaligned __attribute__((aligned(alignof(T)), may_alias));
   return *(const Unaligned*)from;

@@ -1,8 +1,8 @@
 //! Bodies of a stage become what one point of it takes: operations, and places of sources as multiples of indices.
 
-use super::super::work::weight;
 use crate::ir::{Op, Scalar};
 use crate::stage::{Bodies, Body, DimId, Node, Source};
+use crate::tune::work::weight;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
