@@ -592,3 +592,49 @@ fn integers_are_divided_by_literals_in_vectors() {
         assert!(nest.contains("for block.") && !nest.contains("(lane lane"), "{nest}");
     }
 }
+
+/// Protects: what a few lanes share is read as runs of neighbours, in vectors of all types, wherever the lanes begin, in front
+/// of the first element, too; and lanes that take turns are those that have a remainder.
+#[test]
+fn lanes_that_share_an_element_read_runs() {
+    let mut text = String::new();
+    let kinds = [
+        ("UInt8", "0u8", 2),
+        ("Int16", "0i16", 4),
+        ("Float32", "0f32", 2),
+        ("Float32", "0f32", 8),
+        ("Float", "0.0", 4),
+    ];
+    for (ty, zero, by) in kinds {
+        text += &format!(
+            "(def shared_{by}_{ty} (Vec {ty}) ((x : (Vec {ty}) m) (n : Integer) (from : Integer))
+  (build n (lam (i : Integer) (add (index (div (add i from) {by}) x) (index (div i {by}) x)))))
+(def clamped_{by}_{ty} (Vec {ty}) ((x : (Vec {ty}) m) (n : Integer) (from : Integer))
+  (if (eq m 0) (constVec 0 {zero})
+    (build n (lam (i : Integer) (sub
+      (index (max 0 (min (sub m 1) (sub (div (add i from) {by}) 1))) x)
+      (index (min (sub m 1) (max 0 (add 2 (div (sub i from) {by})))) x))))))
+(def turns_{by}_{ty} (Vec {ty}) ((x : (Vec {ty}) m) (n : Integer) (from : Integer))
+  (build (min n (mul {by} m)) (lam (i : Integer)
+    (if (eq (mod (add i from) {by}) 1) (index (div i {by}) x) (sub {zero} (index (div i {by}) x))))))\n"
+        );
+    }
+    let program = read(&text);
+    let mut d = Data(StdRng::seed_from_u64(16));
+    let mut all = vec![];
+    for (m, n) in [(0, 0), (1, 2), (3, 5), (9, 17), (20, 40), (40, 79), (70, 140), (70, 513), (140, 129), (600, 1100)] {
+        for from in [0, 1, 2, 3, 5, 7, -1, -2, -9] {
+            all.push(vec![d.integers(m, 0, 100), json!(n), json!(from)]);
+        }
+    }
+    let (mut failed, mut whole) = (0, 0);
+    for def in program.defs.values() {
+        failed += agree(&program, def.name(), &all) + scheduled(&program, def.name(), &all);
+        whole += 2 * all.len();
+        let nest = native::scheduled_nest(def, &default(&program, def.name(), &Machine::host()), &Machine::host());
+        let nest = nest.unwrap().to_string();
+        assert!(nest.contains("(div (ramp ") && !nest.contains("(lane lane"), "{nest}");
+        assert!(!def.name().starts_with("turns") || nest.contains("(select "), "{nest}");
+    }
+    assert!(failed > whole / 10 && failed < whole / 2, "{failed} of {whole} failed");
+}

@@ -7,6 +7,7 @@ use super::cpp::{Writer, negated};
 use super::types::{cpp_ty, lanes_ty};
 use crate::ir::op::Lanes;
 use crate::ir::{Op, Scalar};
+use crate::nest::stretch::{Stretch, parts};
 use crate::nest::{Buf, Expr, Var};
 
 /// What masks an access.
@@ -22,6 +23,13 @@ fn masked(mask: Option<&Expr>) -> Where<'_> {
         Some(Expr::PrefixMask(live, _)) => Where::First(live),
         Some(mask) => Where::Mask(mask),
     }
+}
+
+/// The first of neighbours that are divided by a number, that number, and the remainder that they are compared with.
+fn remainders(args: &[Expr]) -> Option<(&Expr, i64, &Expr)> {
+    let [Expr::Op(Op::Mod, Scalar::I64, of), Expr::Broadcast(left, _)] = args else { return None };
+    let (first, by) = parts(of)?;
+    Some((first, by, left))
 }
 
 impl Writer<'_> {
@@ -47,6 +55,10 @@ impl Writer<'_> {
 
     /// The elements at a vector of indices.
     pub(super) fn vector_load(&self, b: Buf, at: &Expr, mask: Option<&Expr>) -> String {
+        if let (Some((base, first, by)), None) = (Stretch::of_index(at), mask) {
+            let (name, [base, first]) = (self.names.buf(b), [base, first].map(|e| self.expr(e)));
+            return format!("ks::load_stretched<{}, {by}>({name} + {base}, {first})", self.lanes_of(at));
+        }
         let (kind, args) = self.access(b, at, mask);
         format!("ks::load_{kind}<{}>({args})", self.lanes_of(at))
     }
@@ -66,6 +78,9 @@ impl Writer<'_> {
     pub(super) fn vector_op(&self, op: Op, ty: Scalar, args: &[Expr], text: &[String]) -> String {
         let lanes = args.first().map_or(1, |a| self.lanes_of(a));
         let two = |sign: &str| format!("({} {sign} {})", text[0], text[1]);
+        if let (Op::Eq, Some((first, by, left))) = (op, remainders(args)) {
+            return format!("ks::leaves<{lanes}, {by}>({}, {})", self.expr(first), self.expr(left));
+        }
         match (op.row().lanes, op) {
             (Lanes::Infix(sign), _) => two(sign),
             (Lanes::Compare(sign), _) => format!("ks::mask<{lanes}>({} {sign} {})", text[0], text[1]),

@@ -33,6 +33,7 @@ mod prove;
 mod races;
 mod site;
 mod stmt;
+pub mod stretch;
 mod value;
 mod verify;
 pub mod walk;

@@ -1,7 +1,12 @@
 //! How loads step with a dimension: not at all, by one element, or so once their operand is packed.
 
 use super::plan::Schedule;
+use crate::ir::Op;
+use crate::nest::stretch::SHARED;
 use crate::stage::{Body, DimId, Graph, Node, Source, Stage, StageId};
+
+/// Channels of pixels, which compilers take apart in vectors.
+pub(super) const CHANNELS: i64 = 4;
 
 /// Whether all loads either do not depend on a dimension, or step by one element with it, as they are or packed.
 pub(super) fn strides(graph: &Graph, stage: &Stage, d: DimId) -> bool {
@@ -12,10 +17,24 @@ pub(super) fn strides(graph: &Graph, stage: &Stage, d: DimId) -> bool {
             let at: Vec<Body> = if axes.is_empty() { at.to_vec() } else { axes.iter().map(|k| at[*k]).collect() };
             let depends = |i: &Body| graph.bodies.dims(*i).contains(&d);
             let Some((last, outer)) = at.split_last() else { return true };
-            !outer.iter().any(depends) && (!depends(last) || unit(graph, *last, d))
+            !outer.iter().any(depends) && (!depends(last) || unit(graph, *last, d) || stretches(graph, *last, d))
         }
         _ => true,
     })
+}
+
+/// Whether an index steps by one every few indices of a dimension, by a number that lanes are woven for.
+pub(super) fn stretches(graph: &Graph, index: Body, d: DimId) -> bool {
+    let bodies = &graph.bodies;
+    let Some(form) = bodies.linear(index) else { return false };
+    let mut moving = form.terms().filter(|(a, _)| bodies.dims(*a).contains(&d));
+    let (Some((atom, 1)), None) = (moving.next(), moving.next()) else { return false };
+    match bodies.node(atom) {
+        Node::Op(Op::Div, _, args) => {
+            bodies.as_int(args[1]).is_some_and(|by| SHARED.contains(&by)) && unit(graph, args[0], d)
+        }
+        _ => false,
+    }
 }
 
 /// Whether an index steps by one with a dimension.
@@ -65,4 +84,30 @@ fn packs(graph: &Graph, stage: &Stage, at: &[Body], last: DimId) -> Option<Vec<u
     let mut order: Vec<usize> = (0..at.len()).filter(|k| *k != axis).collect();
     order.push(axis);
     Some(if axis + 1 == at.len() { vec![] } else { order })
+}
+
+/// How far apart in memory the elements are that a stage reads at neighbouring indices of a dimension, where loops over it
+/// become vectors: next to each other but where indices are clamped, or one of a few channels.
+pub(super) fn apart_along(s: &Schedule, of: StageId, d: DimId) -> Option<i64> {
+    let (g, stage) = (&s.graph, s.graph.stage(of));
+    let mut each = g.bodies.reachable(stage.bodies()).into_iter().map(|b| {
+        let Node::Load(from, _, at) = g.bodies.node(b) else { return Some(1) };
+        let moves: Vec<usize> = (0..at.len()).filter(|k| g.bodies.dims(at[*k]).contains(&d)).collect();
+        match moves.as_slice() {
+            [] => Some(1),
+            [k] => {
+                let free = g.bodies.unclamped(at[*k])?;
+                let step = if stretches(g, free, d) { 1 } else { coefficient(g, free, d)? };
+                let inner = g.extents(*from).split_off(k + 1).into_iter().map(|n| g.bodies.as_int(n));
+                inner.product::<Option<i64>>().and_then(|n| n.checked_mul(step)).filter(|n| (1..=CHANNELS).contains(n))
+            }
+            _ => None,
+        }
+    });
+    each.try_fold(1, |most, step| Some(most.max(step?)))
+}
+
+/// As [`apart_along`] of the last dimension.
+pub(super) fn apart(s: &Schedule, of: StageId) -> Option<i64> {
+    apart_along(s, of, *s.graph.stage(of).dims.last()?)
 }

@@ -7,7 +7,7 @@
 //! (`group.rs`). What only moves elements runs in blocks. Other stages run their last dimension in vectors. Outer loops run on
 //! several threads. Each step is tried; one that is refused is left out.
 
-use super::access::{packable, strides, unit};
+use super::access::{apart, packable, strides, unit};
 use super::accumulators::sized;
 use super::attempt::{name, split, take};
 use super::cheap::inline_cheap;
@@ -18,6 +18,7 @@ use super::step::Step;
 use super::tiling::{FEW, Tiling, along_last, lanes};
 use super::unread::inline_unread;
 use super::{along, batch, chains, channels, group, layout, nested, orders, places, points, single, threads};
+use crate::ir::Op;
 use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Stage, StageId};
@@ -94,24 +95,35 @@ fn at_once(s: &Schedule, stage: StageId) -> Step {
 }
 
 /// Whether lanes over the last dimension of a reduction take different arms of a condition, which are as cheap to evaluate
-/// both: a triangle of products, say.
+/// both: a triangle of products, say, or pixels of which every other one is of another colour.
 fn parts_lanes(s: &Schedule, stage: StageId) -> bool {
     let (g, known) = (&s.graph, s.graph.stage(stage));
     let reduces = matches!(known.def, Definition::Reduce { .. });
-    let Some(lane) = known.dims.last().filter(|_| reduces) else { return false };
+    let plain = reduces || matches!(known.def, Definition::Pure(_));
+    let Some(lane) = known.dims.last().filter(|_| plain) else { return false };
     let cheap = |b: Body| {
         let all = g.bodies.reachable([b]);
         let dear = |b: &Body| match g.bodies.node(*b) {
-            Node::Op(op, ..) => op.divides() || op.row().class == Class::Transcendental,
+            // Integers divided by a number are multiplied.
+            Node::Op(op, ty, args) if op.divides() => !ty.is_int() || g.bodies.as_int(args[1]).is_none(),
+            Node::Op(op, ..) => op.row().class == Class::Transcendental,
             Node::If(_) => true,
             _ => false,
         };
         all.len() <= FEW_NODES && !all.iter().any(dear)
     };
     g.bodies.reachable(known.bodies()).into_iter().any(|b| match *g.bodies.node(b) {
-        Node::If([c, x, y]) => g.bodies.dims(c).contains(lane) && cheap(x) && cheap(y),
+        Node::If([c, x, y]) => {
+            g.bodies.dims(c).contains(lane) && cheap(x) && cheap(y) && (reduces || takes_turns(g, c))
+        }
         _ => false,
     })
+}
+
+/// Whether a condition holds at every other index, say: no loop can be cut where it changes.
+fn takes_turns(g: &Graph, c: Body) -> bool {
+    let left = |b: &Body| matches!(g.bodies.node(*b), Node::Op(Op::Mod, _, args) if g.bodies.as_int(args[1]).is_some());
+    matches!(g.bodies.node(c), Node::Op(Op::Eq | Op::Ne, _, args) if args.iter().any(left))
 }
 
 /// Says how the loops of a stage run.
@@ -144,7 +156,7 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
             }
         }
         // A few elements of each, at clamped indices: cut into ends and a middle, which becomes vectors.
-        Definition::Reduce { .. } if s.is_at_once(stage) && group::apart(s, stage).is_some() => {
+        Definition::Reduce { .. } if s.is_at_once(stage) && apart(s, stage).is_some() => {
             let before = s.before();
             if (Tiling { vectors: 0, ..Tiling::plain() }).apply(s, stage, machine).is_err() {
                 s.back(before);

@@ -82,11 +82,11 @@ impl Axis {
         self.along.iter().filter(|c| **c != 0.0).map(|c| c.abs()).product()
     }
 
-    /// Whether it is just the index of a dimension of the head.
-    pub fn is_own(&self, k: usize) -> bool {
+    /// Whether it is the index of a dimension of the head, or one a constant away from it.
+    pub fn follows(&self, k: usize) -> bool {
         self.whole.is_none()
             && self.base.is_empty()
-            && self.ends == [0.0, 0.0]
+            && self.ends[0] == self.ends[1]
             && self.along.iter().enumerate().all(|(d, c)| *c == f64::from(u8::from(d == k)))
     }
 }

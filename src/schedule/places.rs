@@ -4,9 +4,9 @@
 //! clamped and becomes vectors; its sums are a row of memory that stays in the nearest cache. It must not know what kernels
 //! there are, nor how loops become text.
 
+use super::access::apart_along;
 use super::attempt::{name, take};
 use super::footprint::points;
-use super::group::apart_along;
 use super::plan::Schedule;
 use super::step::Step;
 use super::tiling::{FEW, along_last};

@@ -264,6 +264,32 @@ KS_INLINE Register<T, N> load_at(const T* from, Vec<int64_t, N> at, std::integer
 template <int N, class T> KS_INLINE Register<T, N> load_anywhere(const T* from, Vec<int64_t, N> at) {
   return load_at<N, T>(from, at, std::make_integer_sequence<int, N>());
 }
+
+// Lane k is the element (first + k) / by: near loads, as many as lanes that share an element, the lanes of which are woven.
+#ifdef KS_SHUFFLES
+template <class V, int... I> KS_INLINE auto woven(V a, V b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, (I / 2 + I % 2 * (int)(sizeof...(I) / 2))...);
+}
+template <int N, int step, int by, class T> KS_INLINE Vec<T, N> stretched(const T* from, int64_t first) {
+  if constexpr (step == by) return load_near<N>(from + first / by);
+  else
+    return woven(stretched<N / 2, 2 * step, by>(from, first), stretched<N / 2, 2 * step, by>(from, first + step),
+                 std::make_integer_sequence<int, N>());
+}
+#endif
+template <int N, int by, class T> KS_INLINE Register<T, N> load_stretched(const T* from, int64_t first) {
+#ifdef KS_SHUFFLES
+  if constexpr (!std::is_same_v<T, bool>)
+    if (first >= 0) return stretched<N, 1, by>(from + first / by, first % by);
+#endif
+  return load_anywhere<N>(from, ramp<N>(first, 1) / (int64_t)by);
+}
+// Lanes k where first + k leaves this remainder: every so many of them.
+template <int N, int by> KS_INLINE Mask<N> leaves(int64_t first, int64_t left) {
+  typedef LaneOf<Mask<N>> T;
+  if (first < 0 || left < 0 || left >= by) return mask<N>((ramp<N>(first, 1) % (int64_t)by) == all<N>(left));
+  return mask<N>(((lanes<N, T>() + all<N>((T)(first % by))) & all<N>((T)(by - 1))) == all<N>((T)left));
+}
 template <int N, class T> KS_INLINE Register<T, N> load_strided(const T* from, int64_t step, First only) {
   return each<Register<T, N>>([&](int64_t k) { return lane_in(from[k * step]); }, only.live);
 }

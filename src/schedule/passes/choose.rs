@@ -31,6 +31,8 @@ pub fn foresee(func: &mut Func, vector_bytes: u32) {
 const TRIPS: f64 = 16.0;
 /// What reading one element for each lane from different places costs, in loads.
 const GATHER: f64 = 10.0;
+/// What reading neighbours costs of which each is read by a few lanes.
+const WOVEN: f64 = 3.0;
 /// What waiting for the last addition costs, in additions.
 const LATENCY: f64 = 3.0;
 /// Vectors have to save so much: estimates are coarse, and the text doubles.
@@ -134,7 +136,7 @@ impl Costs<'_> {
         let wide = self.wide(l);
         let plain = match &wide {
             // The compiler makes vectors of these itself.
-            Some(w) if l.is_flat() && !self.needs_vectors(&l.body) => {
+            Some(w) if l.is_flat() && !self.needs_vectors(w, &l.body) => {
                 let in_lanes = self.lane_block(w, &l.body, false) / f64::from(w.lanes) + 1.0;
                 let cost = trips(l) * each.min(in_lanes);
                 if self.all && in_lanes < each {
@@ -151,7 +153,7 @@ impl Costs<'_> {
         }
         let cost = trips(l) * self.lane_block(&w, &l.body, false) / f64::from(w.lanes) + 8.0;
         let margin = if has_vectors(&l.body) { 1.0 } else { MARGIN };
-        if cost > margin * plain || !self.needs_vectors(&l.body) {
+        if cost > margin * plain || !self.needs_vectors(&w, &l.body) {
             return plain;
         }
         clear(&mut l.body);
@@ -159,16 +161,18 @@ impl Costs<'_> {
         cost
     }
 
-    /// Whether statements hold what a compiler makes no vectors of: loops that carry values, checks, arms, and some operations.
-    fn needs_vectors(&self, stmts: &[Stmt]) -> bool {
+    /// Whether statements hold what a compiler makes no vectors of: loops that carry values, checks, arms, some operations, and
+    /// indices that are divided.
+    fn needs_vectors(&self, w: &Wide, stmts: &[Stmt]) -> bool {
         let mut needed = false;
+        let woven = |e: &Expr| matches!(e, Expr::Load(_, at) if w.known.stretch(at).is_some());
         walk::visit(stmts, &mut |s| {
             needed |= match s {
                 Stmt::For(l) => !l.independent,
                 Stmt::Check(..) => true,
                 Stmt::If(..) if self.arms => true,
                 Stmt::If(..) | Stmt::Let(..) | Stmt::Mut(..) | Stmt::Set(..) | Stmt::Store(..) => {
-                    s.exprs().into_iter().any(|e| calls(e, self.arms))
+                    s.exprs().into_iter().any(|e| calls(e, self.arms) || e.any(&mut |e| woven(e)))
                 }
                 _ => false,
             };
@@ -237,7 +241,11 @@ impl Costs<'_> {
             Expr::Load(b, at) => {
                 let near =
                     known.is_private(*b) && known.is_uniform(at) || known.class(at) == Class::Affine(Expr::int(1));
-                kids() + if near { 1.0 } else { GATHER }
+                match near {
+                    true => kids() + 1.0,
+                    false if known.stretch(at).is_some() => self.expr(at) + WOVEN,
+                    false => kids() + GATHER,
+                }
             }
             Expr::Op(op, ty, args) if is_direct(*op, *ty, args) => kids() + op_cost(*op, *ty),
             Expr::Cond(parts) if parts[1..].iter().all(|p| is_safe(p) || is_masked(self.func, known, p)) => {

@@ -16,7 +16,9 @@ const DEPTH: usize = 12;
 const FEW: i64 = 16;
 const LARGE: usize = 2000;
 /// What is added to a variable is smaller, or nothing is taken for the middle: sums would wrap.
-const SMALL: i64 = 1 << 60;
+const SMALL: i64 = 1 << 58;
+/// The loop's variable is divided by this at most.
+const DIVIDED: i64 = 8;
 
 /// Cuts all loops of a function where that helps.
 pub fn clamp(func: &mut Func) {
@@ -55,18 +57,17 @@ fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
     let known = Known::new(l);
     let (mut from, mut to, mut small, mut sure) = (vec![], vec![], vec![], true);
     let mut look = |e: &Expr| {
-        let sides = if let Some((is_least, fixed, rest)) = known.clamped(e) {
-            let end = op(Op::Sub, fixed.clone(), rest.clone());
+        let sides = if let Some((is_least, fixed, of)) = known.clamped(e) {
             if is_least {
-                to.push(op(Op::Add, end, Expr::int(1)))
+                to.push(of.first_above(&fixed))
             } else {
-                from.push(end)
+                from.push(of.first_from(&fixed))
             }
-            [fixed, rest]
+            vec![fixed, of.rest, of.after]
         } else if let Some((answer, sides)) = known.asked(e, &n) {
             from.extend(answer.from);
             to.extend(answer.to);
-            sides
+            sides.to_vec()
         } else {
             return;
         };
@@ -126,6 +127,44 @@ fn is_plain(body: &[Stmt]) -> bool {
     plain && weight <= LARGE
 }
 
+/// An integer that moves with the loop's variable: the variable plus a rest, divided by a number, plus what comes after.
+struct Moving {
+    rest: Expr,
+    by: i64,
+    after: Expr,
+}
+
+impl Moving {
+    /// The first of the variable's values from which on it is at least so much.
+    fn first_from(&self, least: &Expr) -> Expr {
+        let least = op(Op::Sub, least.clone(), self.after.clone());
+        if self.by == 1 {
+            return op(Op::Sub, least, self.rest.clone());
+        }
+        // Below 0 it is rounded towards 0, and not looked at.
+        let least = op(Op::Max, op(Op::Mul, least, Expr::int(self.by)), Expr::int(0));
+        op(Op::Sub, least, self.rest.clone())
+    }
+
+    /// The first of the variable's values at which it is greater than so much.
+    fn first_above(&self, greatest: &Expr) -> Expr {
+        let greatest = op(Op::Sub, greatest.clone(), self.after.clone());
+        let next = op(Op::Add, greatest.clone(), Expr::int(1));
+        if self.by == 1 {
+            return op(Op::Sub, next, self.rest.clone());
+        }
+        let first = op(Op::Sub, op(Op::Mul, next, Expr::int(self.by)), self.rest.clone());
+        match greatest.as_int() {
+            Some(n) if n >= 0 => first,
+            Some(_) => Expr::int(0),
+            None => {
+                let positive = Expr::Op(Op::Gte, Scalar::Bool, vec![greatest, Expr::int(0)]);
+                Expr::Cond(Box::new([positive, first, Expr::int(0)]))
+            }
+        }
+    }
+}
+
 /// What is known of the variables of a loop.
 struct Known {
     var: Var,
@@ -149,17 +188,44 @@ impl Known {
         Known { var: l.var, defs, changed, carried }
     }
 
-    /// Whether an expression is the least (or the greatest) of something fixed, and the loop's variable plus a rest; both.
-    fn clamped(&self, e: &Expr) -> Option<(bool, Expr, Expr)> {
+    /// Whether an expression is the least (or the greatest) of something fixed, and what moves with the loop's variable; both.
+    fn clamped(&self, e: &Expr) -> Option<(bool, Expr, Moving)> {
         self.clamped_in(e, DEPTH)
     }
 
-    fn clamped_in(&self, e: &Expr, depth: usize) -> Option<(bool, Expr, Expr)> {
+    fn clamped_in(&self, e: &Expr, depth: usize) -> Option<(bool, Expr, Moving)> {
         let Expr::Op(which @ (Op::Min | Op::Max), Scalar::I64, args) = e else { return None };
         let is_least = *which == Op::Min;
-        let moves = |k: usize| self.linear(&args[k], depth).filter(|(c, _)| *c == 1).map(|(_, rest)| (k, rest));
-        let (k, rest) = moves(0).or_else(|| moves(1))?;
-        Some((is_least, self.bound(&args[1 - k], !is_least, depth)?, rest))
+        let moves = |k: usize| self.moving(&args[k], depth).map(|of| (k, of));
+        let (k, of) = moves(0).or_else(|| moves(1))?;
+        Some((is_least, self.bound(&args[1 - k], !is_least, depth)?, of))
+    }
+
+    /// How an integer moves with the loop's variable; of what is clamped, as it does in the middle.
+    fn moving(&self, e: &Expr, depth: usize) -> Option<Moving> {
+        let below = depth.checked_sub(1)?;
+        if let Some((1, rest)) = self.linear(e, depth) {
+            return Some(Moving { rest, by: 1, after: Expr::int(0) });
+        }
+        match e {
+            Expr::Var(v) if !self.changed.contains(v) => self.moving(self.defs.get(v)?, below),
+            Expr::Op(Op::Div, Scalar::I64, args) => {
+                let by = args[1].as_int().filter(|by| (2..=DIVIDED).contains(by))?;
+                let (1, rest) = self.linear(&args[0], below)? else { return None };
+                Some(Moving { rest, by, after: Expr::int(0) })
+            }
+            Expr::Op(which @ (Op::Add | Op::Sub), Scalar::I64, args) => {
+                let (own, fixed) = match self.linear(&args[1], below) {
+                    Some((0, fixed)) => (&args[0], fixed),
+                    _ if *which == Op::Add => (&args[1], self.linear(&args[0], below).filter(|(c, _)| *c == 0)?.1),
+                    _ => return None,
+                };
+                let of = self.moving(own, below)?;
+                Some(Moving { after: op(*which, of.after, fixed), ..of })
+            }
+            Expr::Op(Op::Min | Op::Max, Scalar::I64, _) => Some(self.clamped_in(e, below)?.2),
+            _ => None,
+        }
     }
 
     /// A bound of an integer in all iterations, the greatest or the least: of what is the same in all of them but for
@@ -205,7 +271,7 @@ impl Known {
         if self.clamped(e).is_some()
             && let Expr::Op(_, _, args) = e
         {
-            let moves = args.iter().position(|a| self.linear(a, DEPTH).is_some_and(|(c, _)| c == 1));
+            let moves = args.iter().position(|a| self.moving(a, DEPTH).is_some());
             *e = args[moves.unwrap_or(0)].clone();
         }
     }
@@ -223,7 +289,7 @@ impl Known {
                 None => Some((0, e.clone())),
             },
             Expr::Op(which, Scalar::I64, args) if args.len() == 2 => {
-                if let Some((_, _, rest)) = self.clamped_in(e, below) {
+                if let Some((_, _, Moving { rest, by: 1, .. })) = self.clamped_in(e, below) {
                     return Some((1, rest));
                 }
                 let ((c, a), (d, b)) = (self.linear(&args[0], below)?, self.linear(&args[1], below)?);

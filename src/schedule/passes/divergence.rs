@@ -8,6 +8,7 @@
 
 use crate::ir::op::Lanes;
 use crate::ir::{Op, Scalar};
+use crate::nest::stretch::Stretch;
 use crate::nest::{Buf, Expr, Func, Loop, Stmt, Var, walk};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -40,6 +41,8 @@ pub struct Divergence {
     pub repeatable: bool,
     /// What iterations add to, one after another, at their end.
     carried: FxHashSet<Var>,
+    /// Indices that grow by one every few lanes.
+    stretched: FxHashMap<Var, Stretch>,
 }
 
 /// What stands in the body of a loop.
@@ -125,6 +128,11 @@ impl Divergence {
         self.private.contains(&b)
     }
 
+    /// How an index stretches over the lanes, if it is known to do so.
+    pub(super) fn stretched(&self, v: Var) -> Option<&Stretch> {
+        self.stretched.get(&v)
+    }
+
     /// Whether iterations add to a variable one after another.
     pub fn carries(&self, v: Var) -> bool {
         self.carried.contains(&v)
@@ -173,7 +181,7 @@ impl Divergence {
     }
 
     /// Whether an expression has the same value as long as its variables are in scope.
-    fn steady(&self, e: &Expr) -> bool {
+    pub(super) fn steady(&self, e: &Expr) -> bool {
         match e {
             Expr::Load(..) => false,
             Expr::Var(v) => !self.mutable.contains(v),
@@ -209,6 +217,10 @@ impl Divergence {
             Stmt::Let(v, e) => {
                 // What cannot fail has its value in the lanes that do not ask for it, too.
                 let class = if apart && !is_safe(e) { Class::Divergent } else { self.class(e) };
+                match self.stretch(e).filter(|_| class == Class::Divergent && !apart) {
+                    Some(of) => drop(self.stretched.insert(*v, of)),
+                    None => drop(self.stretched.remove(v)),
+                }
                 self.raise(*v, class)
             }
             Stmt::Set(v, _) if self.carries(*v) => false,

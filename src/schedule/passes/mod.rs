@@ -17,4 +17,5 @@ mod places;
 pub mod registers;
 pub mod share;
 pub mod split;
+mod stretch;
 pub mod vectorize;

@@ -9,6 +9,7 @@
 
 use super::divergence::{Class, Divergence, analyse, are_masked, is_direct, is_direct_cast, is_masked, is_safe};
 use crate::ir::{Op, Scalar};
+use crate::nest::stretch::Stretch;
 use crate::nest::{Buf, Expr, Func, Info, Loop, LoopKind, Stmt, Var, walk};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -434,8 +435,15 @@ impl Maker<'_> {
                 false => self.each(e),
             };
         }
+        let mask = self.reading();
+        if mask.is_none()
+            && let Some(of) = self.known.stretch(at)
+        {
+            let of = Stretch { base: self.number(&of.base), first: self.number(&of.first), ..of };
+            return Expr::Load(b, Box::new(of.index(self.how.lanes)));
+        }
         let at = self.vector(at);
-        match self.reading() {
+        match mask {
             Some(mask) => Expr::MaskedLoad(b, Box::new([at, mask])),
             None => Expr::Load(b, Box::new(at)),
         }
