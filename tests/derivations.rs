@@ -30,26 +30,16 @@ fn read(text: &str) -> Record {
 
 /// What the search knows to be evaluated anyway may leave the arms of a loop with its let, or an assertion; where every
 /// use stands in an arm, the checker follows that only if it proves that nothing fails. These results are told to be
-/// better, with the reason, and are not used. `steps_fwd` reads a tensor of a size that only another read proves. Those
-/// of `GIVEN` ask a variable of a region for its size, which may not be real as far as is known there. What a region
-/// of `row_losses` and `entropy` becomes needs a number over the reals, which the greatest of a row is only where the
-/// row is not empty. A search by regions takes the lets of `cell` apart in a way that the checker of bodies does not
-/// know.
-const UNPROVED: [(&str, &str); 10] = [
+/// better, with the reason, and are not used. `steps_fwd` reads a tensor of a size that only another read proves. What
+/// a region of `row_losses` and `entropy` becomes needs a number over the reals, which the greatest of a row is only
+/// where the row is not empty.
+const UNPROVED: [(&str, &str); 4] = [
     ("grad/unreached.ks by_steps", EARLY),
     ("grad/conditions.ks steps_fwd", "what `index-of-const` brings back could fail where the program did not"),
-    ("grad/lstm.ks rev$loss", GIVEN),
-    ("grad/lstm.ks [rev loss]", GIVEN),
-    ("grad/lstm.ks gradient", GIVEN),
     ("apps/logsumexp.ks row_losses", REAL),
     ("apps/logsumexp.ks entropy", REAL),
-    ("lstm.ks cell", OTHER),
-    ("lstm.ks last_state", OTHER),
-    ("apps/lstm.ks main", OTHER),
 ];
 const REAL: &str = "the lemma needs that a number is real, which is not proved here";
-const OTHER: &str = "without its lets the body is another one than before";
-const GIVEN: &str = "what `given` brings back could fail where the program did not";
 const EARLY: &str = "a let of the result evaluates early what might fail";
 
 /// Protects: every result for the corpus is derived, at both levels, and its derivation replays. A result costs

@@ -184,6 +184,21 @@ fn lets_stand_where_they_stood() {
     }
 }
 
+/// Protects: bodies are compared whichever of the parameters that share the name of a size is asked for it, and not
+/// where the names differ.
+#[test]
+fn sizes_of_one_name_are_one() {
+    let head = r#"{"def":"f","params":["(Vec Float)","(Vec Float)"],"cost":1,"bodies":1}"#;
+    for (name, good) in [("n", true), ("m", false)] {
+        let text = |body: &str| format!("(def f Float ((x : (Vec Float) n) (v : (Vec Float) {name})) {body})");
+        let (from, to) = ("(mul (to_float (size v)) (to_float (size v)))", "(let ((s (to_float n))) (mul s s))");
+        let step = format!(r#"{{"step":1,"by":"lets","at":[[]],"to":"{}","cost":1}}"#, text(to));
+        let result = format!(r#"{{"result":"{}","cost":1}}"#, text(to));
+        let verdict = told(&text(from), Level::Real, &[head, &step, &result]);
+        assert_eq!(verdict.is_ok(), good, "{name}: {verdict:?}");
+    }
+}
+
 /// Protects: arguments of calls are evaluated, too: a result that only looks like the input without its calls may fail
 /// where that does not.
 #[test]

@@ -302,3 +302,88 @@ fn assertions_of_sizes_hold() {
         assert_eq!(verdict.is_ok(), good, "{condition}: {verdict:?}");
     }
 }
+
+/// Protects: what is evaluated anyway may be spelled in another way; what only looks like it may not, nor what might
+/// fail beside it.
+#[test]
+fn what_is_evaluated_anyway_may_be_spelled_otherwise() {
+    let fails = "(div k (sub k k))";
+    for (known, other, good) in [
+        ("(index (add k 1) v)", "(index (add 1 k) v)".to_string(), true),
+        ("(index (add k 1) v)", "(index (sub (add 2 k) 1) v)".into(), true),
+        ("(index (add k 1) v)", "(index (add k 2) v)".into(), false),
+        ("(index (mul k (add k 1)) v)", "(index (add (mul k k) k) v)".into(), true),
+        ("(index (mul k (add k 1)) v)", "(index (add (mul k k) 1) v)".into(), false),
+        ("(index (add k 1) v)", "(index (add (sub k k) (add k 1)) v)".into(), true),
+        // A part that cancels is evaluated all the same.
+        ("(index (add k 1) v)", format!("(index (add (sub {fails} {fails}) (add k 1)) v)"), false),
+        ("(index (add k 1) v)", format!("(index (add (mul 0 {fails}) (add k 1)) v)"), false),
+        ("(index (min k 3) v)", "(index (min 3 k) v)".into(), true),
+        // Which of two floats is returned depends on their order where one is no number.
+        (
+            "(index (cast Integer (min 1.0 (to_float k))) v)",
+            "(index (cast Integer (min (to_float k) 1.0)) v)".into(),
+            false,
+        ),
+        (
+            "(index (cast Integer (mul 2.0 (to_float k))) v)",
+            "(index (cast Integer (mul (to_float k) 2.0)) v)".into(),
+            true,
+        ),
+        ("(if (gt k 2) (index 2 v) 1.0)", "(if (lt 2 k) (index 2 v) 1.0)".into(), true),
+        ("(if (gt k 2) (index 2 v) 1.0)", "(if (lte 2 k) (index 2 v) 1.0)".into(), false),
+        ("(if (gt k 2) (index 2 v) 1.0)", "(if (lt k 2) (index 2 v) 1.0)".into(), false),
+    ] {
+        let back = format!("(sub (add {other} 1.0) {other})");
+        let whole = |x: &str| format!("(mul {known} {x})");
+        let verdict = brought(&whole("1.0"), "1", &back, &whole(&back));
+        assert_eq!(verdict.is_ok(), good, "{known} {other}: {verdict:?}");
+    }
+}
+
+/// Protects: a tensor of which a loop reads an element in each round has as many, if the loop is certain to run through.
+#[test]
+fn loops_read_what_is_there() {
+    let (all, last) = ("(index i v)", "(index (sub (sub k 1) i) v)");
+    for (read, other, good) in [
+        (all.to_string(), last.to_string(), true),
+        (all.into(), "(index (sub k i) v)".into(), false),
+        (all.into(), "(index (if (gt i 0) (sub i 1) i) v)".into(), true),
+        ("(if (gt i 3) (index i v) 2.0)".into(), last.into(), false),
+        ("(sumbuild k (lam (q : Integer) (index q v)))".into(), last.into(), true),
+        ("(sumbuild (sub k 1) (lam (q : Integer) (index q v)))".into(), last.into(), false),
+        // A loop in one that does not run reads nothing.
+        (format!("(sumbuild (size v) (lam (q : Integer) {all}))"), last.into(), false),
+    ] {
+        let back = format!("(sub (add {other} 1.0) {other})");
+        let there = back.replace(" i ", " _1 ").replace(" i)", " _1)");
+        let looped = |x: &str| format!("(sumbuild k (lam (i : Integer) (mul {read} {x})))");
+        let verdict = brought(&looped("1.0"), "1,1", &there, &looped(&back));
+        assert_eq!(verdict.is_ok(), good, "{read} {other}: {verdict:?}");
+    }
+}
+
+/// Protects: what is evaluated beside a place is evaluated whenever that is: in the same arm and the same loops, or
+/// around them; never in another arm, nor in a loop that may not run.
+#[test]
+fn what_stands_beside_a_place_is_evaluated_with_it() {
+    let read = "(index k v)";
+    let back = format!("(sub (add {read} 1.0) {read})");
+    let there = |from: &str, at: &str| brought(&from.replace("HERE", "1.0"), at, &back, &from.replace("HERE", &back));
+    for (from, at, good) in [
+        ("(if (gt k 5) (mul (index k v) HERE) 2.0)", "1,1", true),
+        ("(if (gt k 5) (mul HERE (index k v)) 2.0)", "1,0", true),
+        ("(if (gt k 5) (mul (index k v) (if (gt k 7) HERE 3.0)) 2.0)", "1,1,1", true),
+        ("(if (gt k 5) (mul (index k v) (sumbuild k (lam (i : Integer) HERE))) 2.0)", "1,1,1", true),
+        ("(if (gt k 5) (if (gt (index k v) 0.0) HERE 1.5) 2.0)", "1,1", true),
+        ("(if (gt k 5) (index k v) HERE)", "2", false),
+        ("(if (gt k 5) (mul (if (gt k 7) (index k v) 3.0) HERE) 2.0)", "1,1", false),
+        ("(if (gt k 5) (mul (sumbuild k (lam (i : Integer) (index k v))) HERE) 2.0)", "1,1", false),
+        ("(if (gt k 5) (mul (sumbuild 2 (lam (i : Integer) (index k v))) HERE) 2.0)", "1,1", true),
+        ("(if (gt k 5) (mul (index (add k 1) v) HERE) 2.0)", "1,1", false),
+        ("(if (gt HERE 0.5) (index k v) 2.0)", "0,0", false),
+    ] {
+        let verdict = there(from, at);
+        assert_eq!(verdict.is_ok(), good, "{from}: {verdict:?}");
+    }
+}

@@ -3,10 +3,12 @@
 //!
 //! It must not know what a search believes.
 
+use super::alike::Alike;
 use super::flat::{Scope, lowered, replaced_leaves};
 use super::hypotheses::{Hypotheses, Levels};
 use super::prove::Prover;
 use crate::ir::{Head, Id, Lit, Terms, Ty};
+use std::cell::RefCell;
 
 impl<'a> Prover<'a> {
     /// The same for parameters that are no inputs.
@@ -21,11 +23,22 @@ impl<'a> Prover<'a> {
         self
     }
 
+    /// The same where all that is known to be evaluated anyway is spelled as these say.
+    pub(super) fn spelled(mut self, alike: &'a RefCell<Alike>) -> Prover<'a> {
+        self.alike = Some(alike);
+        self
+    }
+
+    /// A part as what is known to be evaluated anyway is spelled.
+    pub(super) fn spelling(&mut self, id: Id) -> Id {
+        self.alike.map_or(id, |alike| alike.borrow_mut().of(self.terms, id))
+    }
+
     /// Whether a part is evaluated anyway around the place.
     pub(super) fn is_fact(&mut self, id: Id, scope: &Scope) -> bool {
         self.facts.iter().any(|(depth, facts)| {
             let outside = scope.len().checked_sub(*depth).and_then(|by| lowered(self.terms, id, by));
-            outside.is_some_and(|outside| facts.contains(&outside))
+            outside.is_some_and(|outside| facts.contains(&self.spelling(outside)))
         })
     }
 
@@ -43,10 +56,18 @@ impl<'a> Prover<'a> {
             let outside = scope.len() - inside;
             let Some(part) = lowered(self.terms, id, inside) else { break };
             let around = scope[..outside].to_vec();
-            let mut under = self.outer..=self.guards.len();
+            let mut under = 0..=self.guards.len();
             // What is said inside of those loops says nothing around them.
             let met = |n: &usize| self.guards[..*n].iter().all(|g| g.depth <= outside);
-            if under.any(|n| met(&n) && self.local.contains(&(part, around.clone(), self.guards[..n].to_vec()))) {
+            let (part, around, guards) = match self.alike {
+                None => (part, around, self.guards.clone()),
+                Some(alike) => {
+                    let mut alike = alike.borrow_mut();
+                    let guards = alike.guards(self.terms, &self.guards);
+                    (alike.of(self.terms, part), alike.scope(self.terms, &around), guards)
+                }
+            };
+            if under.any(|n| met(&n) && self.local.contains(&(part, around.clone(), guards[..n].to_vec()))) {
                 return true;
             }
         }
@@ -62,6 +83,7 @@ impl<'a> Prover<'a> {
         }
         let round =
             replaced_leaves(self.terms, id, &mut |t, id, under| zero(t, id).then(|| t.var(under as u32, Ty::int())));
+        let round = self.spelling(round);
         let loops = self.known.iter().filter(|(term, ranges)| *term == round && ranges.len() == 1);
         let mut extents: Vec<Id> = loops.map(|(_, ranges)| ranges[0]).collect();
         extents.sort();

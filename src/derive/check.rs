@@ -9,22 +9,24 @@
 //! value, each program of the chain has that value; what an earlier one was certain to evaluate
 //! therefore has a value, too.
 
+use super::alike::Alike;
 use super::axioms::Axiom;
 use super::everywhere::{Everywhere, holds};
-use super::flat::{Looked, Scope, Site, bound, certain, lowered, to_body};
+use super::flat::{Looked, Scope, Site, bound, certain, to_body};
 use super::guard::{Guard, Guards, guard};
 use super::hypotheses::Hypotheses;
 use super::matching::{instance, matched};
 use super::pace::Pace;
-use super::prove::{Asked, Local, MAX_INNER, Prover};
+use super::prove::{Asked, Local, Prover};
 use super::text::Naming;
 use super::unfold::{Unfolded, unfold};
 use super::{Place, Refused, Step};
-use crate::ir::{Def, Fun, Head, Id, Lit, Op, Program, Terms, Ty, deep};
+use crate::ir::{Def, Fun, Head, Id, Op, Program, Terms, Ty};
 use crate::rules::{Condition, Level, Meta, Rule};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 /// Rules by name.
 pub type Rules<'a> = BTreeMap<&'a str, &'a Rule>;
@@ -54,6 +56,11 @@ pub struct Checker<'a> {
     pub(super) always: Guards,
     /// The conditions around the place of the present step.
     pub(super) guards: Guards,
+    /// The spellings of what is known, and these for so many parts that are.
+    pub(super) alike: Alike,
+    pub(super) spelled: (usize, Rc<FxHashSet<Site>>),
+    /// What is evaluated beside the place of the present step, where that is looked at.
+    pub(super) also: Local,
     /// How many steps were taken.
     taken: usize,
     /// Earlier programs whose certain parts were not collected yet.
@@ -71,8 +78,6 @@ const MAX_EARLY: usize = 64;
 const MAX_EARLY_SIZE: u64 = 5_000;
 /// Parts of more nodes are not shown.
 const LONG: u64 = 120;
-/// So many parts are noted that are evaluated whenever a term is, at most: to know less is no harm.
-const MAX_EVALUATED: usize = 20_000;
 /// Why what is asked too late is refused.
 pub const LATE: &str = "the time is up";
 
@@ -108,7 +113,7 @@ impl<'a> Checker<'a> {
         strict.truncate(MAX_EARLY);
         let (unread, naming, taken, guards) = (VecDeque::new(), Naming::new(program, kept, def), 0, vec![]);
         let (now, known, early) = (id, certain, strict);
-        let (granted, always) = Default::default();
+        let (granted, always, alike, spelled, also) = Default::default();
         Ok(Checker {
             def,
             rules,
@@ -123,6 +128,9 @@ impl<'a> Checker<'a> {
             granted,
             always,
             guards,
+            alike,
+            spelled,
+            also,
             taken,
             unread,
             looks_back: true,
@@ -191,7 +199,7 @@ impl<'a> Checker<'a> {
                 Some(new) => *new,
                 None => {
                     let new = match back {
-                        Some(left) => self.backward(step, left, old, &scope)?,
+                        Some(left) => self.brought(step, left, (old, &scope), (now, path))?,
                         None => self.forward(step, old, &scope)?,
                     };
                     replaced.insert((old, scope, guards), new);
@@ -312,7 +320,25 @@ impl<'a> Checker<'a> {
         self.rewritten(&step.by, old, scope, Asked::Defined)
     }
 
-    /// The term that is brought back, after everything about it was checked.
+    /// The term that is brought back; where it is brought back at one place only, what is evaluated beside that counts.
+    fn brought(
+        &mut self,
+        step: &Step,
+        left: Id,
+        (old, scope): (Id, &Scope),
+        (now, path): (Id, &[usize]),
+    ) -> Result<Id, Refused> {
+        let made = self.backward(step, left, old, scope);
+        if made.is_ok() || step.place != Place::Here || step.at.len() != 1 {
+            return made;
+        }
+        self.also = self.beside(now, path);
+        let made = self.backward(step, left, old, scope);
+        self.also = Local::default();
+        made
+    }
+
+    /// The same, after everything about it was checked.
     fn backward(&mut self, step: &Step, left: Id, old: Id, scope: &Scope) -> Result<Id, Refused> {
         let right = self.rewritten(&step.by, left, scope, Asked::Kept)?;
         if right != old {
@@ -326,87 +352,12 @@ impl<'a> Checker<'a> {
         }
         // What earlier programs were certain to evaluate is looked at where it is needed: it takes long.
         self.learn();
-        let mut prover = self.prover(&local, asked);
-        if prover.safe(left, scope) {
+        if self.prover(&local, asked).safe(left, scope) {
             return Ok(left);
         }
-        let (id, depth) = prover.unsafe_part(left, scope);
+        let Some((id, depth)) = self.unsafe_alike(left, (&local, None), scope, asked) else { return Ok(left) };
         let part = self.named(id, depth);
         Err(format!("what `{}` brings back could fail where the program did not: `{part}`", step.by))
-    }
-
-    /// The parts that are evaluated whenever a term at a place is, and in its arms those that are where the
-    /// conditions say so.
-    pub(super) fn evaluated(
-        &mut self,
-        id: Id,
-        (scope, guards): (&mut Scope, &mut Guards),
-        base: usize,
-        out: &mut Local,
-    ) {
-        if matches!(self.terms.head(id), Head::Const(_))
-            || out.len() >= MAX_EVALUATED
-            || self.pace.is_some_and(Pace::late)
-            || self.noted_outside(id, scope, (guards, base), out)
-            || !out.insert((id, scope.clone(), guards.clone()))
-        {
-            return;
-        }
-        let outer = self.guards.len();
-        let runs = |e: &Option<Id>| e.and_then(|e| self.terms.as_lit(e)).and_then(Lit::as_int).is_some_and(|n| n >= 1);
-        if scope.len() > base
-            && guards.len() == outer
-            && scope[base..].iter().all(runs)
-            && let Some(outside) = lowered(&mut self.terms, id, scope.len() - base)
-        {
-            out.insert((outside, scope[..base].to_vec(), guards.clone()));
-        }
-        let (head, kids) = (self.terms.head(id), self.terms.kids(id).to_vec());
-        let mut arms: Vec<Local> = vec![];
-        for (k, kid) in kids.iter().enumerate() {
-            let (depth, around) = (scope.len(), guards.len());
-            if head == Head::If && k > 0 {
-                if around >= outer + MAX_INNER {
-                    break;
-                }
-                guards.extend(guard(head, &kids, k, depth));
-                let mut arm = Local::default();
-                deep(|| self.evaluated(*kid, (scope, guards), base, &mut arm));
-                guards.truncate(around);
-                arms.push(arm);
-                continue;
-            }
-            if head.binds(k, kids.len()) > 0 {
-                scope.extend(bound(&mut self.terms, head, &kids));
-            }
-            deep(|| self.evaluated(*kid, (scope, guards), base, out));
-            scope.truncate(depth);
-        }
-        if let [a, b] = arms.as_slice() {
-            // What both arms evaluate is evaluated.
-            let around = guards.len();
-            let other = |(id, scope, under): &(Id, Scope, Guards)| {
-                let no = under.last().filter(|_| under.len() == around + 1)?;
-                let no = Guard { holds: !no.holds, ..*no };
-                let under = guards.iter().copied().chain([no]).collect();
-                b.contains(&(*id, scope.clone(), under)).then(|| (*id, scope.clone(), guards.clone()))
-            };
-            out.extend(a.iter().filter_map(other));
-        }
-        arms.into_iter().for_each(|arm| out.extend(arm));
-    }
-
-    /// Whether a part is noted around the innermost loops, under the same conditions, where it does not depend on them:
-    /// else what stands in many loops would be noted for each choice of them.
-    fn noted_outside(&mut self, id: Id, scope: &Scope, (guards, base): (&Guards, usize), out: &Local) -> bool {
-        let free = self.terms.free(id);
-        let independent = (0..scope.len().saturating_sub(base)).take_while(|i| !free.has(*i)).count();
-        (1..=independent).any(|n| {
-            let outside = scope.len() - n;
-            let met = guards.iter().all(|g| g.depth <= outside);
-            met && lowered(&mut self.terms, id, n)
-                .is_some_and(|part| out.contains(&(part, scope[..outside].to_vec(), guards.clone())))
-        })
     }
 
     /// What a rule or an axiom makes of a term; `defined` is what its condition of that name asks.
@@ -439,11 +390,16 @@ impl<'a> Checker<'a> {
     fn holds(&mut self, rule: &Rule, condition: Condition, values: &[Id], scope: &Scope, defined: Asked) -> bool {
         let evaluates = matches!(condition, Condition::Total | Condition::Defined | Condition::Valued);
         let now = self.holds_now(rule, condition, values, scope, defined);
-        if now || !evaluates || self.unread.is_empty() {
+        if now || !evaluates {
             return now;
         }
         self.learn();
-        self.holds_now(rule, condition, values, scope, defined)
+        if self.holds_now(rule, condition, values, scope, defined) {
+            return true;
+        }
+        let asked = if condition == Condition::Total { Asked::Total } else { defined };
+        matches!(asked, Asked::Total | Asked::Kept)
+            && self.unsafe_alike(values[0], (&Local::default(), None), scope, asked).is_none()
     }
 
     /// The same without what is certain of programs that were not looked at yet.

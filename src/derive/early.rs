@@ -10,6 +10,8 @@ use super::prove::{Asked, Local, Prover};
 use super::unfold::{Binding, Sum, unfold};
 use crate::ir::{Head, Id, Terms, Ty};
 use crate::types::shape::empty_sum;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Why lets do not stand in a sum.
 pub(super) const SHAPELESS: &str = "with the lets of the result a sum over nothing has no shape";
@@ -56,7 +58,9 @@ impl Checker<'_> {
             }
             if !safe && !self.always(body, value, &scope) {
                 self.in_time()?;
-                let (id, depth) = self.prover(&local, Asked::Total).unsafe_part(value, &scope);
+                let around = scope.is_empty().then_some(body);
+                let found = self.unsafe_alike(value, (&local, around), &scope, Asked::Total);
+                let Some((id, depth)) = found else { continue };
                 let why = format!("a let of the result evaluates early what might fail: `{}`", self.named(id, depth));
                 out.push(Early { from, why });
             }
@@ -90,5 +94,34 @@ impl Checker<'_> {
             .granting(self.granted.as_ref())
             .until(self.pace)
             .safe(value, scope)
+    }
+
+    /// A part of a term that might fail, and how many loops are around it: none where all that is evaluated anyway, in
+    /// whatever spelling, proves that nothing does. What `around` is certain to evaluate is, too.
+    pub(super) fn unsafe_alike(
+        &mut self,
+        id: Id,
+        (local, around): (&Local, Option<Id>),
+        scope: &Scope,
+        asked: Asked,
+    ) -> Option<(Id, usize)> {
+        if self.spelled.0 != self.known.len() {
+            self.spelled = (self.known.len(), Rc::new(self.alike.sites(&mut self.terms, &self.known)));
+        }
+        let (mut known, mut local) = (Rc::clone(&self.spelled.1), self.alike.locals(&mut self.terms, local));
+        local.extend(self.alike.locals(&mut self.terms, &self.also));
+        if let Some(around) = around {
+            let (mut more, mut looked) = Default::default();
+            certain(&mut self.terms, around, &mut vec![], &mut more, &mut looked);
+            Rc::make_mut(&mut known).extend(self.alike.sites(&mut self.terms, &more));
+        }
+        let alike = RefCell::new(std::mem::take(&mut self.alike));
+        let mut prover = Prover::new(&mut self.terms, self.def, (&known, &local), asked, self.guards.clone())
+            .granting(self.granted.as_ref())
+            .until(self.pace)
+            .spelled(&alike);
+        let found = (!prover.safe(id, scope)).then(|| prover.unsafe_part(id, scope));
+        self.alike = alike.into_inner();
+        found
     }
 }

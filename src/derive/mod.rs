@@ -4,7 +4,9 @@
 //! follows them, and refuses whatever it cannot prove.
 
 pub mod affine;
+mod alike;
 mod anyway;
+mod around;
 pub mod axioms;
 pub mod bodies;
 pub mod bounds;

@@ -55,6 +55,7 @@ impl Normal {
         }
         let (known, local) = (FxHashSet::default(), Local::default());
         let mut p = Prover::new(terms, def, (&known, &local), Asked::Total, vec![]);
-        TAKEN.iter().find_map(|axiom| axiom.apply(&mut p, id, &vec![])).filter(|next| *next != id)
+        // The size of a variable is itself by one axiom, and another one by the next.
+        TAKEN.iter().find_map(|axiom| axiom.apply(&mut p, id, &vec![]).filter(|next| *next != id))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A small abstract interpretation of its own: whatever is not proved is false. It must not know what a search believes.
 
+use super::alike::Alike;
 use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, site};
 use super::found::Found;
 use super::guard::{Guard, Guards, State, guard};
@@ -11,10 +12,15 @@ use crate::ir::op::Domain;
 use crate::ir::{Def, Head, Id, Lit, Monoid, Op, Terms, Ty, deep};
 use crate::types::shape::{part, shape, sizes_of_parts};
 use rustc_hash::FxHashSet;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The extents of what is certain to be made, each with those of the loops around it.
 pub(super) type Extents = Rc<Vec<(Id, Vec<Id>)>>;
+
+/// Sizes of tensors, each with the extent of a loop that is certain to read the element of each of its rounds, and those
+/// of the loops around that.
+pub(super) type Reads = Rc<Vec<(Id, Id, Vec<Id>)>>;
 
 /// What is asked of a term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +61,10 @@ pub struct Prover<'a> {
     pub(super) states: Vec<State>,
     /// The extents of what is certain to be made.
     pub(super) extents: Option<Extents>,
+    /// What loops are certain to read.
+    pub(super) reads: Option<Reads>,
+    /// The spellings of what is evaluated anyway, where all that is known of that is spelled so.
+    pub(super) alike: Option<&'a RefCell<Alike>>,
     /// When to give up.
     pub(super) pace: Option<&'a Pace<'a>>,
     /// How many more parts may be looked at.
@@ -86,9 +96,9 @@ impl<'a> Prover<'a> {
         asked: Asked,
         guards: Guards,
     ) -> Prover<'a> {
-        let (states, extents, found) = Default::default();
+        let (states, extents, reads, found) = Default::default();
         let (outer, listens, granted, facts) = (guards.len(), true, None, &[][..]);
-        let (pace, left, fewer, reals) = (None, MAX_LOOKED, vec![], false);
+        let (alike, pace, left, fewer, reals) = (None, None, MAX_LOOKED, vec![], false);
         Prover {
             terms,
             def,
@@ -102,6 +112,8 @@ impl<'a> Prover<'a> {
             listens,
             states,
             extents,
+            reads,
+            alike,
             pace,
             left,
             found,
@@ -135,7 +147,7 @@ impl<'a> Prover<'a> {
 
     /// Whether evaluation of the term cannot fail where the input has a value.
     pub fn safe(&mut self, id: Id, scope: &Scope) -> bool {
-        if matches!(self.terms.head(id), Head::Const(_)) {
+        if matches!(self.terms.head(id), Head::Const(_)) || self.is_size_of_variable(id) {
             return true;
         }
         let key = (id, scope.clone());
@@ -152,14 +164,27 @@ impl<'a> Prover<'a> {
             self.found.safe.insert(key, true);
             return true;
         }
-        let given = self.is_local(id, scope)
-            || site(self.terms, id, scope).is_some_and(|s| self.known.contains(&s))
-            || self.is_first(id, scope)
-            || self.is_fact(id, scope);
+        let given =
+            self.is_local(id, scope) || self.is_known(id, scope) || self.is_first(id, scope) || self.is_fact(id, scope);
         let out = given && !matches!(self.asked, Asked::Defined | Asked::Valued)
             || deep(|| self.parts_safe(id, scope, given));
         self.found.safe.insert(key, out);
         out
+    }
+
+    /// Whether a number is the size of a variable, which it has whatever its elements are.
+    fn is_size_of_variable(&self, id: Id) -> bool {
+        let of = |of: Id| matches!(self.terms.head(of), Head::Var(..)) || as_parameter(self.terms.head(of)).is_some();
+        matches!((self.terms.head(id), self.terms.kids(id)), (Head::Size(_), [one]) if of(*one))
+    }
+
+    /// Whether a part has a value wherever the input has one.
+    fn is_known(&mut self, id: Id, scope: &Scope) -> bool {
+        let Some(site) = site(self.terms, id, scope) else { return false };
+        match self.alike {
+            None => self.known.contains(&site),
+            Some(alike) => self.known.contains(&alike.borrow_mut().site(self.terms, &site)),
+        }
     }
 
     /// Whether a part is safe outside of the innermost loops, where it does not depend on them: it is the same part in
@@ -319,11 +344,12 @@ impl<'a> Prover<'a> {
             || self.quotient_in_range(index, n, scope)
             || self.read_already(index, n, scope)
             || self.cases_in_range(index, n, scope)
+            || self.read_in_loop(index, n, scope)
     }
 
     /// Whether an index is `n - 1 - i`, where `i` is that of a loop of at most `n` rounds: it goes by the same
     /// elements, last one first.
-    fn mirrored(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
+    pub(super) fn mirrored(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
         let difference = |p: &Self, id: Id| match (p.terms.head(id), p.terms.kids(id)) {
             (Head::Op(Op::Sub), [a, b]) if p.terms.ty(id) == Ty::int() => Some((*a, *b)),
             _ => None,
@@ -334,7 +360,7 @@ impl<'a> Prover<'a> {
     }
 
     /// Whether an index is that of a loop of at most `n` rounds.
-    fn runs_below(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
+    pub(super) fn runs_below(&mut self, index: Id, n: Id, scope: &Scope) -> bool {
         let mut below = index;
         // An index is below its extent; that may be another index, or the one after it.
         while let Head::Var(i, _) = self.terms.head(below) {

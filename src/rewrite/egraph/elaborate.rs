@@ -123,13 +123,13 @@ fn placed(terms: &mut Terms, params: &[Param], nodes: &[Node], root: Part, leave
     placing.scopes.push(Scope { parent: None, depth: 0, kind: Kind::Top });
     placing.place_all(root);
     let left = placing.left;
-    let mut bound: FxHashMap<Place, Vec<Part>> = FxHashMap::default();
+    let mut bound: Vec<Vec<Part>> = vec![vec![]; placing.scopes.len()];
     for (part, homes) in placing.homes.iter().enumerate() {
         for home in homes.iter().filter(|h| h.named) {
-            bound.entry(home.at).or_default().push(part);
+            bound[home.at].push(part);
         }
     }
-    let (levels, binders) = Default::default();
+    let (levels, binders) = (vec![vec![]; nodes.len()], FxHashMap::default());
     let mut emit = Emit { placing, bound, levels, binders, depth: params.len(), terms };
     (emit.scope(0, root), left)
 }
@@ -299,6 +299,7 @@ struct Placing<'a> {
 impl Placing<'_> {
     fn place_all(&mut self, root: Part) {
         let mut uses: Vec<Vec<Place>> = vec![vec![]; self.nodes.len()];
+        let mut within = Uses::default();
         uses[root].push(0);
         // Children have smaller numbers, so every use of a part is known when it is reached.
         for part in (0..self.nodes.len()).rev() {
@@ -308,7 +309,7 @@ impl Placing<'_> {
             }
             let nodes = self.nodes;
             let node = &nodes[part];
-            let homes = if node.free { inline_homes(&sites) } else { self.homes_of(part, &sites) };
+            let homes = if node.free { inline_homes(&sites) } else { self.homes_of(part, &sites, &mut within) };
             for home in &homes {
                 for (k, kid) in node.kids.iter().enumerate() {
                     let at = self.scope_of(part, home.at, k);
@@ -336,9 +337,10 @@ impl Placing<'_> {
         self.scopes.len() - 1
     }
 
-    fn homes_of(&mut self, part: Part, sites: &[Place]) -> Vec<Home> {
-        let (mut homes, uses) = (vec![], Uses::new(&self.scopes, sites));
-        self.homes_in(part, &uses, 0, &mut homes);
+    fn homes_of(&mut self, part: Part, sites: &[Place], uses: &mut Uses) -> Vec<Home> {
+        let mut homes = vec![];
+        uses.of(&self.scopes, sites);
+        self.homes_in(part, uses, 0, &mut homes);
         homes
     }
 
@@ -362,15 +364,16 @@ impl Placing<'_> {
 
     /// Whether all binders that the part depends on are around a scope.
     fn in_scope(&self, part: Part, at: Place) -> bool {
-        let mut missing = self.nodes[part].needs.clone();
-        let mut place = Some(at);
-        while let Some(p) = place.filter(|_| !missing.is_empty()) {
+        let needs = &self.nodes[part].needs;
+        // No binder is around itself.
+        let (mut missing, mut place) = (needs.len(), Some(at));
+        while let Some(p) = place.filter(|_| missing > 0) {
             if let Kind::Loop(binder) = self.scopes[p].kind {
-                missing.retain(|b| *b != binder);
+                missing -= usize::from(needs.contains(&binder));
             }
             place = self.scopes[p].parent;
         }
-        missing.is_empty()
+        missing == 0
     }
 
     /// As far out as loops go that the part does not depend on.
@@ -409,9 +412,10 @@ fn inline_homes(sites: &[Place]) -> Vec<Home> {
 /// Parts become terms with lets.
 struct Emit<'a> {
     placing: Placing<'a>,
-    bound: FxHashMap<Place, Vec<Part>>,
-    /// Levels of let-bound parts by place, and of binders' variables.
-    levels: FxHashMap<(Part, Place), usize>,
+    /// By place.
+    bound: Vec<Vec<Part>>,
+    /// Levels of parts that are bound around the present place, by part, the innermost last; and of binders' variables.
+    levels: Vec<Vec<usize>>,
     binders: FxHashMap<usize, usize>,
     depth: usize,
     terms: &'a mut Terms,
@@ -420,17 +424,18 @@ struct Emit<'a> {
 impl Emit<'_> {
     /// Everything bound in a scope, around the part that is its result.
     fn scope(&mut self, at: Place, root: Part) -> Id {
-        let parts = self.bound.get(&at).cloned().unwrap_or_default();
-        let mut values = vec![];
+        let parts = self.bound[at].clone();
+        let mut values = Vec::with_capacity(parts.len());
         for part in &parts {
             values.push(self.node(*part, at));
-            self.levels.insert((*part, at), self.depth);
+            self.levels[*part].push(self.depth);
             self.depth += 1;
         }
         let mut out = self.part(root, at);
         for (part, value) in parts.into_iter().zip(values).rev() {
             out = self.terms.put(Head::Let, [value, out]);
             self.called(out, part);
+            self.levels[part].pop();
             self.depth -= 1;
         }
         out
@@ -446,13 +451,9 @@ impl Emit<'_> {
 
     /// A use of a part: its name where a let binds it, else the part itself.
     fn part(&mut self, part: Part, at: Place) -> Id {
-        let mut place = Some(at);
-        while let Some(p) = place {
-            if let Some(level) = self.levels.get(&(part, p)) {
-                let ty = self.placing.nodes[part].ty;
-                return self.terms.var((self.depth - 1 - level) as u32, ty);
-            }
-            place = self.placing.scopes[p].parent;
+        if let Some(level) = self.levels[part].last() {
+            let ty = self.placing.nodes[part].ty;
+            return self.terms.var((self.depth - 1 - level) as u32, ty);
         }
         deep(|| self.node(part, at))
     }
@@ -497,7 +498,14 @@ impl Emit<'_> {
     }
 
     fn child(&mut self, part: Part, at: Place, k: usize, kid: Part) -> Id {
-        match self.placing.inner.get(&(part, at, k)).copied() {
+        let node = &self.placing.nodes[part];
+        let inside = match node.label {
+            Label::Binder(..) => k + 1 == node.kids.len(),
+            Label::Head(head) => head == Head::If && k > 0,
+            Label::Param(..) | Label::Bound { .. } => false,
+        };
+        let inner = if inside { self.placing.inner.get(&(part, at, k)).copied() } else { None };
+        match inner {
             Some(inner) => self.scope(inner, kid),
             None => self.part(kid, at),
         }

@@ -2,9 +2,6 @@
 //!
 //! It must not know what the part is, or where it will stand.
 
-use crate::ir::deep;
-use rustc_hash::FxHashMap;
-
 /// A part of a term, by number.
 pub(super) type Part = usize;
 /// A scope, by number; the first is the definition's body.
@@ -39,56 +36,71 @@ pub(super) struct Within {
     pub inner: Vec<Place>,
 }
 
-/// The uses of a part, by scope: of each that is around one.
+/// The uses of a part, by scope: of each that is around one. It is made for one part after the other.
+#[derive(Default)]
 pub(super) struct Uses {
-    within: FxHashMap<Place, Within>,
+    within: Vec<Within>,
+    /// The scopes around a use, in the order in which they were met.
+    around: Vec<Place>,
+    met: Vec<bool>,
 }
 
 impl Uses {
-    /// Uses at some places among scopes.
-    pub(super) fn new(scopes: &[Scope], sites: &[Place]) -> Uses {
-        let mut within: FxHashMap<Place, Within> = FxHashMap::default();
-        let mut way = vec![];
+    /// Goes on to uses at some places among scopes.
+    pub(super) fn of(&mut self, scopes: &[Scope], sites: &[Place]) {
+        for place in self.around.drain(..) {
+            let within = &mut self.within[place];
+            within.inner.clear();
+            (within.direct, within.count, within.certain) = (0, 0, false);
+            self.met[place] = false;
+        }
+        self.within.resize_with(scopes.len(), Within::default);
+        self.met.resize(scopes.len(), false);
         for site in sites {
-            let mut at = Some(*site);
-            while let Some(place) = at.filter(|p| !within.contains_key(p)) {
-                way.push(place);
-                within.insert(place, Within::default());
+            let (mut at, first) = (Some(*site), self.around.len());
+            while let Some(place) = at.filter(|p| !self.met[*p]) {
+                self.met[place] = true;
+                self.around.push(place);
                 at = scopes[place].parent;
             }
-            for inner in way.drain(..).rev() {
+            for k in first..self.around.len() {
+                let inner = self.around[k];
                 if let Some(around) = scopes[inner].parent {
-                    within.entry(around).or_default().inner.push(inner);
+                    self.within[around].inner.push(inner);
                 }
             }
-            within.entry(*site).or_default().direct += 1;
+            self.within[*site].direct += 1;
         }
-        let mut uses = Uses { within };
-        uses.sum_up(scopes, 0);
-        uses
+        self.sum_up(scopes);
     }
 
-    /// Says of a scope and all inner ones how many uses they have, and whether one is certain to run.
-    fn sum_up(&mut self, scopes: &[Scope], at: Place) -> (usize, bool) {
-        let Within { direct, inner, .. } = self.in_scope(at);
-        let (direct, inner) = (*direct, inner.clone());
-        let each: Vec<(Place, (usize, bool))> =
-            inner.into_iter().map(|place| (place, deep(|| self.sum_up(scopes, place)))).collect();
-        let count = direct + each.iter().map(|(_, (count, _))| count).sum::<usize>();
-        let arms = each.iter().filter(|(_, (_, certain))| *certain).map(|(place, _)| scopes[*place].kind);
-        let arms: Vec<Kind> = arms.collect();
-        let both = |kind: &Kind| matches!(kind, Kind::Arm(part, 1) if arms.contains(&Kind::Arm(*part, 2)));
-        let certain = direct > 0 || arms.iter().any(both);
-        if let Some(within) = self.within.get_mut(&at) {
+    /// Says of each scope how many uses are in it and all inner ones, and whether one is certain to run.
+    fn sum_up(&mut self, scopes: &[Scope]) {
+        // A scope has a greater number than the one around it.
+        let mut order = self.around.clone();
+        order.sort_unstable_by(|a, b| b.cmp(a));
+        let mut arms: Vec<Kind> = vec![];
+        for at in order {
+            arms.clear();
+            let Within { direct, inner, .. } = &self.within[at];
+            let mut count = *direct;
+            for place in inner {
+                count += self.within[*place].count;
+                if self.within[*place].certain && matches!(scopes[*place].kind, Kind::Arm(..)) {
+                    arms.push(scopes[*place].kind);
+                }
+            }
+            let both = |kind: &Kind| matches!(kind, Kind::Arm(part, 1) if arms.contains(&Kind::Arm(*part, 2)));
+            let certain = *direct > 0 || arms.iter().any(both);
+            let within = &mut self.within[at];
             (within.count, within.certain) = (count, certain);
         }
-        (count, certain)
     }
 
     /// The uses in a scope.
     pub(super) fn in_scope(&self, at: Place) -> &Within {
         const NONE: &Within = &Within { direct: 0, count: 0, certain: false, inner: vec![] };
-        self.within.get(&at).unwrap_or(NONE)
+        self.within.get(at).unwrap_or(NONE)
     }
 
     /// The innermost scope in a scope that is around all uses in that.

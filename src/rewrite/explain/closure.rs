@@ -4,7 +4,7 @@
 //! Each edge is an equation, or says that two nodes have equal labels and equal children. The weight of an edge is
 //! more than the length of any proof that it rests on, so a proof never rests on itself.
 
-use super::shortest::{Edge, Weights, Why};
+use super::shortest::{Edge, Weights, Why, rests};
 use crate::derive::pace::Pace;
 use crate::rewrite::egraph::trace::{Equation, Node, Reason, Tid, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -56,7 +56,8 @@ impl Closure {
             out.known.insert(trace.node(id).clone(), id);
         }
         out.close(trace, equations, (order, late), pace);
-        out.weights.shorten(trace, equations, pace);
+        let (asked, class) = (out.asked(trace, equations, ends), &out.class);
+        out.weights.shorten((trace, equations), &|id| asked[class[id as usize] as usize], pace);
         (!pace.late()).then_some(out)
     }
 
@@ -91,6 +92,27 @@ impl Closure {
                 return;
             }
         }
+    }
+
+    /// The classes whose terms proofs between the ends may pass through: those of the ends, and those on which edges of
+    /// such a class rest; by representative.
+    fn asked(&self, trace: &Trace, equations: &[Equation], ends: [Tid; 2]) -> Vec<bool> {
+        let mut edges: Vec<Vec<usize>> = vec![vec![]; trace.len()];
+        for (k, edge) in self.weights.edges().iter().enumerate() {
+            edges[self.find(edge.ends[0]) as usize].push(k);
+        }
+        let mut out = vec![false; trace.len()];
+        let mut todo: Vec<Tid> = ends.iter().map(|end| self.find(*end)).collect();
+        while let Some(class) = todo.pop() {
+            if std::mem::replace(&mut out[class as usize], true) {
+                continue;
+            }
+            for k in &edges[class as usize] {
+                let rests = rests(&self.weights.edges()[*k], trace, equations);
+                todo.extend(rests.iter().map(|(one, _)| self.find(*one)));
+            }
+        }
+        out
     }
 
     /// The representative of a term's class.

@@ -285,12 +285,14 @@ impl<'a> Way<'a> {
 /// does. `programs` stand before the first step and after each.
 fn finished(task: &Task<'_>, steps: Vec<Step>, programs: &[Id], candidate: Candidate) -> Result<Derived, String> {
     // What holds is kept: there may be no time for a shorter one.
-    let mut best = again(task, &steps, &candidate)?;
-    let mut good = |steps: &[Step]| match (task.stop)(PROOF_SHARE) {
-        true => false,
-        false => again(task, steps, &candidate).map(|shorter| best = shorter).is_ok(),
-    };
-    let steps = shorten::shorten(steps, programs, &mut good);
+    let (mut best, mut steps) = (again(task, &steps, &candidate, true)?, steps);
+    let mut good = |steps: &[Step]| !(task.stop)(PROOF_SHARE) && again(task, steps, &candidate, false).is_ok();
+    let shorter = shorten::shorten(steps.clone(), programs, &mut good);
+    if shorter != steps
+        && let Ok(told) = again(task, &shorter, &candidate, true)
+    {
+        (best, steps) = (told, shorter);
+    }
     let (terms, programs, changes) = best;
     Ok(Derived { candidate, steps, terms, programs, changes })
 }
@@ -298,15 +300,18 @@ fn finished(task: &Task<'_>, steps: Vec<Step>, programs: &[Id], candidate: Candi
 /// The programs in their arena, and the texts of what each step changes.
 type Again = (Terms, Vec<Id>, Vec<(String, String)>);
 
-fn again(task: &Task<'_>, steps: &[Step], candidate: &Candidate) -> Result<Again, String> {
+/// Takes steps from the beginning; the texts are those of steps that are `told`.
+fn again(task: &Task<'_>, steps: &[Step], candidate: &Candidate, told: bool) -> Result<Again, String> {
     let mut checker = task.checker()?;
     let mut programs = vec![checker.now];
     let mut changes = vec![];
     for step in steps {
-        let before = checker.shown(&step.at[0]);
+        let before = if told { checker.shown(&step.at[0]) } else { None };
         checker.step(step)?;
         let text = |t: Option<String>| t.unwrap_or_else(|| "…".into());
-        changes.push((text(before), text(checker.shown(&step.at[0]))));
+        if told {
+            changes.push((text(before), text(checker.shown(&step.at[0]))));
+        }
         programs.push(checker.now);
     }
     checker.shared(&candidate.shared.0, candidate.shared.1)?;
