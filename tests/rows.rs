@@ -40,6 +40,10 @@ const PICTURES: &str = "
       (exp (add (index (tuple (mul 2 y) z c) x) (index (tuple (add 1 (mul 2 y)) z c) x))))))
     (build (tuple (div h 2) (div w 2) channels) (lam ((y : Integer) (z : Integer) (c : Integer))
       (add (index (tuple y (mul 2 z) c) down) (index (tuple y (add 1 (mul 2 z)) c) down))))))
+(def windows (Tensor 2 Float32) (x : (Tensor 2 Float32) (h w))
+  (let (a (build (tuple h w) (lam ((y : Integer) (z : Integer)) (exp (index (tuple y z) x)))))
+    (build (tuple (sub h 4) (sub w 4)) (lam ((y : Integer) (z : Integer))
+      (sumbuild (tuple 5 5) (lam ((i : Integer) (j : Integer)) (index (tuple (add y i) (add z j)) a)))))))
 (def mosaic (Tensor 2 UInt16) ((a : (Tensor 2 UInt16) (p q)) (b : (Tensor 2 UInt16) (p q)))
   (build (tuple (mul 2 p) (mul 2 q)) (lam ((y : Integer) (x : Integer))
     (let (mean (div (add (index (tuple (div y 2) (div x 2)) a)
@@ -118,6 +122,16 @@ fn strips_of_rows_have_the_same_bits() {
             check(&program, def, &s, &[args]);
         }
     }
+}
+
+/// Protects: what takes long is computed once, not for each window that it is in.
+#[test]
+fn elements_of_windows_are_computed_once() {
+    let program = read(PICTURES);
+    let args = [tensor(Scalar::F32, &[40, 90], 3)];
+    let s = by_default(&program, "windows", &args, &MACHINE);
+    assert!(!s.to_string().contains("where it is read"), "{s}");
+    check(&program, "windows", &s, &[args.to_vec()]);
 }
 
 /// Protects: pixels that take turns, and are read at half their index, clamped or not, are vectors whose lanes are woven.

@@ -92,6 +92,16 @@ pub(super) fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
     each.fold((0, false), |(n, dear), (m, own)| (n + m, dear || own))
 }
 
+/// Whether an element takes a quotient of floats or an elementary function.
+fn takes_long(s: &Schedule, stage: StageId) -> bool {
+    let bodies = &s.graph.bodies;
+    let dear = |b: Body| match bodies.node(b) {
+        Node::Op(op, ty, _) => ty.is_float() && matches!(op.row().class, Class::Divide | Class::Transcendental),
+        _ => false,
+    };
+    bodies.reachable(s.graph.stage(stage).bodies()).into_iter().any(dear)
+}
+
 /// Whether a stage reads each element of another at most once, and runs in vectors if it computes that itself.
 fn is_read_once(s: &Schedule, stage: StageId, reader: StageId) -> bool {
     let (g, of) = (&s.graph, s.graph.stage(reader));
@@ -105,6 +115,12 @@ fn is_read_once(s: &Schedule, stage: StageId, reader: StageId) -> bool {
         }
     }
     let [at] = places.as_slice() else { return false };
+    // A window that a sum moves over rows and columns has each element many times.
+    let loops = || of.dims.iter().chain(of.over());
+    let alone = |i: &Body| loops().filter(|d| g.bodies.dims(*i).contains(d)).count() < 2;
+    if takes_long(s, stage) && !at.iter().all(alone) {
+        return false;
+    }
     // From the end, elements are read once, too; but not next to each other in vectors.
     let last = of.dims.last();
     let steps = |i: &Body, d: &DimId| unit(g, *i, *d) || last != Some(d) && coefficient(g, *i, *d) == Some(-1);

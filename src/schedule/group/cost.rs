@@ -7,7 +7,7 @@ use crate::ir::op::Class;
 use crate::schedule::access::apart;
 use crate::schedule::footprint::{ASSUMED, Axis, points};
 use crate::schedule::tiling::{along_last, lanes};
-use crate::stage::{Body, Node, Source, StageId};
+use crate::stage::{Body, Definition, Node, Source, StageId};
 
 /// Rows and columns of tiles, and iterations of strips where there is one dimension.
 const ROWS: [i64; 2] = [32, 64];
@@ -193,7 +193,9 @@ impl Group<'_> {
         let moves = |a: &&Axis| a.along[y] != 0.0;
         let one = self.prints.get(p).iter().filter(moves).all(|a| a.extent(&ones) == 1.0);
         let late = |r: &StageId| *r == self.head || is(*r, Level::Row) || self.is_line(*r, tiles);
-        strips && own && one && !by_rows() && self.s.consumers(p).iter().all(late)
+        // Rows of a recurrence take their steps together.
+        let steps = matches!(self.s.graph.stage(p).def, Definition::Recur { .. });
+        strips && own && one && !steps && !by_rows() && self.s.consumers(p).iter().all(late)
     }
 
     /// What the members cost for a point of the head.
