@@ -74,7 +74,7 @@ fn around(s: &Schedule, stage: &str) -> String {
     for l in lines[..at].iter().rev().filter(|l| !l.is_empty()) {
         if indent(l) < depth {
             depth = indent(l);
-            out.push(l.trim().split(['[', ',', ' ']).filter(|w| *w != "for").next().unwrap_or(""));
+            out.push(l.trim().split(['[', ',', ' ']).find(|w| *w != "for").unwrap_or(""));
         }
     }
     out.reverse();

@@ -395,6 +395,11 @@ const ARMS: &str = "
   (build (tuple d d) (lam ((i : Integer) (j : Integer))
     (sumbuild n (lam (k : Integer)
       (if (lt j (sub d 1)) (index (tuple k (add j 1)) a) (to_float (div i m))))))))
+(def kept (Vec Float) ((x : (Vec Float) n) (m : Integer))
+  (get$1$2 (if (eq m 0) (tuple x m)
+    (fold (lam ((s : (Tuple (Vec Float) Integer)) (v : Float))
+        (tuple (build n (lam (i : Integer) (add v (index i (get$1$2 s))))) (add 1 (get$2$2 s))))
+      (tuple x m) x))))
 ";
 
 /// Protects: both arms are evaluated only where they have a value at all indices; then lanes that take different ones are one
@@ -413,9 +418,12 @@ fn arms_that_have_a_value_are_selected_from() {
             .map(|(n, d)| vec![tensor(Scalar::F64, &[n, d], 1), tensor(Scalar::F64, &[n, d], 2)]);
         check(&program, "lower", &s, &cases);
     }
-    let start = empty(&program, "shifted");
-    let error = text::apply(start, &Source::new("test.sched", "if-convert sum")).map(drop).unwrap_err().render();
-    assert!(error.contains("no condition both arms of which are known to have a value"), "{error}");
+    // A state is there only where its recurrence takes its steps, in one arm.
+    for (def, stage) in [("shifted", "sum"), ("kept", "result")] {
+        let step = Source::new("test.sched", format!("if-convert {stage}"));
+        let error = text::apply(empty(&program, def), &step).map(drop).unwrap_err().render();
+        assert!(error.contains("no condition both arms of which are known to have a value"), "{error}");
+    }
 }
 
 const TRANSPOSED: &str = "

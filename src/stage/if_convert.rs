@@ -63,7 +63,8 @@ impl Graph {
         match node {
             Node::Op(op, ty, args) => !(op.divides() && ty.is_int()) || self.bodies.is_positive_number(args[1]),
             Node::Load(from, _, at) => {
-                if from.stage().is_some_and(|p| self.stage(p).when.is_some()) {
+                // A state is there where its recurrence takes its steps.
+                if from.stage().is_some_and(|p| [p, self.leader(p)].iter().any(|p| self.stage(*p).when.is_some())) {
                     return false;
                 }
                 let extents = self.extents(*from);
