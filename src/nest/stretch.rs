@@ -29,19 +29,14 @@ impl Stretch {
         Expr::Op(Op::Add, Scalar::I64, vec![all(self.base), own])
     }
 
-    /// What [`Stretch::index`] made of: the base, the first numerator, and how many lanes share an element.
+    /// What [`Stretch::index`] was made of: the base, the first numerator, and how many lanes share an element.
     pub fn of_index(index: &Expr) -> Option<(&Expr, &Expr, i64)> {
         let Expr::Op(Op::Add, Scalar::I64, args) = index else { return None };
         let [Expr::Broadcast(base, _), own] = args.as_slice() else { return None };
-        let (first, by) = quotient(own)?;
+        let Expr::Op(Op::Div, Scalar::I64, args) = own else { return None };
+        let (first, by) = parts(args)?;
         Some((base, first, by))
     }
-}
-
-/// The first numerator and the divisor of a vector of quotients of neighbours.
-fn quotient(e: &Expr) -> Option<(&Expr, i64)> {
-    let Expr::Op(Op::Div, Scalar::I64, args) = e else { return None };
-    parts(args)
 }
 
 /// The first of neighbours, and by how many lanes they are divided, or what is left of them counted.

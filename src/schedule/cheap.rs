@@ -6,7 +6,7 @@ use super::plan::Schedule;
 use super::step::Step;
 use crate::ir::Op;
 use crate::ir::op::Class;
-use crate::stage::{Body, Definition, DimId, Node, Source, Stage, StageId};
+use crate::stage::{Bodies, Body, Definition, DimId, Node, Source, Stage, StageId};
 
 /// Bodies of more nodes are computed once and read, where they are read more than once.
 const CHEAP: usize = 12;
@@ -80,9 +80,12 @@ fn reads_same_index(s: &Schedule, stage: &Stage, b: Body) -> bool {
 
 /// The nodes of a stage's bodies, and whether some take long.
 pub(super) fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
-    let bodies = &s.graph.bodies;
-    let all = bodies.reachable(s.graph.stage(stage).bodies());
-    let each = all.into_iter().map(|b| match bodies.node(b) {
+    nodes_of(&s.graph.bodies, s.graph.stage(stage).bodies())
+}
+
+/// The same of bodies.
+pub(super) fn nodes_of(bodies: &Bodies, roots: impl IntoIterator<Item = Body>) -> (usize, bool) {
+    let each = bodies.reachable(roots).into_iter().map(|b| match bodies.node(b) {
         // Integers divided by a number are multiplied.
         Node::Op(op, ty, args) if op.divides() && ty.is_int() && bodies.as_int(args[1]).is_some() => (1, false),
         Node::Op(op, ..) => (1, matches!(op.row().class, Class::Divide | Class::Transcendental)),

@@ -3,14 +3,14 @@
 //! Elements that are cheap, or read once, are computed where they are read. A reduction whose last dimension lies in memory
 //! next to each other, or can be packed so, is tiled: rows by vectors of accumulators, and the operand that all rows share is
 //! packed. Tables of points of which only numbers leave are computed a batch of points at a time (`batch.rs`); sums of sums run
-//! in lanes of what they have in common (`nested.rs`). What else is read in small boxes is computed in tiles of its reader
-//! (`group.rs`). What only moves elements runs in blocks. Other stages run their last dimension in vectors. Outer loops run on
+//! in lanes of what they have in common (`nested.rs`). What else is read in small boxes is computed in strips or tiles of
+//! its reader (`group/`). What only moves elements runs in blocks. Other stages run their last dimension in vectors. Outer loops run on
 //! several threads. Each step is tried; one that is refused is left out.
 
 use super::access::{apart, packable, strides, unit};
 use super::accumulators::sized;
 use super::attempt::{name, split, take};
-use super::cheap::inline_cheap;
+use super::cheap::{inline_cheap, nodes_of};
 use super::footprint::points as terms;
 use super::plan::{Kind, Schedule, Site};
 use super::product::is_product;
@@ -19,7 +19,6 @@ use super::tiling::{FEW, Tiling, along_last, lanes};
 use super::unread::inline_unread;
 use super::{along, batch, chains, channels, group, layout, nested, orders, places, points, single, threads};
 use crate::ir::Op;
-use crate::ir::op::Class;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Stage, StageId};
 
@@ -94,24 +93,14 @@ fn at_once(s: &Schedule, stage: StageId) -> Step {
     }
 }
 
-/// Whether lanes over the last dimension of a reduction take different arms of a condition, which are as cheap to evaluate
-/// both: a triangle of products, say, or pixels of which every other one is of another colour.
+/// Whether lanes over the last dimension take different arms of a condition, which are as cheap to evaluate both: in a
+/// reduction over a triangle of products, say, or of pixels of which every other one is of another colour.
 fn parts_lanes(s: &Schedule, stage: StageId) -> bool {
     let (g, known) = (&s.graph, s.graph.stage(stage));
     let reduces = matches!(known.def, Definition::Reduce { .. });
-    let plain = reduces || matches!(known.def, Definition::Pure(_));
-    let Some(lane) = known.dims.last().filter(|_| plain) else { return false };
-    let cheap = |b: Body| {
-        let all = g.bodies.reachable([b]);
-        let dear = |b: &Body| match g.bodies.node(*b) {
-            // Integers divided by a number are multiplied.
-            Node::Op(op, ty, args) if op.divides() => !ty.is_int() || g.bodies.as_int(args[1]).is_none(),
-            Node::Op(op, ..) => op.row().class == Class::Transcendental,
-            Node::If(_) => true,
-            _ => false,
-        };
-        all.len() <= FEW_NODES && !all.iter().any(dear)
-    };
+    let once = matches!(known.def, Definition::Pure(_));
+    let Some(lane) = known.dims.last().filter(|_| reduces || once) else { return false };
+    let cheap = |b: Body| matches!(nodes_of(&g.bodies, [b]), (n, false) if n <= FEW_NODES);
     g.bodies.reachable(known.bodies()).into_iter().any(|b| match *g.bodies.node(b) {
         Node::If([c, x, y]) => {
             g.bodies.dims(c).contains(lane) && cheap(x) && cheap(y) && (reduces || takes_turns(g, c))

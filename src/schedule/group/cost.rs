@@ -17,7 +17,8 @@ const PART: i64 = 64;
 /// Vectors in a row of a tile: compilers make text of so few, and more would not make rows longer that are in the cache.
 const ACROSS: i64 = 8;
 const STRIPS: [i64; 3] = [1024, 2048, 4096];
-/// Cycles that a byte costs to be written and read back: from the second cache, from the last one, and from memory.
+/// Cycles that a byte costs to be written and read back: from the second cache, from a thread's part of the last one, and from
+/// memory.
 const NEAR: f64 = 0.03;
 const SHARED: f64 = 0.05;
 const FAR: f64 = 0.15;
@@ -110,7 +111,7 @@ impl Group<'_> {
         let own = |level: &Level| !matches!(level, Level::There);
         let members = || self.members.iter().filter(|(_, level)| own(level)).map(|(p, _)| *p).chain([self.head]);
         let lanes = i64::from(lanes(self.s, self.head, self.machine));
-        let by_rows = self.members.iter().map(|(p, _)| *p).chain([self.head]).any(|p| self.by_rows(p));
+        let by_rows = self.any_by_rows();
         let (extents, y) = (self.extents(), rows_of(self.s, self.head));
         let rank = extents.len();
         let fit = |all: &[i64], k: usize| {
@@ -187,7 +188,6 @@ impl Group<'_> {
         let rank = self.s.graph.stage(self.head).dims.len();
         let (y, ones) = (rows_of(self.s, self.head), vec![1.0; rank]);
         let strips = rank > 1 && (tiles.rows > 0 || tiles.part > 0) && tiles.columns == 0;
-        let by_rows = || self.members.iter().map(|(p, _)| *p).chain([self.head]).any(|p| self.by_rows(p));
         let is = |q: StageId, level: Level| self.members.contains(&(q, level));
         let own = matches!(self.members.iter().find(|(m, _)| *m == p), Some((_, Level::Tile(d))) if *d >= y);
         let moves = |a: &&Axis| a.along[y] != 0.0;
@@ -195,7 +195,7 @@ impl Group<'_> {
         let late = |r: &StageId| *r == self.head || is(*r, Level::Row) || self.is_line(*r, tiles);
         // Rows of a recurrence take their steps together.
         let steps = matches!(self.s.graph.stage(p).def, Definition::Recur { .. });
-        strips && own && one && !steps && !by_rows() && self.s.consumers(p).iter().all(late)
+        strips && own && one && !steps && !self.any_by_rows() && self.s.consumers(p).iter().all(late)
     }
 
     /// What the members cost for a point of the head.
@@ -254,7 +254,7 @@ impl Group<'_> {
     fn waits(&self, tiles: Tiles) -> f64 {
         let (extents, y) = (self.extents(), rows_of(self.s, self.head));
         let parts = |k: usize, size: i64| match extents[k] {
-            Some(n) if size > 0 && extents.len() > k => (n as f64 / size as f64).ceil(),
+            Some(n) if size > 0 => (n as f64 / size as f64).ceil(),
             _ => 1.0,
         };
         let last = extents.len() - 1;

@@ -152,6 +152,12 @@ impl Group<'_> {
         points(self.s, of).is_none_or(|n| n > FEW)
     }
 
+    /// Whether the head or one of its members does.
+    pub(super) fn any_by_rows(&self) -> bool {
+        self.members.iter().map(|(p, _)| *p).chain([self.head]).any(|p| self.by_rows(p))
+    }
+
+    /// Whether loops over the last dimension of a stage become vectors.
     pub(super) fn near(&self, of: StageId) -> bool {
         let stage = self.s.graph.stage(of);
         stage.dims.last().is_some_and(|d| strides(&self.s.graph, stage, *d))

@@ -2,7 +2,7 @@
 //! or asked, so that vectors can be made of it.
 //!
 //! Of `for c < n: … x[max(0, c - 1)] …`, where `0` and `n` stay, the iterations from 1 on read `x[c - 1]`, and `if c == 0 …` is
-//! not asked there. Where the middle begins and ends is found before the loop runs; the order of iterations stays. Only
+//! not asked there; so of `max(0, c / 2 - 1)` from 2 on. Where the middle begins and ends is found before the loop runs; the order of iterations stays. Only
 //! innermost loops are looked at.
 
 use super::asked::{self, Answer};
@@ -204,6 +204,9 @@ impl Known {
     /// How an integer moves with the loop's variable; of what is clamped, as it does in the middle.
     fn moving(&self, e: &Expr, depth: usize) -> Option<Moving> {
         let below = depth.checked_sub(1)?;
+        if let Expr::Op(Op::Min | Op::Max, Scalar::I64, _) = e {
+            return Some(self.clamped_in(e, below)?.2);
+        }
         if let Some((1, rest)) = self.linear(e, depth) {
             return Some(Moving { rest, by: 1, after: Expr::int(0) });
         }
@@ -223,7 +226,6 @@ impl Known {
                 let of = self.moving(own, below)?;
                 Some(Moving { after: op(*which, of.after, fixed), ..of })
             }
-            Expr::Op(Op::Min | Op::Max, Scalar::I64, _) => Some(self.clamped_in(e, below)?.2),
             _ => None,
         }
     }
