@@ -92,5 +92,5 @@ pub fn named(program: &Program, def: &Def, how: &How<'_>) -> Result<Option<sched
 
 /// The default schedule where nobody says which: nothing where the definition cannot be scheduled, or has no loop to schedule.
 pub fn unasked(program: &Program, def: &Def, how: &How<'_>) -> Option<schedule::Schedule> {
-    how.default(program, def).ok().filter(|made| !made.steps.is_empty())
+    how.default(program, def).ok().filter(|made| made.graph.has_loops())
 }

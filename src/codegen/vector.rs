@@ -115,6 +115,7 @@ impl Writer<'_> {
                 format!("ks::select<{lanes}>({}, ks::all<{lanes}>(1.0), ks::all<{lanes}>(0.0))", text[0])
             }
             Op::ToFloat => self.convert(&text[0], ty, lanes),
+            Op::Truncate => format!("ks::saturate<int64_t, {lanes}>({})", text[0]),
             Op::Pow => format!("ks::power({}, {})", text[0], text[1]),
             _ => format!("ks::{}({})", op.row().name, text.join(", ")),
         }

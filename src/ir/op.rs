@@ -390,7 +390,7 @@ rows! {
         bounds: Bounds::Own;
     BoolToFloat "bool_to_float" Fixed(&[B], F), Cheap, "(double){0}", Own, None,
         bounds: Bounds::Within(0.0, 1.0);
-    Truncate "truncate" Fixed(&[F], I), Cheap, "ks::cast<int64_t>({0})", No, None;
+    Truncate "truncate" Fixed(&[F], I), Cheap, "ks::cast<int64_t>({0})", Own, None;
     RanHash "$ranhashdoub" Fixed(&[I], F), Multiply, "ks::ranhash({0})", No, None,
         bounds: Bounds::Within(0.0, 1.0);
     Pi "pi" Fixed(&[], F), Cheap, "3.141592653589793", No, None;

@@ -189,7 +189,7 @@ pub fn default_schedule(program: &Program, def: &Def, incoming: &Incoming, machi
         true => schedule::default(graph, machine),
         false => schedule::default_for(graph, &known, machine),
     };
-    Some(made).filter(|made| !made.steps.is_empty())
+    Some(made).filter(|made| made.graph.has_loops())
 }
 
 /// Whether floats that come in become whole numbers, which would be taken for known.

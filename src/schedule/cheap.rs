@@ -2,7 +2,7 @@
 
 use super::access::{coefficient, strides, unit};
 use super::attempt::{name, take};
-use super::plan::Schedule;
+use super::plan::{Schedule, Site};
 use super::step::Step;
 use crate::ir::Op;
 use crate::ir::op::Class;
@@ -17,9 +17,24 @@ const ONCE: usize = 64;
 pub(super) fn inline_cheap(s: &mut Schedule) {
     for stage in s.graph.order() {
         if worth_inlining(s, stage) {
+            let before = s.before();
+            leave_loops(s, stage);
             let step = Step::Inline { stage: name(s, stage) };
-            take(s, step);
+            if !take(s, step) {
+                s.back(before);
+            }
         }
+    }
+}
+
+/// Lets what is computed in the loops of a stage be computed before it, where that is less than the stage is.
+fn leave_loops(s: &mut Schedule, stage: StageId) {
+    let dims = |s: &Schedule, p: StageId| s.graph.stage(p).dims.len();
+    let inside = |p: &StageId| matches!(&s.plan(*p).site, Site::At(of, _) if *of == stage);
+    let all: Vec<StageId> = s.graph.ids().filter(inside).filter(|p| dims(s, *p) < dims(s, stage)).collect();
+    for p in all {
+        let step = Step::ComputeRoot { stage: name(s, p) };
+        take(s, step);
     }
 }
 

@@ -458,6 +458,7 @@ impl Bodies {
                 self.is_small(args[0]) && self.is_small(args[1]) && self.is_nonnegative(args[1])
             }
             Node::If(parts) => self.ty(b) == Scalar::I64 && parts[1..].iter().all(|p| self.is_small(*p)),
+            Node::Op(Op::Truncate, ..) | Node::Cast(..) => self.is_small_cut(b),
             _ => false,
         }
     }
@@ -579,7 +580,7 @@ impl Bodies {
 }
 
 /// Whether sums of a few such numbers cannot wrap.
-fn is_small_number(v: i64) -> bool {
+pub(super) fn is_small_number(v: i64) -> bool {
     v.unsigned_abs() < 1 << 40
 }
 

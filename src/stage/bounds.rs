@@ -252,12 +252,28 @@ impl Ranges {
                     _ => None,
                 }
             }
+            Node::Op(Op::Truncate, ..) | Node::Cast(..) => self.of_cut(bodies, b, from),
             Node::If([_, x, y]) => {
                 let (x, y) = (self.bounds_from(bodies, x, from)?, self.bounds_from(bodies, y, from)?);
                 Some(Interval { lo: least(bodies, x.lo, y.lo), hi: greatest(bodies, x.hi, y.hi) })
             }
             _ => None,
         }
+    }
+
+    /// Bounds of an integer that is cut from a float.
+    fn of_cut(&self, bodies: &mut Bodies, b: Body, from: usize) -> Option<Interval> {
+        let cut = bodies.cut(b)?;
+        let (mut lo, mut hi) = (None, None);
+        for end in cut.lo {
+            let low = self.bounds_from(bodies, end, from)?.lo;
+            lo = Some(lo.map_or(low, |l| least(bodies, l, low)));
+        }
+        for end in cut.hi {
+            let high = self.bounds_from(bodies, end, from)?.hi;
+            hi = Some(hi.map_or(high, |h| greatest(bodies, h, high)));
+        }
+        Some(Interval { lo: lo?, hi: hi? })
     }
 }
 
@@ -341,6 +357,22 @@ impl Bodies {
                 Node::Op(op, _, args) if op.divides() => asked || self.is_positive_number(args[1]),
                 _ => true,
             })
+    }
+
+    /// Whether a body is a float that a size, or a sum of sizes, is converted to, and perhaps a literal is added: it says where
+    /// clamps end.
+    pub fn is_converted_size(&self, b: Body) -> bool {
+        match self.node(b) {
+            Node::Op(Op::ToFloat, _, args) => self.is_of_symbols(args[0]) && self.is_arithmetic(args[0], false),
+            Node::Cast(to, of) if to.is_float() && self.ty(*of) == Scalar::I64 => {
+                self.is_of_symbols(*of) && self.is_arithmetic(*of, false)
+            }
+            Node::Op(Op::Add | Op::Sub, ty, args) if ty.is_float() => {
+                let lit = |k: usize| self.as_lit(args[k]).is_some();
+                (lit(0) || lit(1)) && args.iter().all(|a| self.as_lit(*a).is_some() || self.is_converted_size(*a))
+            }
+            _ => false,
+        }
     }
 
     /// Whether a body is a literal, by which every integer can be divided.

@@ -418,7 +418,7 @@ impl<'a> Extract<'a> {
     pub(super) fn once(&mut self, id: Id, b: Body, name: &str) -> Staged<Body> {
         // What floats that come in become may be a size, which no stage is.
         let number = self.g.bodies.ty(b) == Scalar::I64 && self.g.bodies.is_of_symbols(b);
-        if number || self.is_view(b) || self.reads_state(b) {
+        if number || self.g.bodies.is_converted_size(b) || self.is_view(b) || self.reads_state(b) {
             return Ok(b);
         }
         Ok(self.stage(id, name, Definition::Pure(vec![b]), vec![])?[0])

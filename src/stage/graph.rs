@@ -263,6 +263,11 @@ impl Graph {
         (0..self.stages.len() as u32).map(StageId)
     }
 
+    /// Whether anything is computed in a loop.
+    pub fn has_loops(&self) -> bool {
+        self.stages.iter().any(|s| !s.dims.is_empty() || !s.over().is_empty())
+    }
+
     /// What a source is called.
     pub fn source_name(&self, from: Source) -> &str {
         match from {

@@ -20,6 +20,7 @@ mod checks;
 mod clamps;
 mod collect;
 mod contract;
+mod cut;
 mod dead;
 mod digits;
 mod enumerate;

@@ -129,15 +129,49 @@ template <class T> KS_INLINE auto precedes(T a, T b) {
   }
 }
 
-// Floats to integers of at most 16 bits, towards 0: the ends stand for all beyond them, 0 for no number.
+// Sizes below 2^51 to integers, towards 0: 2^52 is added, which rounds to a whole number and leaves it in the low bits.
+template <int N, class V> KS_INLINE Vec<int64_t, N> whole_part(V x) {
+  typedef Vec<int64_t, N> Whole;
+  const V shift = all<N>(4503599627370496.0), size = absolute<N>(x), near = size + shift;
+  Whole out = (Whole)near - (Whole)shift;
+  out += (Whole)(near - shift > size);
+  return (Whole)(x < all<N>(0.0)) ? -out : out;
+}
+
+// Floats to integers, towards 0: the ends stand for all beyond them, 0 for no number.
 template <class To, int N, class V> KS_INLINE Vec<To, N> saturate(V x) {
   typedef LaneOf<V> T;
   constexpr int bits = 8 * sizeof(To), sign = std::is_signed_v<To>;
-  const V low = all<N>((T)(sign ? -(1 << (bits - 1)) : 0)), high = all<N>((T)((1 << (bits - sign)) - 1));
-  V in = x > low ? x : low;
-  in = in < high ? in : high;
-  in = x == x ? in : all<N>((T)0);
-  return __builtin_convertvector(__builtin_convertvector(in, Vec<int32_t, N>), Vec<To, N>);
+  if constexpr (bits == 64) {
+    const auto wide = __builtin_convertvector(x, Vec<double, N>);
+    typedef Vec<int64_t, N> Whole;
+#if defined(__AVX512DQ__)
+    const auto low = all<N>(-9223372036854775808.0), high = all<N>(9223372036854774784.0);
+    auto in = wide > low ? wide : low;
+    in = in < high ? in : high;
+    const Whole out = __builtin_convertvector(in, Whole);
+    const Whole above = (Whole)(wide > high) ? all<N>(INT64_MAX) : out;
+    return (Whole)(wide == wide) ? above : Whole{};
+#else
+    if (every(mask<N>(absolute<N>(wide) < all<N>(2251799813685248.0)))) return whole_part<N>(wide);
+    Whole out;
+    for (int k = 0; k < N; ++k) out[k] = cast<To>(wide[k]);
+    return out;
+#endif
+  } else if constexpr (bits == 32) {
+    const auto wide = __builtin_convertvector(x, Vec<double, N>);
+    const auto low = all<N>(sign ? -2147483648.0 : 0.0), high = all<N>(sign ? 2147483647.0 : 4294967295.0);
+    auto in = wide > low ? wide : low;
+    in = in < high ? in : high;
+    in = wide == wide ? in : all<N>(0.0);
+    return __builtin_convertvector(whole_part<N>(in), Vec<To, N>);
+  } else {
+    const V low = all<N>((T)(sign ? -(1 << (bits - 1)) : 0)), high = all<N>((T)((1 << (bits - sign)) - 1));
+    V in = x > low ? x : low;
+    in = in < high ? in : high;
+    in = x == x ? in : all<N>((T)0);
+    return __builtin_convertvector(__builtin_convertvector(in, Vec<int32_t, N>), Vec<To, N>);
+  }
 }
 
 // Each lane from a function of its number; lanes from `live` on are zero, and nothing is computed for them.

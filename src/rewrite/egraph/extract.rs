@@ -122,6 +122,9 @@ impl<'a> Candidates<'a> {
         for step in g.analysis.steps.iter().filter(|s| s.removes_failure(g)) {
             banned.insert(step.root.clone().map_children(|k| g.find(k)));
         }
+        // Of members that cost the same the first is taken: what stood there before, so that equal parts stay equal text.
+        let before = g.analysis.imported.iter().map(|n| n.clone().map_children(|k| g.find(k)));
+        let before: FxHashSet<ENode> = before.collect();
         let mut nodes = FxHashMap::default();
         let mut order = vec![];
         for class in g.classes() {
@@ -133,6 +136,7 @@ impl<'a> Candidates<'a> {
                 .collect();
             allowed.sort();
             allowed.dedup();
+            allowed.sort_by_key(|n| !before.contains(n));
             order.push(class.id);
             nodes.insert(class.id, allowed);
         }

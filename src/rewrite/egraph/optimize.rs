@@ -461,7 +461,9 @@ impl<'a> Import<'a> {
             self.extents.truncate(depth);
         }
         let body = ids.last().copied();
-        let out = self.g.add(ENode::new(head, ids));
+        let node = ENode::new(head, ids);
+        self.g.analysis.imported.push(node.clone());
+        let out = self.g.add(node);
         called_like(self.g, out, body, &self.terms, id);
         if site(&mut self.terms, id, &self.extents).is_some_and(|s| self.flat.strict.contains(&s)) {
             self.strict.push(out);

@@ -251,7 +251,7 @@ impl Costs<'_> {
             Expr::Cond(parts) if parts[1..].iter().all(|p| is_safe(p) || is_masked(self.func, known, p)) => {
                 kids() + 1.0
             }
-            Expr::Cast(to, e) if is_direct_cast(self.func.ty(e), *to) => kids() + 1.0,
+            Expr::Cast(to, e) if is_direct_cast(*to) => kids() + 1.0,
             Expr::Op(op, ty, _) => kids() + lanes * (op_cost(*op, *ty) + 1.0),
             _ => lanes * (self.expr(e) + 1.0),
         }

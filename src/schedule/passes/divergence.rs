@@ -286,10 +286,9 @@ pub fn is_direct(op: Op, ty: Scalar, args: &[Expr]) -> bool {
     }
 }
 
-/// Whether a conversion is one of vectors: all but those to truth values, and of floats to integers of more than 16 bits,
-/// whose ends are no 32-bit floats.
-pub fn is_direct_cast(from: Scalar, to: Scalar) -> bool {
-    to != Scalar::Bool && (to.is_float() || !from.is_float() || to.bits() <= 16)
+/// Whether a conversion is one of vectors: all but those to truth values.
+pub fn is_direct_cast(to: Scalar) -> bool {
+    to != Scalar::Bool
 }
 
 /// Whether statements can run in all lanes, with the changes kept in some.
@@ -307,7 +306,7 @@ pub fn is_masked(func: &Func, known: &Divergence, e: &Expr) -> bool {
         Expr::Load(b, _) => !known.is_private(*b),
         // What is one number is computed once, and by what computes numbers.
         Expr::Op(op, ty, args) if known.class(e) == Class::Divergent => is_direct(*op, *ty, args),
-        Expr::Cast(to, a) if known.class(e) == Class::Divergent => is_direct_cast(func.ty(a), *to),
+        Expr::Cast(to, a) if known.class(e) == Class::Divergent => is_direct_cast(*to),
         Expr::Op(op, ty, args) => !op.divides() || !ty.is_int() || is_direct(*op, *ty, args),
         Expr::Lit(_) | Expr::Var(_) | Expr::Cast(..) | Expr::Cond(_) => true,
         _ => false,
