@@ -329,13 +329,15 @@ impl Optimize {
 pub fn known_sizes(program: &Program, sizes: &[(String, u64)]) -> Result<()> {
     let params = || program.defs.values().flat_map(|d| &d.params);
     let integers = params().filter(|p| p.ty == Ty::int()).map(|p| p.name.as_str());
-    let known: Vec<&str> = params().flat_map(|p| &p.sizes).map(String::as_str).chain(integers).collect();
+    let axes = cost::size_names(program);
+    let known: Vec<&str> = axes.iter().map(String::as_str).chain(integers).collect();
     match sizes.iter().find(|(name, _)| !known.contains(&name.as_str())) {
         None => Ok(()),
         Some((name, _)) => {
             let d = Diagnostic::user(format!("no definition of `{}` names a size `{name}`", program.source.name));
             let d = d.hint(nearest(name, known));
-            Err(d.note("a size has a name where a parameter gives it one, as `n` in `(x : (Vec Float) n)`"))
+            let named = "a size has a name where a parameter gives it one, as `n` in `(x : (Vec Float) n)`";
+            Err(d.note(format!("{named}; that of `(y : (Vec Float))` is `y.1`")))
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use super::ASSUMED;
 use super::estimate::{Est, Guess};
+use super::reads::size_name;
 use crate::ir::Def;
 use rustc_hash::FxHashMap;
 
@@ -78,7 +79,7 @@ struct Slots<'a> {
 
 impl<'a> Slots<'a> {
     fn all(&mut self, def: &'a Def) -> Vec<Est> {
-        let each = def.params.iter().map(|p| {
+        let each = def.params.iter().enumerate().map(|(k, p)| {
             let axes = p.ty.axes();
             let scalar = p.ty.as_scalar().is_some();
             let mut at = 0;
@@ -86,17 +87,30 @@ impl<'a> Slots<'a> {
                 at += 1;
                 match scalar {
                     true => self.guess(Some(&p.name)),
-                    false => self.guess(if at <= axes { p.sizes.get(at - 1) } else { None }),
+                    false if at > axes => self.guess(None),
+                    false => self.axis(def, k, at - 1),
                 }
             })
         });
         each.collect()
     }
 
+    /// The size of an axis, which need not have a name.
+    fn axis(&mut self, def: &'a Def, param: usize, axis: usize) -> Guess {
+        match def.params[param].sizes.get(axis) {
+            Some(name) => self.guess(Some(name)),
+            None => self.known(&size_name(def, param, axis)).unwrap_or_else(|| self.guess(None)),
+        }
+    }
+
+    fn known(&self, name: &str) -> Option<Guess> {
+        let told = self.told.iter().find(|(n, _)| n == name);
+        told.map(|(_, value)| Guess::told(*value as f64 * self.setting.scale))
+    }
+
     fn guess(&mut self, name: Option<&'a String>) -> Guess {
-        let told = name.and_then(|name| self.told.iter().find(|(n, _)| n == name));
-        if let Some((_, value)) = told {
-            return Guess::told(*value as f64 * self.setting.scale);
+        if let Some(told) = name.and_then(|name| self.known(name)) {
+            return told;
         }
         let new = self.next;
         let slot = match name {

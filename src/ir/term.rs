@@ -8,7 +8,7 @@ use super::head::{Fun, Head, Mismatch};
 use super::lit::Lit;
 use super::op::Op;
 use super::spelled::Spelled;
-use super::ty::Ty;
+use super::ty::{Scalar, Ty};
 use crate::diag::Span;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -245,6 +245,11 @@ impl Terms {
     /// The number of nodes as a tree.
     pub fn size(&self, id: Id) -> u64 {
         self.info[id.index()].size
+    }
+
+    /// Whether a term has numbers of a type.
+    pub fn has_scalar(&self, s: Scalar) -> bool {
+        self.info.iter().any(|info| info.ty.has_scalar(s))
     }
 
     /// The number of terms in the arena.

@@ -296,6 +296,16 @@ impl Ty {
         matches!(self.kind(), TyKind::Var(Range::Number | Range::Int | Range::Float, _))
     }
 
+    /// Whether a scalar type stands anywhere in the type.
+    pub fn has_scalar(self, s: Scalar) -> bool {
+        match self.kind() {
+            TyKind::Scalar(own) => *own == s,
+            TyKind::Tuple(parts) => parts.iter().any(|p| p.has_scalar(s)),
+            TyKind::Tensor(_, elem) => elem.has_scalar(s),
+            TyKind::String | TyKind::Var(..) => false,
+        }
+    }
+
     /// Whether a tensor stands anywhere in the type.
     pub fn has_tensor(self) -> bool {
         match self.kind() {

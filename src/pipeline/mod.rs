@@ -36,12 +36,14 @@ pub use options::{BUDGET, DEPTH, Engine, MAX_NODES, Options, REGIONS, Told};
 pub use outcome::{Derived, Outcome, Row};
 pub use search::{EXACT, SMALL};
 
+use crate::cost;
 use crate::diag::{Diagnostic, Result};
-use crate::ir::{Def, Program};
+use crate::ir::{Def, Program, Scalar};
 use crate::rewrite::egraph::optimize::SEARCH_SHARE;
 use crate::rewrite::egraph::pattern::{Compiled, compile};
 use crate::rewrite::inline::recursive;
-use crate::rules::{Level, Library};
+use crate::rules::narrow::is_narrow;
+use crate::rules::{Level, Library, Rule};
 use assemble::{Searched, assemble};
 use only::{Chosen, chosen};
 use rayon::prelude::*;
@@ -59,8 +61,13 @@ pub fn optimize(program: &Program, options: &Options<'_>) -> Result<Outcome> {
     let library = library.assuming(&options.assume);
     let only = Chosen::new(&library, options)?;
     let mut rules = prepare(&library, options.float)?;
-    rules.retain(|r| only.rule(r.rule));
+    rules.retain(|r| only.rule(r.rule) && fits(program, r.rule));
     optimize_with(program, &rules, options)
+}
+
+/// Whether a rule can fit in a program: one of 32-bit floats only where there are some.
+pub fn fits(program: &Program, rule: &Rule) -> bool {
+    !is_narrow(rule) || program.terms.has_scalar(Scalar::F32)
 }
 
 /// The rules of a library that keep what a level asks for, ready to be searched for.
@@ -80,6 +87,7 @@ pub fn prepare(library: &Library, float: Level) -> Result<Vec<Compiled<'_>>> {
 /// # Errors
 /// As [`optimize`].
 pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Options<'_>) -> Result<Outcome> {
+    let options = &Options { sizes: cost::with_reads(program, &options.sizes), ..options.clone() };
     let chosen = chosen(program, &options.defs)?;
     let recursive = recursive(program);
     let began = (options.clock)();

@@ -9,6 +9,7 @@ use crate::search::Algorithm;
 use std::sync::Arc;
 
 /// How to optimize.
+#[derive(Clone)]
 pub struct Options<'a> {
     /// Names of the definitions to optimize; all where there are none.
     pub defs: Vec<String>,

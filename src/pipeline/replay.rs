@@ -4,7 +4,7 @@
 //! computed again, from the programs that the steps lead to.
 
 use super::Options;
-use crate::cost::{Costing, Model};
+use crate::cost::{Costing, Model, size_names, with_reads};
 use crate::derive::record::{Header, Record, RuleFile, hash, hash_rules};
 use crate::derive::replay::{Verdict, replay_while};
 use crate::derive::{Derivation, UNSAID, record};
@@ -20,7 +20,7 @@ pub fn header(program: &Program, library: &Library, options: &Options<'_>) -> He
         level: options.float,
         assume: options.assume.clone(),
         cost_model: options.cost.name().to_string(),
-        sizes: options.sizes.clone(),
+        sizes: with_reads(program, &options.sizes),
         rules: hash_rules(library),
         rule_files: options.rules.iter().map(|f| RuleFile::of(f)).collect(),
     }
@@ -51,7 +51,8 @@ pub fn replayed(
         return Err(Diagnostic::user(message).note(format!("known are {known}")));
     };
     let params = || program.defs.values().flat_map(|d| &d.params);
-    let known = |size: &String| params().any(|p| p.name == *size || p.sizes.contains(size));
+    let named = size_names(program);
+    let known = |size: &String| params().any(|p| p.name == *size) || named.contains(size);
     if let Some((size, _)) = sizes.iter().find(|(size, _)| !known(size)) {
         return Err(Diagnostic::user(format!("{name}:1: no definition of the program names a size `{size}`")));
     }

@@ -333,7 +333,7 @@ fn program(terms: &Terms, params: &[Ty], bodies: &[(&str, Id)]) -> Program {
 
 /// A let-free term over parameters becomes a class.
 fn import(g: &mut Graph, terms: &Terms, id: Id, params: &[Ty]) -> egg::Id {
-    let classes = parameters(g, params.iter().map(|ty| (*ty, [].as_slice())), &[]);
+    let classes = parameters(g, params.iter().map(|ty| (*ty, vec![])), &[]);
     class(g, terms, id, &classes, &mut vec![])
 }
 

@@ -1,5 +1,6 @@
 //! The rules that are shipped, and those of further files.
 
+use super::narrow::narrowed;
 use super::read;
 use super::rule::Rule;
 use crate::diag::{Diagnostic, Result, Source};
@@ -41,7 +42,19 @@ impl Library {
             library.extend(&Source::new(format!("rules/{name}"), text))?;
         }
         library.files.clear();
+        library.narrow();
         Ok(library)
+    }
+
+    /// Adds the rules of `Float` for `Float32`, those that can be read so.
+    fn narrow(&mut self) {
+        let mut found = vec![];
+        for rule in &self.rules {
+            let Some(text) = narrowed(rule) else { continue };
+            let read = read::rules(&Source::new(rule.source.name.clone(), text));
+            found.extend(read.into_iter().flatten().map(|(rule, _)| rule));
+        }
+        self.rules.extend(found);
     }
 
     /// Adds the rules of a file.

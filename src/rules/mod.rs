@@ -7,6 +7,7 @@ pub mod assume;
 pub mod check;
 mod library;
 pub mod measure;
+pub mod narrow;
 mod read;
 mod rule;
 

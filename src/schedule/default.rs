@@ -17,7 +17,7 @@ use super::product::is_product;
 use super::step::Step;
 use super::tiling::{FEW, Tiling, along_last, lanes};
 use super::unread::inline_unread;
-use super::{along, batch, chains, channels, group, layout, nested, orders, places, points, single, threads};
+use super::{along, batch, chains, channels, ends, group, layout, nested, orders, places, points, single, threads};
 use crate::ir::Op;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Stage, StageId};
@@ -156,6 +156,7 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
             blocks(s, stage, channels)
         }
         Definition::Pure(_) if !near => drop(along::packed(s, stage, machine)),
+        Definition::Pure(_) if s.is_at_once(stage) && ends::asks(s, stage) => {}
         Definition::Pure(_) | Definition::Recur { .. } if near => {
             let plan = s.plan(stage);
             let Some(of) = plan.loops.last().map(|l| l.name.clone()) else { return };

@@ -13,6 +13,7 @@ mod chains;
 mod channels;
 mod cheap;
 mod default;
+mod ends;
 mod footprint;
 mod group;
 mod layout;

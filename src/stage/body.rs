@@ -92,6 +92,8 @@ pub struct Bodies {
     positive: FxHashSet<Body>,
     /// Results of stages that are at least 0 and below an integer.
     ends: FxHashMap<Source, Body>,
+    /// Floats that results of stages are, of which bounds are known.
+    floats: FxHashMap<Source, Body>,
 }
 
 impl Bodies {
@@ -113,12 +115,25 @@ impl Bodies {
 
     /// Takes stages for others from now on; those without one are gone.
     pub(super) fn renumber(&mut self, to: &dyn Fn(StageId) -> Option<StageId>) {
-        let ends = std::mem::take(&mut self.ends).into_iter();
-        let moved = ends.filter_map(|(from, n)| match from {
-            Source::Stage(s, k) => Some((Source::Stage(to(s)?, k), n)),
-            Source::Input(_) => Some((from, n)),
-        });
-        self.ends = moved.collect();
+        for known in [&mut self.ends, &mut self.floats] {
+            let moved = std::mem::take(known).into_iter().filter_map(|(from, n)| match from {
+                Source::Stage(s, k) => Some((Source::Stage(to(s)?, k), n)),
+                Source::Input(_) => Some((from, n)),
+            });
+            *known = moved.collect();
+        }
+    }
+
+    /// Remembers what float a result of a stage is, where that says what it lies between.
+    pub(super) fn assume_float(&mut self, from: Source, b: Body) {
+        if self.ty(b).is_float() && self.is_bounded(b) {
+            self.floats.insert(from, b);
+        }
+    }
+
+    /// The float that a result of a stage is, where its bounds are known; it may name the indices of that stage.
+    pub(super) fn float_of(&self, from: Source) -> Option<Body> {
+        self.floats.get(&from).copied()
     }
 
     /// What the elements of a result are below, where they are indices.

@@ -57,6 +57,12 @@ impl Bodies {
         self.cut_ends(b).is_some()
     }
 
+    /// Whether numbers are known that a float lies between.
+    pub(super) fn is_bounded(&self, b: Body) -> bool {
+        let span = self.span(b, DEPTH);
+        span.lo.is_some() && span.hi.is_some()
+    }
+
     /// Small integers that a cut float lies between.
     fn cut_ends(&self, b: Body) -> Option<[Ends; 2]> {
         let float = match self.node(b) {
@@ -83,6 +89,7 @@ impl Bodies {
         let ty = self.ty(b);
         match self.node(b) {
             Node::Lit(l) => l.as_f64().filter(|x| !x.is_nan()).map_or(any, |x| Span::within(x, x, false)),
+            Node::Load(from, ..) => self.float_of(*from).map_or(any, |b| self.span(b, below).at_all_indices(self)),
             Node::Cast(_, of) if self.ty(*of).is_float() => self.span(*of, below).rounded(ty),
             Node::Cast(_, of) => self.whole(*of, ty),
             Node::Op(Op::ToFloat, _, args) => self.whole(args[0], ty),
@@ -148,6 +155,13 @@ impl Span {
             ends.into_iter().map(end).collect()
         };
         Span { lo: self.lo.map(each), hi: self.hi.map(each), nan: self.nan }
+    }
+
+    /// The ends that are the same at all indices.
+    fn at_all_indices(self, bodies: &Bodies) -> Span {
+        let same = |e: &End| if let End::Integer(b) = e { bodies.dims(*b).is_empty() } else { true };
+        let known = |ends: Option<Ends>| ends.filter(|all| all.iter().all(same));
+        Span { lo: known(self.lo), hi: known(self.hi), nan: self.nan }
     }
 
     /// The nearest of a type: a small integer need not be a 32-bit float.

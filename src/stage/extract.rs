@@ -317,6 +317,7 @@ impl<'a> Extract<'a> {
         let own = if let Definition::Scatter { into, .. } = &def { self.loops.len() - into } else { self.loops.len() };
         let named = |(k, d): &(usize, DimId)| *k >= own || used.contains(d) && !over.contains(d);
         let dims: Vec<DimId> = self.loops.iter().copied().enumerate().filter(named).map(|(_, d)| d).collect();
+        let floats = if let Definition::Pure(each) = &def { each.clone() } else { vec![] };
         let mut def = def;
         if let Definition::Reduce { inside, .. } = &mut def {
             let from = self.loops.len() - *inside;
@@ -328,6 +329,9 @@ impl<'a> Extract<'a> {
         let stage = self.add_stage(name, dims, when, def, checks)?;
         if self.g.stages.len() > known {
             self.named_after(stage, id);
+        }
+        for (k, b) in floats.into_iter().enumerate() {
+            self.g.bodies.assume_float(Source::Stage(stage, k as u32), b);
         }
         let tys = self.g.stage(stage).tys.clone();
         let load =

@@ -37,7 +37,7 @@ impl Oracle {
     /// For terms over the parameters of a definition, for which `params` stand.
     pub fn new(def: &Def, params: &[Fun], level: Level) -> Oracle {
         let mut g = graph(level);
-        let like = def.params.iter().map(|p| (p.ty, p.sizes.as_slice()));
+        let like = def.params.iter().map(|p| (p.ty, p.sizes.clone()));
         let classes = params.iter().copied().zip(parameters(&mut g, like, &[])).collect();
         Oracle { g, params: classes, known: FxHashMap::default() }
     }

@@ -12,8 +12,8 @@ use super::params::parameters;
 use super::pattern::Compiled;
 use super::saturate::{Limits, Report, graph, saturate};
 use super::trial::{Best, Trials};
-use crate::cost::{Costing, Model, Sweep};
-use crate::ir::{Def, Head, Id, Terms, deep};
+use crate::cost::{Costing, Model, Sweep, size_name};
+use crate::ir::{Def, Head, Id, Terms, Ty, deep};
 use crate::rewrite::inline::{Flat, bound_extents, site};
 use crate::rules::Level;
 use rustc_hash::FxHashMap;
@@ -414,7 +414,8 @@ struct Import<'a> {
 
 impl<'a> Import<'a> {
     fn new(g: &'a mut Graph, def: &Def, settings: &Settings<'_>, flat: &'a Flat) -> Import<'a> {
-        let like = def.params.iter().map(|p| (p.ty, p.sizes.as_slice()));
+        let names = |(k, ty): (usize, Ty)| (ty, (0..ty.axes()).map(|axis| size_name(def, k, axis)).collect());
+        let like = def.params.iter().map(|p| p.ty).enumerate().map(names);
         settings.context.announce(g);
         let params = parameters(g, like, settings.sizes);
         settings.context.tell(g, &params);

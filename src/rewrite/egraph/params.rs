@@ -7,25 +7,25 @@ use rustc_hash::FxHashMap;
 
 /// Adds parameters, each of a type and with names of sizes, as far as it has any; sizes of one name are
 /// one class. `estimates` gives sizes that are known by name.
-pub fn parameters<'a>(
+pub fn parameters(
     g: &mut Graph,
-    params: impl IntoIterator<Item = (Ty, &'a [String])>,
+    params: impl IntoIterator<Item = (Ty, Vec<String>)>,
     estimates: &[(String, u64)],
 ) -> Vec<egg::Id> {
-    let mut named: FxHashMap<&str, egg::Id> = FxHashMap::default();
+    let mut named: FxHashMap<String, egg::Id> = FxHashMap::default();
     let mut classes = vec![];
     for (k, (ty, names)) in params.into_iter().enumerate() {
         let id = g.add(ENode::leaf(Label::Param(k as u32, ty)));
         let mut dims = vec![];
         for axis in 0..ty.axes() {
             let size = g.add(ENode::new(Head::Size(axis), [id]));
-            if let Some(name) = names.get(axis).map(String::as_str) {
+            if let Some(name) = names.get(axis) {
                 if let Some((_, n)) = estimates.iter().find(|(m, _)| m == name) {
                     let mut fact = g[size].data.clone();
                     fact.estimate = *n as f64;
                     g.set_analysis_data(size, fact);
                 }
-                let first = *named.entry(name).or_insert(size);
+                let first = *named.entry(name.clone()).or_insert(size);
                 g.union(first, size);
             }
             dims.push(Some(size));

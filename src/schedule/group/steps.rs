@@ -7,7 +7,7 @@ use crate::schedule::attempt::{name, split, take};
 use crate::schedule::plan::{Kind, Schedule};
 use crate::schedule::step::Step;
 use crate::schedule::tiling::Tiling;
-use crate::schedule::{along, chains, sums};
+use crate::schedule::{along, chains, ends, sums};
 use crate::stage::{Definition, StageId};
 
 /// Vectors of a row that stays in registers.
@@ -78,7 +78,7 @@ fn inner(s: &Schedule, stage: StageId) -> Tiling {
     let known = s.graph.stage(stage);
     let near = known.dims.last().is_some_and(|d| strides(&s.graph, known, *d));
     match &known.def {
-        _ if !near => Tiling { vectors: 0, ..Tiling::plain() },
+        _ if !near || ends::asks(s, stage) => Tiling { vectors: 0, ..Tiling::plain() },
         Definition::Reduce { .. } if known.dims.len() > 1 => Tiling { rows: 2, vectors: 2, ..Tiling::default() },
         _ => Tiling::plain(),
     }

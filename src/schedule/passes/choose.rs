@@ -29,8 +29,8 @@ pub fn foresee(func: &mut Func, vector_bytes: u32) {
 
 /// How often loops run whose extents are not known.
 const TRIPS: f64 = 16.0;
-/// What reading one element for each lane from different places costs, in loads.
-const GATHER: f64 = 10.0;
+/// What reading one element from a place of its own costs for each lane, in loads.
+const GATHER: f64 = 1.25;
 /// What reading neighbours costs of which each is read by a few lanes.
 const WOVEN: f64 = 3.0;
 /// What waiting for the last addition costs, in additions.
@@ -213,7 +213,7 @@ impl Costs<'_> {
             Stmt::Store(b, at, e) => {
                 let near =
                     known.is_private(*b) && known.is_uniform(at) || known.class(at) == Class::Affine(Expr::int(1));
-                one(e) + self.expr(at) + if near { 1.0 } else { GATHER }
+                one(e) + self.expr(at) + if near { 1.0 } else { lanes * GATHER }
             }
             Stmt::Check(ok, ..) => one(ok) + 1.0,
             // Each lane has memory of its own: rows fit, larger tensors would take much and leave the caches.
@@ -244,7 +244,7 @@ impl Costs<'_> {
                 match near {
                     true => kids() + 1.0,
                     false if known.stretch(at).is_some() => self.expr(at) + WOVEN,
-                    false => kids() + GATHER,
+                    false => kids() + lanes * GATHER,
                 }
             }
             Expr::Op(op, ty, args) if is_direct(*op, *ty, args) => kids() + op_cost(*op, *ty),
