@@ -2,10 +2,11 @@
 //!
 //! Nothing here gives names a meaning (that is `types`) or evaluates terms (that is `eval`).
 
-mod calls;
+pub mod calls;
 pub mod elementary;
 pub mod evaluate;
 pub mod head;
+mod lambdas;
 mod layout;
 pub mod lit;
 pub mod names;
@@ -15,6 +16,7 @@ pub mod program;
 pub mod read;
 pub mod spelled;
 pub mod term;
+mod told;
 pub mod ty;
 
 pub use head::{Fun, Head, Monoid, Signature};

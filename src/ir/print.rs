@@ -8,7 +8,6 @@ use super::lit::Lit;
 use super::names::{self, Numbers};
 use super::op::Op;
 use super::program::{Body, Def, Param, Program};
-use super::spelled::{Arg, Inner};
 use super::term::{Id, Terms, deep};
 use super::ty::{Ty, TyKind};
 use rustc_hash::FxHashMap;
@@ -76,11 +75,24 @@ pub fn term(terms: &Terms, id: Id, names: &[String]) -> String {
     printer.out
 }
 
-struct Printer<'a> {
-    terms: &'a Terms,
+/// The parameter of a function that stands for an element of a tensor at the indices of a loop.
+pub(super) struct Alias {
+    pub name: String,
+    /// The level of the first index.
+    pub first: usize,
+    /// How many indices there are.
+    pub rank: usize,
+    /// The level of the tensor.
+    pub of: usize,
+}
+
+pub(super) struct Printer<'a> {
+    pub terms: &'a Terms,
     /// The outermost variables, where these are parameters.
-    params: &'a [Param],
-    scope: Vec<String>,
+    pub params: &'a [Param],
+    pub scope: Vec<String>,
+    /// Parameters of functions in scope that are no variables of the term.
+    pub aliases: Vec<Alias>,
     used: FxHashMap<String, usize>,
     numbers: Numbers,
     /// Text for the size of an axis of a parameter: (level, axis) to name.
@@ -91,8 +103,8 @@ struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     fn new(terms: &'a Terms) -> Printer<'a> {
-        let (scope, used, numbers, sizes) = Default::default();
-        Printer { terms, params: &[], scope, used, numbers, sizes, out: String::new(), column: 0 }
+        let (scope, aliases, used, numbers, sizes) = Default::default();
+        Printer { terms, params: &[], scope, aliases, used, numbers, sizes, out: String::new(), column: 0 }
     }
 
     fn for_def(terms: &'a Terms, def: &'a Def) -> Printer<'a> {
@@ -119,12 +131,17 @@ impl<'a> Printer<'a> {
 
     fn leave(&mut self) {
         if let Some(name) = self.scope.pop() {
-            match self.used.get_mut(&name) {
-                Some(n) if *n > 1 => *n -= 1,
-                _ => {
-                    self.used.remove(&name);
-                    self.numbers.left(&name);
-                }
+            self.forget(&name);
+        }
+    }
+
+    /// Says that a name has left the scope.
+    fn forget(&mut self, name: &str) {
+        match self.used.get_mut(name) {
+            Some(n) if *n > 1 => *n -= 1,
+            _ => {
+                self.used.remove(name);
+                self.numbers.left(name);
             }
         }
     }
@@ -157,7 +174,7 @@ impl<'a> Printer<'a> {
     /// The term on one line, if that is at most `room` characters.
     fn flat(&mut self, id: Id, room: usize) -> Option<String> {
         // Every node but a let-bound variable, and a call of the library, prints at least two characters.
-        if self.terms.size(id) > room as u64 && self.spelled(id).is_none() {
+        if self.terms.size(id) > room as u64 && self.told(id).is_none() {
             return None;
         }
         let (out, column) = (std::mem::take(&mut self.out), self.column);
@@ -178,16 +195,10 @@ impl<'a> Printer<'a> {
                 Part::Text(t) => self.out.push_str(&t),
                 Part::Break => self.out.push(' '),
                 Part::Term(kid) => self.line(kid, room),
-                Part::Enter(k, of) => {
-                    let name = self.fresh(of, k);
+                other => {
+                    let name = self.scoped(other);
                     self.out.push_str(&name);
-                    self.enter(name);
                 }
-                Part::Again(k, of) => {
-                    let name = self.fresh(of, k);
-                    self.enter(name);
-                }
-                Part::Leave => self.leave(),
             }
         }
     }
@@ -198,7 +209,7 @@ impl<'a> Printer<'a> {
             self.push(&text);
             return;
         }
-        if self.terms.head(id) == Head::Let && self.spelled(id).is_none() {
+        if self.terms.head(id) == Head::Let && self.told(id).is_none() {
             return self.lets(id, indent);
         }
         for part in self.parts(id) {
@@ -206,25 +217,55 @@ impl<'a> Printer<'a> {
                 Part::Text(t) => self.push(&t),
                 Part::Break => self.newline(indent + 2),
                 Part::Term(kid) => deep(|| self.term(kid, indent + 2)),
-                Part::Enter(k, of) => {
-                    let name = self.fresh(of, k);
+                other => {
+                    let name = self.scoped(other);
                     self.push(&name);
-                    self.enter(name);
                 }
-                Part::Again(k, of) => {
-                    let name = self.fresh(of, k);
-                    self.enter(name);
-                }
-                Part::Leave => self.leave(),
             }
         }
+    }
+
+    /// Changes what is in scope; gives the name that stands there.
+    fn scoped(&mut self, part: Part) -> String {
+        match part {
+            Part::Enter(k, of) => {
+                let name = self.fresh(of, k);
+                self.enter(name.clone());
+                return name;
+            }
+            Part::Again(k, of) => {
+                let name = self.fresh(of, k);
+                self.enter(name);
+            }
+            Part::Leave => self.leave(),
+            Part::Hide(n) => self.scope.extend(std::iter::repeat_n(String::new(), n)),
+            Part::Show(n) => self.scope.truncate(self.scope.len() - n),
+            Part::Alias(of, alias) => {
+                let free = |n: &str| !self.used.contains_key(n);
+                let known = Some(alias.name.as_str()).filter(|name| !name.is_empty());
+                let name = match known.or_else(|| self.terms.labelled(of)) {
+                    Some(name) => self.numbers.free(names::base(name), free),
+                    None => self.numbers.generated(Head::Let, 0, free),
+                };
+                *self.used.entry(name.clone()).or_default() += 1;
+                self.aliases.push(Alias { name: name.clone(), ..alias });
+                return name;
+            }
+            Part::Unalias => {
+                if let Some(alias) = self.aliases.pop() {
+                    self.forget(&alias.name);
+                }
+            }
+            Part::Text(_) | Part::Break | Part::Term(_) => {}
+        }
+        String::new()
     }
 
     /// A chain of lets as one form with a binding a line.
     fn lets(&mut self, mut id: Id, indent: usize) {
         let from = self.scope.len();
         self.push("(let (");
-        while self.terms.head(id) == Head::Let && self.spelled(id).is_none() {
+        while self.terms.head(id) == Head::Let && self.told(id).is_none() {
             let (value, body) = (self.terms.kids(id)[0], self.terms.kids(id)[1]);
             if self.scope.len() > from {
                 self.newline(indent + 6);
@@ -252,12 +293,14 @@ impl<'a> Printer<'a> {
 
     /// Whether a term is printed without parentheses.
     fn is_word(&self, id: Id) -> bool {
-        self.terms.kids(id).len() <= 1 && matches!(self.parts(id).as_slice(), [Part::Text(t)] if !t.starts_with('('))
+        self.alias(id).is_some()
+            || self.terms.kids(id).len() <= 1
+                && matches!(self.parts(id).as_slice(), [Part::Text(t)] if !t.starts_with('('))
     }
 
     fn parts(&self, id: Id) -> Vec<Part> {
-        if let Some(call) = self.spelled(id) {
-            return vec![Part::Text(call)];
+        if let Some(told) = self.told(id) {
+            return told;
         }
         let node = self.terms.node(id);
         let kids = &node.kids;
@@ -344,32 +387,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A call of the library that the source has, of variables.
-    fn spelled(&self, id: Id) -> Option<String> {
-        let (name, args) = self.terms.call_of(id, &|a, b| self.inner(a, b))?;
-        let text = |arg: &Arg| match arg {
-            Arg::Var(i) => self.variable(*i),
-            Arg::Lit(l) => l.to_string(),
-        };
-        let args: Vec<String> = args.iter().map(text).collect();
-        Some(format!("({name} {})", args.join(" ")))
-    }
-
-    /// Where a product of two variables has its inner size.
-    fn inner(&self, a: Arg, b: Arg) -> Inner {
-        let has_name = |arg: Arg, axis: usize| {
-            let Arg::Var(i) = arg else { return false };
-            let param = self.scope.len().checked_sub(1 + i as usize).and_then(|level| self.params.get(level));
-            param.is_some_and(|p| p.sizes.len() > axis)
-        };
-        match (has_name(a, 1), has_name(b, 0)) {
-            (true, _) => Inner::Columns,
-            (_, true) => Inner::Rows,
-            _ => Inner::Unnamed,
-        }
-    }
-
-    fn variable(&self, i: u32) -> String {
+    pub(super) fn variable(&self, i: u32) -> String {
         match self.scope.len().checked_sub(1 + i as usize) {
             Some(level) => self.scope[level].clone(),
             None => format!("<free {}>", i as usize - self.scope.len()),
@@ -422,7 +440,7 @@ impl<'a> Printer<'a> {
     }
 
     /// A sum of products that are contracted, from 0: `(reduce fma n (lam (i : Integer) (tuple a b)))`.
-    fn contracted(&self, id: Id) -> Option<Vec<Part>> {
+    pub(super) fn contracted(&self, id: Id) -> Option<Vec<Part>> {
         let [first, steps, step] = *self.terms.kids(id) else { return None };
         let zero = self.terms.ty(first).as_scalar().filter(|s| s.is_float()).map(Lit::zero);
         let (Head::Build(1), [n, each]) = (self.terms.head(steps), self.terms.kids(steps)) else { return None };
@@ -473,7 +491,8 @@ impl<'a> Printer<'a> {
     }
 }
 
-enum Part {
+/// What text is made of.
+pub(super) enum Part {
     Text(String),
     Break,
     Term(Id),
@@ -482,4 +501,12 @@ enum Part {
     /// Brings the name into scope that was printed before.
     Again(usize, Id),
     Leave,
+    /// Brings so many variables into scope that have no names, since nothing prints them.
+    Hide(usize),
+    /// Takes them out of scope.
+    Show(usize),
+    /// Prints a name for the element that stands there, the one that is known or else that of its value, and brings it
+    /// into scope.
+    Alias(Id, Alias),
+    Unalias,
 }

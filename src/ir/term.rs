@@ -131,9 +131,13 @@ pub struct Terms {
     names: FxHashMap<Id, Names>,
     /// What the source calls the value of a term.
     labels: FxHashMap<Id, String>,
+    /// What the source calls the parameters of the function that a loop was made of.
+    parameters: FxHashMap<Id, Vec<String>>,
     spans: FxHashMap<Id, SmallVec<[Span; 1]>>,
     /// The library calls that the source has.
     pub(super) spelled: Vec<Spelled<Id>>,
+    /// The forms of functions and arms that it has.
+    pub(super) forms: Vec<&'static str>,
 }
 
 /// Runs a recursive step with enough stack, however deep the term is.
@@ -307,6 +311,16 @@ impl Terms {
         self.labels.get(&id).map(String::as_str)
     }
 
+    /// Remembers what the source calls the parameters of the function that a loop was made of.
+    pub fn made_of(&mut self, id: Id, parameters: Vec<String>) {
+        self.parameters.entry(id).or_insert(parameters);
+    }
+
+    /// What the source calls the parameters of the function that a loop was made of.
+    pub fn parameters(&self, id: Id) -> Option<&[String]> {
+        self.parameters.get(&id).map(Vec::as_slice)
+    }
+
     /// Lets a term be called what a term of another arena is called, of which it is a copy.
     pub fn called_like(&mut self, id: Id, from: &Terms, other: Id) {
         if let Some(each) = from.chosen(other) {
@@ -314,6 +328,9 @@ impl Terms {
         }
         if let Some(name) = from.labelled(other) {
             self.label(id, name.to_string());
+        }
+        if let Some(each) = from.parameters(other) {
+            self.made_of(id, each.to_vec());
         }
     }
 
@@ -324,6 +341,9 @@ impl Terms {
         }
         if let Some(name) = self.labels.get(&other).cloned() {
             self.label(id, name);
+        }
+        if let Some(each) = self.parameters.get(&other).cloned() {
+            self.made_of(id, each);
         }
         self.binds_as(id, other);
     }
@@ -440,6 +460,9 @@ impl Terms {
         if let Some(label) = self.labels.get(&from).cloned() {
             self.label(to, label);
         }
+        if let Some(each) = self.parameters.get(&from).cloned() {
+            self.made_of(to, each);
+        }
         for span in self.spans.get(&from).cloned().unwrap_or_default() {
             self.mark(to, span);
         }
@@ -466,6 +489,7 @@ impl Terms {
     pub fn forget_names(&mut self) {
         self.names.clear();
         self.labels.clear();
+        self.parameters.clear();
     }
 
     /// Forgets where terms stand in the source, and what it calls variables.
@@ -485,6 +509,9 @@ impl Terms {
             }
             if let Some(label) = from.labelled(old) {
                 self.label(new, label.to_string());
+            }
+            if let Some(each) = from.parameters(old) {
+                self.made_of(new, each.to_vec());
             }
             for span in from.spans(old) {
                 self.mark(new, *span);

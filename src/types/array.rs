@@ -1,8 +1,9 @@
 //! Array forms: indices and sizes are taken apart, maps become builds.
 
 use super::Elab;
+use super::lambda::Lambda;
 use super::scope::Val;
-use crate::diag::Result;
+use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Monoid, Op, Ty, TyKind};
 
 impl Elab<'_> {
@@ -24,7 +25,7 @@ impl Elab<'_> {
             let of = self.expr(*of)?;
             if let Some((rank, _)) = self.terms.ty(of).as_tensor() {
                 let of = if rank > 1 { self.bind(of) } else { self.val(of) };
-                let sizes = self.sizes(of, rank);
+                let sizes = self.asked_sizes(of, rank);
                 return Ok(sizes.into_iter().map(|s| self.val(s)).collect());
             }
         }
@@ -113,7 +114,7 @@ impl Elab<'_> {
         }
         let mark = self.opened();
         let of = self.bind(of);
-        let sizes = self.sizes(of, rank);
+        let sizes = self.asked_sizes(of, rank);
         let id = self.terms.put(Head::Tuple, sizes);
         Ok(self.close(mark, id))
     }
@@ -122,6 +123,10 @@ impl Elab<'_> {
         let mark = self.opened();
         let of = self.one(at, args)?;
         let of = self.bind(of);
+        let ty = self.terms.ty(of.id);
+        if ty.has_tensor() {
+            self.spell("shape", &[], &[ty], |e, args| Ok(e.shape_of(args[0])))?;
+        }
         let id = self.shape_of(of);
         Ok(self.close(mark, id))
     }
@@ -182,10 +187,12 @@ impl Elab<'_> {
         self.scope.extend(vec![Ty::int(); rank]);
         let levels: Vec<usize> = (from..self.depth()).collect();
         let x = self.element(&levels, of);
-        let body = self.apply(&lam, x)?;
+        let body = self.over(&lam, &[x])?;
         self.scope.truncate(from);
         kids.push(body);
         let id = self.node(at, Head::Build(rank), &kids, &[])?;
+        self.terms.says("map");
+        self.called(id, &lam, &[of]);
         Ok(self.close(mark, id))
     }
 
@@ -204,46 +211,45 @@ impl Elab<'_> {
                 &format!("expected a tensor of rank {rank}, found {}", self.terms.ty(b.id)),
             ));
         }
-        let same = self.same_sizes(a, b, rank);
-        let mut kids = self.sizes(a, rank);
-        let pairs = kids.iter().copied().zip(self.sizes(b, rank)).collect();
+        let sizes = self.bound_sizes(a, rank);
+        let (fits, pairs) = self.same_sizes(&sizes, b);
+        let mut kids = self.all_now(&sizes);
         let from = self.depth();
         self.scope.extend(vec![Ty::int(); rank]);
         let levels: Vec<usize> = (from..self.depth()).collect();
-        let (x, y) = (self.element(&levels, a), self.element(&levels, b));
-        let pair = self.terms.put(Head::Tuple, [x, y]);
-        let body = match lam.params.as_slice() {
-            [(_, _), (_, _)] => {
-                let (before, inner) = (self.mark(), self.opened());
-                let (x, y) = (self.val(x), self.val(y));
-                for (k, v) in [x, y].into_iter().enumerate() {
-                    let id = self.now(v);
-                    if self.terms.ty(id) != lam.params[k].1 {
-                        let label = format!("expected an argument of {}", self.terms.ty(id));
-                        return Err(self.error(args[0], "the function takes another type", &label));
-                    }
-                    self.open(id, Some(lam.params[k].0.clone()));
-                    self.define(&lam.params[k].0, super::meaning::Meaning::Level(self.depth() - 1));
-                }
-                let body = self.expr(lam.body)?;
-                self.forget(&before);
-                self.close(inner, body)
-            }
-            _ => self.apply(&lam, pair)?,
-        };
+        let elements = [self.element(&levels, a), self.element(&levels, b)];
+        let body = self.over(&lam, &elements)?;
         self.scope.truncate(from);
         kids.push(body);
-        let built = self.node(at, Head::Build(rank), &kids, &[])?;
-        let id = self.node(at, Head::Assert, &[same, built], &[])?;
-        self.fits.insert(id, pairs);
+        let mut id = self.node(at, Head::Build(rank), &kids, &[])?;
+        self.called(id, &lam, &[a, b]);
+        if let Some(fits) = fits {
+            id = self.node(at, Head::Assert, &[fits, id], &[])?;
+            self.fits.insert(id, pairs);
+        }
+        self.terms.says("map2");
         Ok(self.close(mark, id))
     }
 
-    /// Whether two tensors have equal outer sizes.
-    pub(super) fn same_sizes(&mut self, a: Val, b: Val, rank: usize) -> Id {
-        let (a, b) = (self.sizes(a, rank), self.sizes(b, rank));
-        let each: Vec<Id> = a.into_iter().zip(b).map(|(x, y)| self.op(Op::Eq, &[x, y])).collect();
-        self.all(&each)
+    /// Remembers what the parameters of a function are called that a loop is made of: that of the outermost tensor first.
+    fn called(&mut self, id: Id, lam: &Lambda, tensors: &[Val]) {
+        let Some(names) = lam.names(tensors.len()) else { return };
+        let mut each: Vec<(Id, String)> = tensors.iter().map(|t| self.now(*t)).zip(names).collect();
+        each.sort_by_key(|(t, _)| match self.terms.head(*t) {
+            Head::Var(i, _) => std::cmp::Reverse(i),
+            _ => std::cmp::Reverse(0),
+        });
+        self.terms.made_of(id, each.into_iter().map(|(_, name)| name).collect());
+    }
+
+    /// Whether another tensor has these outer sizes, and which pairs of sizes have to be equal for that: those that
+    /// share a name are.
+    pub(super) fn same_sizes(&mut self, sizes: &[Val], b: Val) -> (Option<Id>, Vec<(Id, Id)>) {
+        let sizes = self.all_now(sizes);
+        let theirs = self.sizes(b, sizes.len());
+        let pairs: Vec<(Id, Id)> = sizes.into_iter().zip(theirs).filter(|(x, y)| !self.share_name(*x, *y)).collect();
+        let each: Vec<Id> = pairs.iter().map(|(x, y)| self.op(Op::Eq, &[*x, *y])).collect();
+        ((!each.is_empty()).then(|| self.all(&each)), pairs)
     }
 
     /// The conjunction of truth values; there is at least one.
@@ -282,12 +288,15 @@ impl Elab<'_> {
         let state = self.terms.ty(init);
         let bound = [state, Ty::int()];
         let used = if self.takes(&lam, &bound[..1]) || !self.takes(&lam, &bound) { 1 } else { 2 };
-        let names = self.remembered(Head::Fold, &lam, 2);
+        let mut names = self.remembered(Head::Fold, &lam, used);
+        if used == 1 {
+            names.extend(self, Head::Fold);
+        }
         let body = self.binder_of(&lam, &bound, used)?;
         let id = self.node(at, Head::Fold, &[init, steps, body], &[args[2], args[0], lam.body])?;
-        if used == 2 {
-            self.remember(id, names);
-        }
+        self.remember(id, names);
+        let older = self.tree.headed(at, "ifold").is_some();
+        self.terms.says(if older { "ifold" } else { "iterate" });
         Ok(id)
     }
 
@@ -302,12 +311,19 @@ impl Elab<'_> {
     }
 
     /// A tensor with another element at an index, which has to be in range.
-    pub(super) fn with_element(&mut self, at: usize, place: Val, tensor: Val, new: Val) -> Result<Id> {
-        let rank = self.tensor_rank(at, tensor)?;
-        let [place, tensor, new] = [place, tensor, new].map(|v| {
+    pub(super) fn with_element(&mut self, at: usize, args: [Val; 3]) -> Result<Id> {
+        let [place, tensor, new] = args.map(|v| {
             let id = self.now(v);
             self.bind(id)
         });
+        let tys = [place, tensor, new].map(|v| self.terms.ty(v.id));
+        self.spell("setAt", &[], &tys, |e, args| e.changed(at, args))?;
+        self.changed(at, &[place, tensor, new])
+    }
+
+    fn changed(&mut self, at: usize, args: &[Val]) -> Result<Id> {
+        let [place, tensor, new] = *args else { return Err(Diagnostic::consequence()) };
+        let rank = self.tensor_rank(at, tensor)?;
         let parts: Vec<Val> = (0..rank)
             .map(|k| {
                 let part = if rank == 1 { self.now(place) } else { self.part(place, k, rank) };
@@ -329,9 +345,7 @@ impl Elab<'_> {
             let (here, kept, new) = (e.all(&same), e.element(levels, tensor), e.now(new));
             e.terms.put(Head::If, [here, new, kept])
         });
-        let id = self.close(mark, changed);
-        self.spell("setAt", id, &[place, tensor, new], None);
-        Ok(id)
+        Ok(self.close(mark, changed))
     }
 
     pub(super) fn form_delta_vec(&mut self, at: usize, args: &[usize]) -> Result<Id> {
@@ -355,19 +369,30 @@ impl Elab<'_> {
     pub(super) fn form_diag(&mut self, at: usize, args: &[usize]) -> Result<Id> {
         let mark = self.opened();
         let rows = self.expr(args[0])?;
-        let rows = self.bind(rows);
+        let rows = self.val(rows);
         let columns = self.expr(args[1])?;
-        let columns = self.bind(columns);
+        // The sizes are evaluated once each, and in order.
+        let (rows, columns) = match self.is_short(columns) {
+            true => (rows, self.val(columns)),
+            false => {
+                let (id, columns) = (self.now(rows), self.val(columns));
+                let rows = self.bind(id);
+                let columns = self.now(columns);
+                (rows, self.bind(columns))
+            }
+        };
         let lam = self.lambda(args[2])?;
         let outer = self.now(rows);
+        let names = self.remembered(Head::Build(1), &lam, 1);
+        let value = self.binder(&lam, &[Ty::int()])?;
         let from = self.depth();
         self.scope.push(Ty::int());
-        let i = self.level(from);
-        let value = self.apply(&lam, i)?;
-        let kids = [self.now(columns), i, value];
+        let kids = [self.now(columns), self.level(from), value];
         let row = self.node(at, Head::DeltaVec(1), &kids, &[args[1], args[2], args[2]])?;
         self.scope.truncate(from);
         let id = self.node(at, Head::Build(1), &[outer, row], args)?;
+        self.remember(id, names);
+        self.terms.says("diag");
         Ok(self.close(mark, id))
     }
 
@@ -380,15 +405,22 @@ impl Elab<'_> {
             return Err(self.error(args[0], "type mismatch", &label));
         };
         let n = parts.len();
-        let tensors: Vec<Id> = (0..n)
-            .map(|k| {
-                self.like(of, rank, |e, levels| {
-                    let x = e.element(levels, of);
-                    e.terms.put(Head::Get(k as u32, n as u32), [x])
+        let id = self.spell_as("unzip", &[of], |e, args| {
+            let (of, inner) = (args[0], e.opened());
+            let sizes = e.bound_sizes(of, rank);
+            let tensors: Vec<Id> = (0..n)
+                .map(|k| {
+                    let mut kids = e.all_now(&sizes);
+                    kids.push(e.under(&vec![Ty::int(); rank], |e, levels| {
+                        let x = e.element(levels, of);
+                        e.terms.put(Head::Get(k as u32, n as u32), [x])
+                    }));
+                    e.terms.put(Head::Build(rank), kids)
                 })
-            })
-            .collect();
-        let id = self.terms.put(Head::Tuple, tensors);
+                .collect();
+            let id = e.terms.put(Head::Tuple, tensors);
+            Ok(e.close(inner, id))
+        })?;
         Ok(self.close(mark, id))
     }
 }

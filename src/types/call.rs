@@ -4,7 +4,6 @@ use super::Elab;
 use super::named::{Named, packed, suffixed};
 use super::scope::Val;
 use crate::diag::{Diagnostic, Result};
-use crate::ir::spelled::Inner;
 use crate::ir::{Head, Id, Lit, Monoid, Op, Scalar, Ty};
 
 /// Operations that take any number of arguments from two on: the first two, their result and the
@@ -175,6 +174,7 @@ impl Elab<'_> {
         places: &[usize],
     ) -> Result<Option<Id>> {
         if let Some(op) = Op::named(name).find(|op| op.result_ty(tys).is_some()) {
+            self.plainly(op, tys);
             return self.node(at, Head::Op(op), ids, places).map(Some);
         }
         if MANY.contains(&name) && ids.len() > 2 {
@@ -187,6 +187,7 @@ impl Elab<'_> {
                     continue;
                 }
                 let Some(op) = Op::named(name).find(|op| op.result_ty(&tys).is_some()) else { return Ok(None) };
+                self.plainly(op, &tys);
                 all = self.node(at, Head::Op(op), &pair, &[at])?;
             }
             return Ok(Some(all));
@@ -268,16 +269,14 @@ impl Elab<'_> {
         let mark = self.opened();
         let id = match (name, ids, tys) {
             ("clamp", [x, lo, hi], [a, b, c]) if a == b && b == c && a.as_scalar().is_some() => {
-                let top = self.op(Op::Max, &[*x, *lo]);
-                self.op(Op::Min, &[top, *hi])
+                let all = [*x, *lo, *hi].map(|id| self.val(id));
+                self.spell("clamp", &[0, 1, 2], tys, |e, args| Ok(e.clamped(args)))?;
+                self.clamped(&all)
             }
             ("revpow", [x, n, dr], [a, b, c]) if *a == Ty::float() && *b == Ty::int() && *c == Ty::float() => {
-                let one = self.int(1);
-                let less = self.op(Op::Sub, &[*n, one]);
-                let power = self.op(Op::Pow, &[*x, less]);
-                let factor = self.op(Op::ToFloat, &[*n]);
-                let slope = self.op(Op::Mul, &[factor, power]);
-                self.op(Op::Mul, &[slope, *dr])
+                let all = [*x, *n, *dr].map(|id| self.val(id));
+                self.spell("revpow", &[], tys, |e, args| Ok(e.power_back(args)))?;
+                self.power_back(&all)
             }
             ("eq" | "ne", [a, b], [ta, tb]) if ta == tb => {
                 let (a, b) = (self.val(*a), self.val(*b));
@@ -285,14 +284,15 @@ impl Elab<'_> {
                 let a = self.bind(a);
                 let b = self.now(b);
                 let b = self.bind(b);
-                let same = self.equal(a, b);
+                let shape = |e: &mut Self, args: &[Val]| Ok(e.equal(args[0], args[1]));
+                let same = if ta.has_tensor() { self.spell_as("eq", &[a, b], shape)? } else { shape(self, &[a, b])? };
                 if name == "eq" { same } else { self.op(Op::Not, &[same]) }
             }
             ("setAt", [place, tensor, new], [at_place, of, with])
                 if of.as_tensor().is_some_and(|(rank, elem)| elem == *with && *at_place == Ty::index(rank)) =>
             {
                 let (place, tensor, new) = (self.val(*place), self.val(*tensor), self.val(*new));
-                self.with_element(at, place, tensor, new)?
+                self.with_element(at, [place, tensor, new])?
             }
             ("pr", ids, _) => {
                 let line = self.terms.lit(Lit::Str("\n"));
@@ -301,12 +301,14 @@ impl Elab<'_> {
                 return self.node(at, Head::Print, &lines, &[]).map(Some);
             }
             ("mymul", [r, v], [a, _]) if *a == Ty::float() => {
+                self.spell_operation("mymul", Op::Mul, &[*r, *v])?;
                 return self.node(at, Head::Op(Op::Mul), &[*r, *v], &[]).map(Some);
             }
             ("max" | "imax" | "min" | "imin", [v], [t])
                 if t.as_tensor().is_some_and(|(r, e)| r == 1 && e.as_scalar().is_some_and(|s| s.is_float())) =>
             {
                 let v = self.bind(*v);
+                let name = ["max", "imax", "min", "imin"].into_iter().find(|n| *n == name).unwrap_or("max");
                 self.extremum(at, name, v)?
             }
             ("matmul", [a, b], [ta, tb])
@@ -340,47 +342,71 @@ impl Elab<'_> {
         Ok(Some(self.close(mark, id)))
     }
 
-    /// Lets a term of this depth print as the call of a function of the prelude, unless the program has its own one of
-    /// that name.
-    pub(super) fn spell(&mut self, name: &str, id: Id, args: &[Val], inner: Option<Inner>) {
-        let own = self.by_name.contains_key(name);
-        if let Some((name, ..)) = prelude().into_iter().find(|(n, ..)| *n == name && !own) {
-            let args = self.all_now(args);
-            self.terms.spell(name, id, &args, inner);
-        }
+    fn clamped(&mut self, args: &[Val]) -> Id {
+        let args = self.all_now(args);
+        let top = self.op(Op::Max, &args[..2]);
+        self.op(Op::Min, &[top, args[2]])
     }
 
-    fn extremum(&mut self, at: usize, name: &str, v: Val) -> Result<Id> {
-        let size = self.sizes(v, 1)[0];
-        let body = self.under(&[Ty::int()], |e, levels| e.element(levels, v));
-        let monoid = if name.ends_with("max") { Monoid::Max } else { Monoid::Min };
-        let head = if name.starts_with('i') { Head::Arg(monoid) } else { Head::Reduce(monoid, 1) };
-        let id = self.node(at, head, &[size, body], &[])?;
-        self.spell(name, id, &[v], None);
-        Ok(id)
+    fn power_back(&mut self, args: &[Val]) -> Id {
+        let args = self.all_now(args);
+        let one = self.int(1);
+        let less = self.op(Op::Sub, &[args[1], one]);
+        let power = self.op(Op::Pow, &[args[0], less]);
+        let factor = self.op(Op::ToFloat, &[args[1]]);
+        let slope = self.op(Op::Mul, &[factor, power]);
+        self.op(Op::Mul, &[slope, args[2]])
     }
 
-    fn matrix_times_vector(&mut self, at: usize, name: &str, (m, v): (Val, Val)) -> Result<Id> {
-        self.product(at, name, (m, v), |e, inner| {
+    fn extremum(&mut self, at: usize, name: &'static str, v: Val) -> Result<Id> {
+        let ty = self.terms.ty(v.id);
+        let shape = |e: &mut Self, v: Val| {
+            let size = e.sizes(v, 1)[0];
+            let body = e.under(&[Ty::int()], |e, levels| e.element(levels, v));
+            let monoid = if name.ends_with("max") { Monoid::Max } else { Monoid::Min };
+            let head = if name.starts_with('i') { Head::Arg(monoid) } else { Head::Reduce(monoid, 1) };
+            e.node(at, head, &[size, body], &[])
+        };
+        self.spell(name, &[], &[ty], |e, args| shape(e, args[0]))?;
+        shape(self, v)
+    }
+
+    fn matrix_times_vector(&mut self, at: usize, name: &str, factors: (Val, Val)) -> Result<Id> {
+        let name = if name == "mul" { "mul" } else { "matmul" };
+        self.product(at, name, factors, |e, (m, v), inner| {
             let rows = e.sizes(m, 1)[0];
             let nested = e.terms.ty(m.id).as_tensor().is_some_and(|(r, _)| r == 1);
             let from = e.depth();
             e.scope.push(Ty::int());
-            let size = e.now(inner);
-            e.scope.push(Ty::int());
-            let (i, j) = (e.level(from), e.level(from + 1));
-            let mat = e.now(m);
-            let entry = if nested {
+            // A row of a nested matrix is read once.
+            let within = e.opened();
+            let (mat, i) = (e.now(m), e.level(from));
+            let row = if nested {
                 let row = e.node(at, Head::Index(1), &[i, mat], &[])?;
-                e.node(at, Head::Index(1), &[j, row], &[])?
+                Some(e.bind(row))
             } else {
-                e.node(at, Head::Index(2), &[i, j, mat], &[])?
+                None
             };
-            let x = e.element(&[from + 1], v);
+            let size = e.now(inner);
+            let outside = e.depth();
+            e.scope.push(Ty::int());
+            let (i, j) = (e.level(from), e.level(outside));
+            let entry = match row {
+                Some(row) => {
+                    let row = e.now(row);
+                    e.node(at, Head::Index(1), &[j, row], &[])?
+                }
+                None => {
+                    let mat = e.now(m);
+                    e.node(at, Head::Index(2), &[i, j, mat], &[])?
+                }
+            };
+            let x = e.element(&[outside], v);
             e.terms.mark(x, e.tree.at(at).span);
             let body = e.op(Op::Mul, &[entry, x]);
-            e.scope.truncate(from + 1);
+            e.scope.truncate(outside);
             let row = e.node(at, Head::Reduce(Monoid::Add, 1), &[size, body], &[])?;
+            let row = e.close(within, row);
             e.scope.truncate(from);
             // Without rows there is no column to count: the inner size of an empty tensor is 0.
             let zero = e.int(0);
@@ -392,7 +418,7 @@ impl Elab<'_> {
     /// The matrix product; it fails where the rows of the first have another size than the columns
     /// of the second.
     fn matrix_product(&mut self, at: usize, a: Val, b: Val) -> Result<Id> {
-        self.product(at, "matmul", (a, b), |e, inner| {
+        self.product(at, "matmul", (a, b), |e, (a, b), inner| {
             let (rows, across) = (e.sizes(a, 2)[0], e.sizes(b, 2)[1]);
             let from = e.depth();
             e.scope.extend([Ty::int(), Ty::int()]);
@@ -416,30 +442,30 @@ impl Elab<'_> {
     fn product(
         &mut self,
         at: usize,
-        name: &str,
+        name: &'static str,
         (m, with): (Val, Val),
-        made: impl FnOnce(&mut Self, Val) -> Result<(Id, Option<Id>)>,
+        made: impl Fn(&mut Self, (Val, Val), Val) -> Result<(Id, Option<Id>)>,
     ) -> Result<Id> {
-        let mark = self.opened();
-        let mat = self.now(m);
-        let (columns, rows) = (self.terms.put(Head::Size(1), [mat]), self.sizes(with, 1)[0]);
-        let inner = match (self.has_size_name(columns), self.has_size_name(rows)) {
-            (true, _) => Inner::Columns,
-            (_, true) => Inner::Rows,
-            _ => Inner::Unnamed,
-        };
-        let columns = self.val(columns);
-        let rows = if inner == Inner::Unnamed { self.bind(rows) } else { self.val(rows) };
-        let (product, unless) = made(self, if inner == Inner::Columns { columns } else { rows })?;
-        let (columns, rows) = (self.now(columns), self.now(rows));
-        let mut fits = self.op(Op::Eq, &[columns, rows]);
-        if let Some(unless) = unless {
-            fits = self.op(Op::Or, &[unless, fits]);
-        }
-        let id = self.node(at, Head::Assert, &[fits, product], &[])?;
-        self.fits.insert(id, vec![(columns, rows)]);
-        let id = self.close(mark, id);
-        self.spell(name, id, &[m, with], Some(inner));
-        Ok(id)
+        self.spell_as(name, &[m, with], |e, args| {
+            let (mark, factors) = (e.opened(), (args[0], args[1]));
+            let mat = e.now(factors.0);
+            let (columns, rows) = (e.axis(mat, 1), e.sizes(factors.1, 1)[0]);
+            if e.share_name(columns, rows) {
+                let columns = e.val(columns);
+                return Ok(made(e, factors, columns)?.0);
+            }
+            let first = e.size_name(columns).is_some();
+            let columns = e.val(columns);
+            let rows = if first { e.val(rows) } else { e.bind(rows) };
+            let (product, unless) = made(e, factors, if first { columns } else { rows })?;
+            let (columns, rows) = (e.now(columns), e.now(rows));
+            let mut fits = e.op(Op::Eq, &[columns, rows]);
+            if let Some(unless) = unless {
+                fits = e.op(Op::Or, &[unless, fits]);
+            }
+            let id = e.node(at, Head::Assert, &[fits, product], &[])?;
+            e.fits.insert(id, vec![(columns, rows)]);
+            Ok(e.close(mark, id))
+        })
     }
 }

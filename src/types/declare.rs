@@ -72,6 +72,7 @@ impl Elab<'_> {
         self.pending.clear();
         self.missed.clear();
         self.fits.clear();
+        self.borrowed.clear();
         self.nested = 0;
     }
 

@@ -4,7 +4,7 @@ use super::meaning::Meaning;
 use super::{Elab, MAX_NESTING};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::read::{Atom, Form};
-use crate::ir::{Head, Id, Lit, Op, Ty, TyKind, deep};
+use crate::ir::{Head, Id, Lit, Op, Scalar, Ty, TyKind, deep};
 
 type Handler = fn(&mut Elab<'_>, usize, &[usize]) -> Result<Id>;
 
@@ -377,6 +377,7 @@ impl Elab<'_> {
         };
         places.push(last);
         let ids = self.each(&places, Self::expr)?;
+        self.terms.says("cond");
         let (mut out, expected) = (ids[ids.len() - 1], self.terms.ty(ids[ids.len() - 1]));
         for k in (0..ids.len() - 1).step_by(2).rev() {
             let found = self.terms.ty(ids[k + 1]);
@@ -395,8 +396,21 @@ impl Elab<'_> {
         let Some(to) = ty.as_scalar().filter(|s| s.is_int()) else {
             return Err(self.error(args[0], "`saturate` gives an integer type", &format!("found {ty}")));
         };
-        let mut value = self.expr(args[1])?;
-        if let Some(from) = self.terms.ty(value).as_scalar().filter(|s| s.is_int()) {
+        let value = self.expr(args[1])?;
+        let given = self.terms.ty(value);
+        if given.as_scalar().is_some_and(Scalar::is_int) {
+            self.remember_call(("saturate", Some(ty)), &[0], &[given], |e, value| {
+                let value = e.now(value[0]);
+                Ok(e.saturated(value, to))
+            })?;
+            return Ok(self.saturated(value, to));
+        }
+        // A cast of a float goes to the nearest number already.
+        self.node(at, Head::Cast(to), &[value], &args[1..])
+    }
+
+    fn saturated(&mut self, mut value: Id, to: Scalar) -> Id {
+        if let Some(from) = self.terms.ty(value).as_scalar() {
             let ((lo, hi), (least, most)) = (to.range(), from.range());
             for (op, bound) in [(Op::Max, lo), (Op::Min, hi)] {
                 let beyond = if op == Op::Max { least < bound } else { most > bound };
@@ -406,8 +420,7 @@ impl Elab<'_> {
                 }
             }
         }
-        // A cast of a float goes to the nearest number already.
-        self.node(at, Head::Cast(to), &[value], &args[1..])
+        self.terms.put(Head::Cast(to), [value])
     }
 
     /// `get$i$n`, counted from 1.

@@ -6,6 +6,7 @@ use super::meaning::Meaning;
 use super::named::Named;
 use super::scope::Val;
 use crate::diag::Result;
+use crate::ir::names::Numbers;
 use crate::ir::read::Form;
 use crate::ir::{Head, Id, Ty};
 
@@ -40,6 +41,17 @@ impl Lambda {
 /// The names of a binder's variables, to be remembered when its node is made.
 #[derive(Default)]
 pub struct Remembered(Option<(Vec<String>, bool)>);
+
+impl Remembered {
+    /// Adds a variable that the source gives no name, which is called what printing would call it.
+    pub(super) fn extend(&mut self, elab: &Elab<'_>, head: Head) {
+        if let Some((names, _)) = &mut self.0 {
+            let free = |n: &str| !elab.names.contains_key(n) && !names.iter().any(|m| m == n);
+            let made = Numbers::default().generated(head, names.len(), free);
+            names.push(made);
+        }
+    }
+}
 
 impl Elab<'_> {
     /// Reads `(lam (x : T) e)`, `(lam ((x : T) (y : U)) e)`, or the name of a function.
@@ -148,6 +160,45 @@ impl Elab<'_> {
         let body = self.expr(lam.body)?;
         self.forget(&before);
         Ok(self.close(mark, body))
+    }
+
+    /// A lambda applied to elements of tensors at the indices of a loop, which cannot fail.
+    pub(super) fn over(&mut self, lam: &Lambda, elements: &[Id]) -> Result<Id> {
+        let whole = match elements {
+            [one] => *one,
+            many => self.terms.put(Head::Tuple, many.iter().copied()),
+        };
+        if let Some(named) = &lam.named {
+            return self.call_named(lam.at, named, &[whole]);
+        }
+        let ty = self.terms.ty(whole);
+        if lam.arg() != ty {
+            let label = format!("expected an argument of {ty}, found {}", lam.arg());
+            return Err(self.error(lam.at, "the function takes another type", &label));
+        }
+        let (before, mark) = (self.mark(), self.opened());
+        let elements: Vec<Val> = elements.iter().map(|e| self.val(*e)).collect();
+        let each = lam.params.len() == elements.len();
+        let from = self.depth();
+        for (k, element) in elements.iter().enumerate() {
+            let id = self.now(*element);
+            self.open(id, lam.params.get(k).filter(|_| each).map(|p| p.0.clone()));
+            if each {
+                self.define(&lam.params[k].0, Meaning::Level(from + k));
+            }
+        }
+        let inner = self.opened();
+        if let ([(name, _)], false) = (lam.params.as_slice(), each) {
+            self.define(name, Meaning::Parts((from..self.depth()).collect()));
+        } else if !each {
+            let arg = self.level(from);
+            let arg = self.val(arg);
+            self.take_apart(lam, arg);
+        }
+        let body = self.expr(lam.body)?;
+        self.forget(&before);
+        let body = self.close(inner, body);
+        Ok(self.close_elements(mark, body))
     }
 
     /// Adds a looping node with the lambda as its last child.

@@ -2,7 +2,7 @@
 
 use super::Elab;
 use super::scope::Val;
-use crate::diag::Result;
+use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Lit, Monoid, Op, Ty, TyKind};
 
 impl Elab<'_> {
@@ -11,16 +11,26 @@ impl Elab<'_> {
         Ok(self.bind(id))
     }
 
-    pub(super) fn form_ts_add(&mut self, at: usize, args: &[usize]) -> Result<Id> {
+    pub(super) fn form_ts_add(&mut self, _at: usize, args: &[usize]) -> Result<Id> {
         let mark = self.opened();
-        let (a, b) = (self.bound(args[0])?, self.bound(args[1])?);
-        let (ta, tb) = (self.terms.ty(a.id), self.terms.ty(b.id));
+        let (a, b) = (self.expr(args[0])?, self.expr(args[1])?);
+        let (ta, tb) = (self.terms.ty(a), self.terms.ty(b));
         if tb != ta.tangent() {
             let label = format!("expected {}, the tangent of {ta}, found {tb}", ta.tangent());
             return Err(self.error(args[1], "type mismatch", &label));
         }
+        if ta.is_linear() {
+            self.spell_operation("ts_add", Op::Add, &[a, b])?;
+            return Ok(self.op(Op::Add, &[a, b]));
+        }
+        let b = self.val(b);
+        let a = self.bind(a);
+        let b = self.now(b);
+        let b = self.bind(b);
+        if ta.as_scalar().is_none() {
+            self.spell("ts_add", &[], &[ta, tb], |e, args| Ok(e.add_tangent(args[0], args[1])))?;
+        }
         let id = self.add_tangent(a, b);
-        let _ = at;
         Ok(self.close(mark, id))
     }
 
@@ -62,12 +72,14 @@ impl Elab<'_> {
     pub(super) fn form_ts_scale(&mut self, at: usize, args: &[usize]) -> Result<Id> {
         let (r, a) = (self.expr(args[0])?, self.expr(args[1])?);
         self.linear_only(args[1], self.terms.ty(a))?;
+        self.spell_operation("ts_scale", Op::Mul, &[r, a])?;
         self.node(at, Head::Op(Op::Mul), &[r, a], args)
     }
 
     pub(super) fn form_ts_neg(&mut self, at: usize, args: &[usize]) -> Result<Id> {
         let a = self.one(at, args)?;
         self.linear_only(args[0], self.terms.ty(a))?;
+        self.spell_operation("ts_neg", Op::Neg, &[a])?;
         self.node(at, Head::Op(Op::Neg), &[a], args)
     }
 
@@ -81,8 +93,7 @@ impl Elab<'_> {
         let id = self.dot(a, b);
         self.terms.mark(id, self.tree.at(at).span);
         if ta.has_tensor() {
-            let args = self.all_now(&[a, b]);
-            self.terms.spell("ts_dot", id, &args, None);
+            self.spell("ts_dot", &[], &[ta, tb], |e, args| Ok(e.dot(args[0], args[1])))?;
         }
         Ok(self.close(mark, id))
     }
@@ -137,11 +148,17 @@ impl Elab<'_> {
             let label = format!("expected numbers, or tuples and tensors of them, found {}", self.terms.ty(e.id));
             return Err(self.error(args[2], "type mismatch", &label));
         }
-        let same = self.equal(i, j);
-        let zero = self.zero(e);
-        let value = self.now(e);
-        let id = self.node(at, Head::If, &[same, value, zero], &[])?;
+        let tys = [ti, tj, self.terms.ty(e.id)];
+        self.spell("delta", &[], &tys, |e, args| e.where_equal(at, args))?;
+        let id = self.where_equal(at, &[i, j, e])?;
         Ok(self.close(mark, id))
+    }
+
+    /// A value where two others are equal, else its zero.
+    fn where_equal(&mut self, at: usize, args: &[Val]) -> Result<Id> {
+        let [i, j, value] = *args else { return Err(Diagnostic::consequence()) };
+        let (same, zero, value) = (self.equal(i, j), self.zero(value), self.now(value));
+        self.node(at, Head::If, &[same, value, zero], &[])
     }
 
     /// The zero of the same type and shape.
@@ -187,16 +204,21 @@ impl Elab<'_> {
                 if each.is_empty() { self.terms.lit(Lit::Bool(true)) } else { self.all(&each) }
             }
             TyKind::Tensor(rank, _) => {
-                let same = self.same_sizes(a, b, *rank);
-                let mut kids = self.sizes(a, *rank);
+                let mark = self.opened();
+                let sizes = self.bound_sizes(a, *rank);
+                let (same, _) = self.same_sizes(&sizes, b);
+                let mut kids = self.all_now(&sizes);
                 kids.push(self.under(&vec![Ty::int(); *rank], |e, levels| {
                     let (x, y) = (e.element(levels, a), e.element(levels, b));
                     let (x, y) = (e.val(x), e.val(y));
                     e.equal(x, y)
                 }));
-                let elements = self.terms.put(Head::Reduce(Monoid::And, *rank), kids);
-                let no = self.terms.lit(Lit::Bool(false));
-                self.terms.put(Head::If, [same, elements, no])
+                let mut id = self.terms.put(Head::Reduce(Monoid::And, *rank), kids);
+                if let Some(same) = same {
+                    let no = self.terms.lit(Lit::Bool(false));
+                    id = self.terms.put(Head::If, [same, id, no]);
+                }
+                self.close(mark, id)
             }
         }
     }

@@ -25,6 +25,7 @@ pub mod shape;
 pub mod sizes;
 mod slices;
 mod sparse;
+mod spell;
 pub mod texts;
 #[expect(clippy::module_inception, reason = "the reader of types")]
 mod types;
@@ -36,7 +37,7 @@ pub use named::KINDS;
 use crate::diag::{Diagnostic, Result, Source};
 use crate::ir::names::Numbers;
 use crate::ir::read::Tree;
-use crate::ir::{Def, Fun, Id, Param, Program, Terms, Ty, read};
+use crate::ir::{Def, Fun, Id, Op, Param, Program, Terms, Ty, read};
 use indexmap::IndexMap;
 use meaning::{Meaning, Pending};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -64,6 +65,10 @@ pub struct Elab<'a> {
     scope: Vec<Ty>,
     /// The parameters of the definition that is being read: the outermost variables in scope.
     params: Vec<Param>,
+    /// Names of the sizes of variables at these levels that stand for arguments of a call.
+    borrowed: Vec<(usize, Vec<String>)>,
+    /// Operations that the source applies to tensors or tuples by their own names.
+    plain: Vec<Op>,
     names: FxHashMap<String, SmallVec<[Meaning; 1]>>,
     /// The names in scope in the order in which they came.
     named: Vec<String>,
@@ -163,6 +168,8 @@ impl<'a> Elab<'a> {
             wrappers: vec![],
             scope: vec![],
             params: vec![],
+            borrowed: vec![],
+            plain: vec![],
             names: FxHashMap::default(),
             named: vec![],
             numbers: Numbers::default(),

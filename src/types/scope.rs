@@ -8,7 +8,7 @@ use super::Elab;
 use super::meaning::{Meaning, Pending};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::names::Numbers;
-use crate::ir::{Head, Id, Lit, Op, Ty, names};
+use crate::ir::{Head, Id, Lit, Op, Param, Ty, names};
 use smallvec::smallvec;
 
 /// How much there is in scope.
@@ -113,11 +113,16 @@ impl Elab<'_> {
         self.terms.shift(v.id, self.depth() - v.depth)
     }
 
-    /// Binds a value so that it is evaluated once; variables and literals stand for themselves.
+    /// Whether a term is no dearer than a name for it: a variable, a literal, or a size that has a name.
+    pub fn is_short(&self, id: Id) -> bool {
+        matches!(self.terms.head(id), Head::Var(..) | Head::Const(_)) || self.size_name(id).is_some()
+    }
+
+    /// Binds a value so that it is evaluated once; what is short stands for itself.
     pub fn bind(&mut self, id: Id) -> Val {
-        match self.terms.head(id) {
-            Head::Var(..) | Head::Const(_) => self.val(id),
-            _ => {
+        match self.is_short(id) {
+            true => self.val(id),
+            false => {
                 self.open(id, None);
                 let level = self.depth() - 1;
                 let id = self.level(level);
@@ -160,6 +165,31 @@ impl Elab<'_> {
         self.pending.len()
     }
 
+    /// Closes the innermost lets of a function that is applied to elements of tensors. What stands once, and in no
+    /// loop, needs no name: so it is written wherever elements are read.
+    pub fn close_elements(&mut self, mark: usize, mut body: Id) -> Id {
+        while self.pending.len() > mark {
+            if !self.terms.once(body, 0) {
+                body = self.close(self.pending.len() - 1, body);
+                continue;
+            }
+            let Some(Pending { value, name }) = self.pending.pop() else { break };
+            self.scope.pop();
+            let chosen = name.filter(|(_, chosen)| *chosen).map(|(name, _)| name);
+            body = self.terms.map_free(body, 0, &mut |t, i, ty, depth| match i.checked_sub(1) {
+                Some(outside) => t.var(outside + depth as u32, ty),
+                None => {
+                    let here = t.shift(value, depth);
+                    if let Some(name) = &chosen {
+                        t.label(here, name.clone());
+                    }
+                    here
+                }
+            });
+        }
+        body
+    }
+
     /// Closes all lets opened since `mark` around a body.
     pub fn close(&mut self, mark: usize, mut body: Id) -> Id {
         while self.pending.len() > mark {
@@ -195,18 +225,62 @@ impl Elab<'_> {
         self.terms.put(Head::Get(i as u32, n as u32), [of])
     }
 
-    /// Sizes of the outer tensor.
-    pub fn sizes(&mut self, v: Val, rank: usize) -> Vec<Id> {
+    /// The size of an axis of a value: where a name stands for it, the size of the first parameter that has the name.
+    pub fn axis(&mut self, of: Id, axis: usize) -> Id {
+        if let Head::Var(i, _) = self.terms.head(of)
+            && let Some(level) = self.depth().checked_sub(1 + i as usize)
+            && let Some(name) = self.params.get(level).and_then(|p| p.sizes.get(axis))
+        {
+            let at = |p: &Param| p.sizes.iter().position(|n| n == name);
+            if let Some((first, axis)) = self.params.iter().enumerate().find_map(|(p, param)| Some((p, at(param)?))) {
+                let of = self.level(first);
+                return self.terms.put(Head::Size(axis), [of]);
+            }
+        }
+        self.terms.put(Head::Size(axis), [of])
+    }
+
+    /// Sizes of the outer tensor, as the source asks for them.
+    pub fn asked_sizes(&mut self, v: Val, rank: usize) -> Vec<Id> {
         let of = self.now(v);
         (0..rank).map(|k| self.terms.put(Head::Size(k), [of])).collect()
     }
 
-    /// Whether a term of the present depth is a size of a parameter that has a name.
-    pub fn has_size_name(&self, id: Id) -> bool {
-        let (Head::Size(axis), [of]) = (self.terms.head(id), self.terms.kids(id)) else { return false };
-        let Head::Var(i, _) = self.terms.head(*of) else { return false };
-        let param = self.depth().checked_sub(1 + i as usize).and_then(|level| self.params.get(level));
-        param.is_some_and(|p| p.sizes.len() > axis)
+    /// Sizes of the outer tensor, as forms have them.
+    pub fn sizes(&mut self, v: Val, rank: usize) -> Vec<Id> {
+        let of = self.now(v);
+        (0..rank).map(|k| self.axis(of, k)).collect()
+    }
+
+    /// The name of a term of the present depth, where it is a size of a parameter that has one.
+    pub fn size_name(&self, id: Id) -> Option<&str> {
+        let (Head::Size(axis), [of]) = (self.terms.head(id), self.terms.kids(id)) else { return None };
+        let Head::Var(i, _) = self.terms.head(*of) else { return None };
+        let level = self.depth().checked_sub(1 + i as usize)?;
+        self.sizes_named(level).get(axis).map(String::as_str)
+    }
+
+    /// The names of the sizes of the variable of a level.
+    pub fn sizes_named(&self, level: usize) -> &[String] {
+        let borrowed = self.borrowed.iter().rev().find(|(at, _)| *at == level);
+        let names = borrowed.map(|(_, names)| names).or(self.params.get(level).map(|p| &p.sizes));
+        names.map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether two terms are sizes of one name, which are equal wherever the definition is called.
+    pub fn share_name(&self, a: Id, b: Id) -> bool {
+        self.size_name(a).is_some_and(|name| self.size_name(b) == Some(name))
+    }
+
+    /// Sizes of the outer tensor that are evaluated once each.
+    pub fn bound_sizes(&mut self, v: Val, rank: usize) -> Vec<Val> {
+        (0..rank)
+            .map(|k| {
+                let of = self.now(v);
+                let size = self.axis(of, k);
+                self.bind(size)
+            })
+            .collect()
     }
 
     /// The element at indices.

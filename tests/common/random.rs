@@ -80,9 +80,7 @@ pub fn near(a: &Value, b: &Value, scale: f64) -> bool {
 /// The text of a program without calls of the library, which the other code does not know.
 fn in_loops(program: &Program) -> String {
     let mut program = program.clone();
-    ["matmul", "mul", "ts_dot", "setAt", "max", "imax", "min", "imin"]
-        .iter()
-        .for_each(|name| program.terms.unspell(name));
+    program.terms.spell_out();
     print::program(&program)
 }
 
