@@ -234,3 +234,33 @@ fn what_is_skipped_is_told() {
     assert!(why.starts_with("too large: ") && why.ends_with("no more than 25 are taken"), "{why}");
     assert_eq!(row.cost_before, row.cost_after);
 }
+
+/// Protects: a size without a name is guessed by the loops that read there, for costs alone, where definitions agree and it
+/// was not told; else work would seem cheap in a loop over it.
+#[test]
+fn sizes_without_names_are_as_large_as_what_is_read() {
+    let text = "
+(def f (Vec Float) ((x : (Vec Float) n) (y : (Vec Float)) (m : (Tensor 2 Float)) (k : Integer) (rows : (Vec (Vec Float))))
+  (build (size y) (lam (i : Integer) (if (lt i n)
+    (add (sumbuild n (lam (j : Integer) (mul (index j x) (index (sub j 1) y))))
+         (sumbuild (tuple k (sub n 1)) (lam ((a : Integer) (b : Integer))
+            (mul (index (tuple a (add 1 b)) m) (let (row (index a rows)) (index (mul 2 b) row))))))
+    0.0))))
+(def g Float ((z : (Vec Float)) (x : (Vec Float) n) (k : Integer))
+  (add (sumbuild n (lam (i : Integer) (index i z))) (sumbuild k (lam (i : Integer) (index i z)))))";
+    let program = read("reads.ks", text).unwrap();
+    let told = |sizes: &[(&str, u64)]| sizes.iter().map(|(name, n)| ((*name).to_string(), *n)).collect::<Vec<_>>();
+    let known = |sizes: &[(&str, u64)]| {
+        let mut all = daedal::cost::with_reads(&program, &told(sizes));
+        all.sort();
+        all
+    };
+    let all = told(&[("k", 9), ("m.1", 9), ("m.2", 500), ("n", 500), ("rows.1", 9), ("y.1", 500)]);
+    assert_eq!(known(&[("n", 500), ("k", 9)]), all);
+    assert_eq!(known(&[]), []);
+    assert_eq!(known(&[("k", 9), ("y.1", 3)]), told(&[("k", 9), ("m.1", 9), ("rows.1", 9), ("y.1", 3), ("z.1", 9)]));
+    let def = program.named("f")[0];
+    let cost = |sizes: &[(String, u64)]| Costing::new(&program, Model::Analytic, sizes).def(def).unwrap();
+    let (few, many) = (cost(&told(&[("n", 500), ("k", 9)])), cost(&all));
+    assert!(many > 10.0 * few, "{few} and {many}");
+}

@@ -134,6 +134,27 @@ fn elements_of_windows_are_computed_once() {
     check(&program, "windows", &s, &[args.to_vec()]);
 }
 
+/// Protects: what asks whether it is at an end of its row is cut into ends and a middle that asks nothing, in strips of rows
+/// and alone; what asks elsewhere, or of short rows, stays as it is.
+#[test]
+fn rows_that_ask_for_their_ends_have_a_middle() {
+    let text = "
+(def f (Tensor 2 Float32) ((x : (Tensor 2 Float32) (h w)))
+  (build (tuple h w) (lam ((i : Integer) (j : Integer))
+    (add (if (lt j (sub w 1)) (sub (index (tuple i (add j 1)) x) (index (tuple i j) x)) 0f32)
+         (if (ASK) (index (tuple i (sub j 1)) x) 0f32)))))";
+    let machine = Machine { vector_bytes: 64, threads: 1, ..Machine::host() };
+    for (ask, width, holds) in [("gte (sub j 1) 0", 100, true), ("gt j 40", 100, false), ("gte (sub j 1) 0", 40, false)]
+    {
+        let program = read(&text.replace("ASK", ask));
+        let args = vec![tensor(Scalar::F32, &[5, width], 3)];
+        let s = by_default(&program, "f", &args, &machine);
+        let nest = daedal::pipeline::native::scheduled_nest(program.named("f")[0], &s, &machine).unwrap().to_string();
+        assert_eq!(nest.contains("for middle."), holds, "{ask} {width}\n{nest}");
+        check(&program, "f", &s, &[args, vec![tensor(Scalar::F32, &[5, width], 7)]]);
+    }
+}
+
 /// Protects: pixels that take turns, and are read at half their index, clamped or not, are vectors whose lanes are woven.
 #[test]
 fn pixels_that_take_turns_are_vectors() {

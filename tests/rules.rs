@@ -304,3 +304,31 @@ fn rules_are_tried_outside_of_the_source_tree() {
     let (code, said, _) = daedal(&format!("{TWICE}\n{file}"), &["rules", "test", "r.rules", "--programs", "r.rules"]);
     assert!(code == 0 && said.contains("1 definitions, most in r.rules main"), "{said}");
 }
+
+/// Protects: what ships for floats of 64 bits holds of those of 32, too, under the same conditions, and programs are made
+/// cheaper by it; sums of literals that 32 bits do not hold are none of it.
+#[test]
+fn rules_of_floats_are_there_in_both_widths() {
+    let library = Library::shipped().unwrap();
+    let is_word = |c: char| c.is_whitespace() || c == '(' || c == ')';
+    let wide = |r: &&Rule| r.text.split(is_word).any(|w| w == "Float");
+    let mut pairs = 0;
+    for rule in library.rules.iter().filter(wide) {
+        let narrow = library.rules.iter().find(|r| r.name == format!("{}-32", rule.name));
+        let narrow = narrow.unwrap_or_else(|| panic!("{} is of 64 bits alone", rule.name));
+        let what = |r: &Rule| (r.level, r.phase, r.simplify, r.when.len());
+        assert_eq!(what(rule), what(narrow), "{}", rule.name);
+        pairs += 1;
+    }
+    assert!(pairs > 90, "{pairs}");
+    // All of these are their argument, which costs nothing.
+    for before in [
+        "(add (mul 1f32 x) 0f32)",
+        "(sub (mul x 0f32) (neg x))",
+        "(sumbuild 5 (lam (i : Integer) (if (eq i 2) (mul x (div 1f32 1f32)) 0f32)))",
+    ] {
+        let program = format!("(def f Float32 (x : Float32) {before})");
+        let (code, said, why) = daedal(&program, &["optimize", "r.rules", "--cost", "analytic", "--json"]);
+        assert!(code == 0 && said.contains("\"cost_after\":0.0"), "{before}: {said}{why}");
+    }
+}

@@ -93,7 +93,7 @@ pub struct Bodies {
     /// Results of stages that are at least 0 and below an integer.
     ends: FxHashMap<Source, Body>,
     /// Floats that results of stages are, of which bounds are known.
-    floats: FxHashMap<Source, Body>,
+    pub(super) floats: FxHashMap<Source, Body>,
 }
 
 impl Bodies {
@@ -122,18 +122,6 @@ impl Bodies {
             });
             *known = moved.collect();
         }
-    }
-
-    /// Remembers what float a result of a stage is, where that says what it lies between.
-    pub(super) fn assume_float(&mut self, from: Source, b: Body) {
-        if self.ty(b).is_float() && self.is_bounded(b) {
-            self.floats.insert(from, b);
-        }
-    }
-
-    /// The float that a result of a stage is, where its bounds are known; it may name the indices of that stage.
-    pub(super) fn float_of(&self, from: Source) -> Option<Body> {
-        self.floats.get(&from).copied()
     }
 
     /// What the elements of a result are below, where they are indices.

@@ -201,10 +201,12 @@ impl Extract<'_> {
     }
 
     /// Whether the bounds of an index may be far from it: those of a condition are of both arms, also where only one of them
-    /// is taken, and those of a quotient by a size of which nothing is known are those of what is divided.
+    /// is taken, those of a quotient by a size of which nothing is known are those of what is divided, and data need
+    /// not reach the ends of a clamp.
     fn is_coarse(&self, i: Body) -> bool {
         self.g.bodies.reachable([i]).into_iter().any(|b| match self.g.bodies.node(b) {
-            Node::If(_) => true,
+            Node::If(_) | Node::Op(Op::Truncate, ..) => true,
+            Node::Cast(_, of) => self.g.bodies.ty(*of).is_float(),
             Node::Op(op, _, args) => op.divides() && !self.g.bodies.is_positive_number(args[1]),
             _ => false,
         })

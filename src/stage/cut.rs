@@ -4,7 +4,7 @@
 //! rounded result is the nearest number, so that order stays). So ends of arguments give ends of the result. What is no
 //! number is cut to 0.
 
-use super::body::{Bodies, Body, Node, is_small_number};
+use super::body::{Bodies, Body, Node, Source, is_small_number};
 use crate::ir::op::Bounds;
 use crate::ir::{Lit, Op, Scalar};
 use smallvec::{SmallVec, smallvec};
@@ -57,10 +57,13 @@ impl Bodies {
         self.cut_ends(b).is_some()
     }
 
-    /// Whether numbers are known that a float lies between.
-    pub(super) fn is_bounded(&self, b: Body) -> bool {
-        let span = self.span(b, DEPTH);
-        span.lo.is_some() && span.hi.is_some()
+    /// Remembers what float a result of a stage is, where that says what it lies between; it may name the indices of that
+    /// stage.
+    pub(super) fn assume_float(&mut self, from: Source, b: Body) {
+        let span = if self.ty(b).is_float() { self.span(b, DEPTH) } else { return };
+        if span.lo.is_some() && span.hi.is_some() {
+            self.floats.insert(from, b);
+        }
     }
 
     /// Small integers that a cut float lies between.
@@ -89,7 +92,7 @@ impl Bodies {
         let ty = self.ty(b);
         match self.node(b) {
             Node::Lit(l) => l.as_f64().filter(|x| !x.is_nan()).map_or(any, |x| Span::within(x, x, false)),
-            Node::Load(from, ..) => self.float_of(*from).map_or(any, |b| self.span(b, below).at_all_indices(self)),
+            Node::Load(from, ..) => self.floats.get(from).map_or(any, |b| self.span(*b, below).at_all_indices(self)),
             Node::Cast(_, of) if self.ty(*of).is_float() => self.span(*of, below).rounded(ty),
             Node::Cast(_, of) => self.whole(*of, ty),
             Node::Op(Op::ToFloat, _, args) => self.whole(args[0], ty),
@@ -175,20 +178,24 @@ impl Span {
 
     /// One of both.
     fn or(self, other: Span) -> Span {
-        Span { lo: both(self.lo, other.lo), hi: both(self.hi, other.hi), nan: self.nan || other.nan }
+        Span {
+            lo: both(self.lo, other.lo, f64::min),
+            hi: both(self.hi, other.hi, f64::max),
+            nan: self.nan || other.nan,
+        }
     }
 
     /// `a` where it is greater, else `b`: at least `b`, where that is a number. Where `a` is none, nothing else holds; a
     /// strict maximum is none where one of them is.
     fn greatest(a: Span, b: Span, strict: bool) -> Span {
         let lo = if strict || !a.nan { tighter(a.lo, b.lo, f64::max) } else { b.lo };
-        Span { lo, hi: both(a.hi, b.hi), nan: b.nan || strict && a.nan }
+        Span { lo, hi: both(a.hi, b.hi, f64::max), nan: b.nan || strict && a.nan }
     }
 
     /// `a` where it is less, else `b`.
     fn least(a: Span, b: Span, strict: bool) -> Span {
         let hi = if strict || !a.nan { tighter(a.hi, b.hi, f64::min) } else { b.hi };
-        Span { lo: both(a.lo, b.lo), hi, nan: b.nan || strict && a.nan }
+        Span { lo: both(a.lo, b.lo, f64::min), hi, nan: b.nan || strict && a.nan }
     }
 
     /// Arithmetic on finite ends, rounded as the operation is.
@@ -206,12 +213,15 @@ impl Span {
     }
 }
 
-/// Ends of which those of two floats are: what holds of one of both.
-fn both(a: Option<Ends>, b: Option<Ends>) -> Option<Ends> {
+/// Ends of which those of two floats are: what holds of one of both. Of two numbers one says it all.
+fn both(a: Option<Ends>, b: Option<Ends>, of: impl Fn(f64, f64) -> f64) -> Option<Ends> {
     let (mut a, b) = (a?, b?);
     for e in b {
-        if !a.contains(&e) {
-            a.push(e);
+        let number = a.iter().position(|known| matches!((known, e), (End::Number(_), End::Number(_))));
+        match (number.map(|k| (k, a[k])), e) {
+            (Some((k, End::Number(x))), End::Number(y)) => a[k] = End::Number(of(x, y)),
+            _ if a.contains(&e) => {}
+            _ => a.push(e),
         }
     }
     (a.len() <= ENDS).then_some(a)

@@ -27,6 +27,12 @@ impl Graph {
                 Output::Data(_) => {}
             }
         }
+        let mut floats: Vec<(Source, Body)> = out.bodies.floats.iter().map(|(from, b)| (*from, *b)).collect();
+        floats.sort_unstable();
+        for (from, b) in floats {
+            let b = known.of(&mut out.bodies, b);
+            out.bodies.floats.insert(from, b);
+        }
         out.decide();
         let is = known.checks(&mut out.bodies);
         out.entry.splice(0..0, is);
