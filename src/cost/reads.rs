@@ -100,7 +100,7 @@ impl<'a> Look<'a> {
                         self.found.push(((*p, from + k), size));
                     }
                 }
-                Known::Part(*p, from + d as usize)
+                Known::Part(*p, from + d)
             }
             _ => Known::Other,
         }

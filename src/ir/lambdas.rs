@@ -18,6 +18,9 @@ pub enum Element {
     Once(Id),
 }
 
+/// Elements of tensors, by the variables that these are.
+type Elements = SmallVec<[(u32, Element); 2]>;
+
 /// A form of a function, by the term that it makes.
 pub enum Looped {
     /// `(map f t)` or `(map2 f t u)`.
@@ -202,11 +205,11 @@ impl Terms {
     /// The tensors whose elements a loop reads at its own indices, where it reads nothing else of these, each element
     /// bound once in front or read once; and its body behind those lets. A loop of indices whose names the source chose
     /// stays one.
-    fn elements(&self, id: Id, rank: usize) -> Option<(SmallVec<[(u32, Element); 2]>, Id)> {
+    fn elements(&self, id: Id, rank: usize) -> Option<(Elements, Id)> {
         if self.chosen(id).is_some() {
             return None;
         }
-        let (mut body, mut of) = (*self.kids(id).last()?, SmallVec::<[(u32, Element); 2]>::new());
+        let (mut body, mut of) = (*self.kids(id).last()?, Elements::new());
         while of.len() < TENSORS
             && let (Head::Let, [value, rest]) = (self.head(body), self.kids(body))
             && let Some(t) = self.element(*value, rank, of.len())

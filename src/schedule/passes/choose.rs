@@ -196,7 +196,7 @@ impl Costs<'_> {
                 trips(l) * (self.lane_block(w, &l.body, apart) + 1.0)
             }
             Stmt::If(c, a, b) => {
-                let masked = !apart && are_masked(self.func, known, a) && are_masked(self.func, known, b);
+                let masked = !apart && are_masked(known, a) && are_masked(known, b);
                 if masked && !known.is_uniform(c) {
                     // All lanes run both arms.
                     return one(c) + 1.0 + self.lane_block(w, a, false) + self.lane_block(w, b, false);
@@ -248,9 +248,7 @@ impl Costs<'_> {
                 }
             }
             Expr::Op(op, ty, args) if is_direct(*op, *ty, args) => kids() + op_cost(*op, *ty),
-            Expr::Cond(parts) if parts[1..].iter().all(|p| is_safe(p) || is_masked(self.func, known, p)) => {
-                kids() + 1.0
-            }
+            Expr::Cond(parts) if parts[1..].iter().all(|p| is_safe(p) || is_masked(known, p)) => kids() + 1.0,
             Expr::Cast(to, e) if is_direct_cast(*to) => kids() + 1.0,
             Expr::Op(op, ty, _) => kids() + lanes * (op_cost(*op, *ty) + 1.0),
             _ => lanes * (self.expr(e) + 1.0),

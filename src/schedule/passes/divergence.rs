@@ -292,16 +292,16 @@ pub fn is_direct_cast(to: Scalar) -> bool {
 }
 
 /// Whether statements can run in all lanes, with the changes kept in some.
-pub fn are_masked(func: &Func, known: &Divergence, stmts: &[Stmt]) -> bool {
+pub fn are_masked(known: &Divergence, stmts: &[Stmt]) -> bool {
     stmts.iter().all(|s| match s {
-        Stmt::Let(_, e) | Stmt::Mut(_, e) | Stmt::Set(_, e) => is_masked(func, known, e),
-        Stmt::If(c, a, b) => is_masked(func, known, c) && are_masked(func, known, a) && are_masked(func, known, b),
+        Stmt::Let(_, e) | Stmt::Mut(_, e) | Stmt::Set(_, e) => is_masked(known, e),
+        Stmt::If(c, a, b) => is_masked(known, c) && are_masked(known, a) && are_masked(known, b),
         _ => false,
     })
 }
 
 /// Whether an expression can be evaluated in all lanes, where memory is read in some.
-pub fn is_masked(func: &Func, known: &Divergence, e: &Expr) -> bool {
+pub fn is_masked(known: &Divergence, e: &Expr) -> bool {
     let direct = match e {
         Expr::Load(b, _) => !known.is_private(*b),
         // What is one number is computed once, and by what computes numbers.
@@ -311,5 +311,5 @@ pub fn is_masked(func: &Func, known: &Divergence, e: &Expr) -> bool {
         Expr::Lit(_) | Expr::Var(_) | Expr::Cast(..) | Expr::Cond(_) => true,
         _ => false,
     };
-    direct && e.kids().iter().all(|k| is_masked(func, known, k))
+    direct && e.kids().iter().all(|k| is_masked(known, k))
 }

@@ -273,7 +273,7 @@ impl Maker<'_> {
     }
 
     fn are_masked(&self, arm: &[Stmt]) -> bool {
-        are_masked(self.func, self.known, arm)
+        are_masked(self.known, arm)
     }
 
     /// Each lane adds to a variable, in the order of the iterations.
@@ -420,8 +420,12 @@ impl Maker<'_> {
                 let ty = self.func.ty(&p[1]);
                 Expr::Op(Op::Select, ty, p.iter().map(|a| self.vector(a)).collect())
             }
-            Expr::Cond(p) if p[1..].iter().all(|arm| is_masked(self.func, self.known, arm)) => {
-                if self.known.is_uniform(&p[0]) { self.branched(p) } else { self.chosen(p) }
+            Expr::Cond(p) if p[1..].iter().all(|arm| is_masked(self.known, arm)) => {
+                if self.known.is_uniform(&p[0]) {
+                    self.branched(p)
+                } else {
+                    self.chosen(p)
+                }
             }
             Expr::Op(op, ty, args) => self.call(*op, *ty, args),
             _ => self.each(e),
