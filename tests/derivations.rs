@@ -33,9 +33,7 @@ fn read(text: &str) -> Record {
 /// better, with the reason, and are not used. `steps_fwd` reads a tensor of a size that only another read proves. What
 /// a region of `row_losses` and `entropy` becomes needs a number over the reals, which the greatest of a row is only
 /// where the row is not empty.
-const UNPROVED: [(&str, &str); 5] = [
-    // With the limits of this test alone: with those that users have, both cost the same.
-    ("grad/kmeans.ks gradient", EARLY),
+const UNPROVED: [(&str, &str); 4] = [
     ("grad/unreached.ks by_steps", EARLY),
     ("grad/conditions.ks steps_fwd", "what `index-of-const` brings back could fail where the program did not"),
     ("apps/logsumexp.ks row_losses", REAL),

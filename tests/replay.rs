@@ -134,3 +134,29 @@ fn what_is_not_understood_is_refused() {
     twice.extend(made.lines[same..same + 2].to_vec());
     made.refused(&twice, "`same` was derived before");
 }
+
+/// Protects: a size that is guessed by the loops that read there stands in the header, so that the same costs are computed
+/// again, and it is refused where no parameter has such an axis.
+#[test]
+fn guessed_sizes_are_written_down() {
+    let text = "(def f Float ((x : (Vec Float) n) (y : (Vec Float)))
+      (sumbuild (size y) (lam (i : Integer) (if (lt i n) (mul 1.0 (mul (index i x) (sumbuild n (lam (j : Integer) (index j y))))) 0.0))))";
+    let program = common::read("q.ks", text).unwrap();
+    let library = Library::shipped().unwrap();
+    let sizes = vec![("n".to_string(), 1000)];
+    let options = Options { cost: Model::Analytic, sizes, derive: true, max_nodes: 1000, ..Options::standard() };
+    let outcome = optimize(&program, &options).unwrap_or_else(|d| panic!("{d}"));
+    let text = record_text(&program, &outcome, &library, &options);
+    assert!(text.contains(r#"["y.1",1000]"#), "{text}");
+    let told = |text: &str| {
+        let record = record::read(&Source::new("d.jsonl", text)).map_err(|d| d.to_string())?;
+        replayed(&program, &record, &library, "d.jsonl", |_| true).map(|v| v.len()).map_err(|d| d.to_string())
+    };
+    assert_eq!(told(&text), Ok(1));
+    let other = told(&text.replace("y.1", "y.2"));
+    assert!(
+        other.as_ref().is_err_and(|why| why.contains("no definition of the program names a size `y.2`")),
+        "{other:?}"
+    );
+    assert!(told(&text.replace("[\"y.1\",1000]", "[\"y.1\",10]")).is_err_and(|why| why.contains("cost")));
+}

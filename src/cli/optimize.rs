@@ -42,7 +42,8 @@ pub struct Optimize {
     /// What rules may take for granted: where it does not hold, results may differ
     #[arg(long, value_name = "WHAT", value_enum)]
     assume: Vec<Assumption>,
-    /// An estimate of a named size or integer parameter, for cost models; may be given more than once
+    /// An estimate of a named size or integer parameter, for cost models, or of `x.1`, the first size of a parameter `x`
+    /// that names none; may be given more than once
     #[arg(long = "size", value_name = "NAME=N", value_parser = size)]
     sizes: Vec<(String, u64)>,
     /// The greatest number of nodes that the search may make

@@ -2,8 +2,8 @@
 //!
 //! What such a call means is spelled out in the nodes of the language, and its arguments are variables there. So the
 //! term that it makes of variables is a pattern: a term that differs from it by what stands for these is the same
-//! call, and reads back as the same term. Of the sizes that share a name both have the first. Only calls that the
-//! source has are told again: loops that somebody wrote stay loops.
+//! call, and reads back as the same term. Of the sizes that share a name both have the first. Where the source has no call
+//! of a name, loops stay loops; where it has, a loop that somebody wrote in the same words is told as that call, too.
 
 use super::head::Head;
 use super::spelled::{Arg, Args, Names, Shared, Spelled};

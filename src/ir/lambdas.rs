@@ -1,6 +1,7 @@
 //! Loops that a form of the source makes of a function: `map`, `map2`, `diag` and `iterate`, told again.
 //!
-//! What is found here reads back as the same term. It must not know how text is laid out.
+//! What is found here reads back as the same term, so that a loop that somebody wrote in the same words is told as the form,
+//! too, unless its indices have names of their own. It must not know how text is laid out.
 
 use super::calls::REACH;
 use super::head::Head;

@@ -43,7 +43,7 @@ use crate::rewrite::egraph::optimize::SEARCH_SHARE;
 use crate::rewrite::egraph::pattern::{Compiled, compile};
 use crate::rewrite::inline::recursive;
 use crate::rules::narrow::is_narrow;
-use crate::rules::{Level, Library, Rule};
+use crate::rules::{Level, Library};
 use assemble::{Searched, assemble};
 use only::{Chosen, chosen};
 use rayon::prelude::*;
@@ -61,13 +61,16 @@ pub fn optimize(program: &Program, options: &Options<'_>) -> Result<Outcome> {
     let library = library.assuming(&options.assume);
     let only = Chosen::new(&library, options)?;
     let mut rules = prepare(&library, options.float)?;
-    rules.retain(|r| only.rule(r.rule) && fits(program, r.rule));
+    rules.retain(|r| only.rule(r.rule));
+    fit(program, &mut rules);
     optimize_with(program, &rules, options)
 }
 
-/// Whether a rule can fit in a program: one of 32-bit floats only where there are some.
-pub fn fits(program: &Program, rule: &Rule) -> bool {
-    !is_narrow(rule) || program.terms.has_scalar(Scalar::F32)
+/// Leaves out rules that fit nowhere in a program: those of 32-bit floats, where there are none.
+fn fit(program: &Program, rules: &mut Vec<Compiled<'_>>) {
+    if !program.terms.has_scalar(Scalar::F32) {
+        rules.retain(|r| !is_narrow(r.rule));
+    }
 }
 
 /// The rules of a library that keep what a level asks for, ready to be searched for.

@@ -4,7 +4,7 @@
 //! A definition stays as it is where its text would not be read again, since sizes have to be equal that it names apart,
 //! or where a sum over nothing would lose its shape. It must not know what made the program.
 
-use super::{fits, prepare};
+use super::{fit, prepare};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Body, Def, Id, Program};
 use crate::rewrite::simplify::{Directed, simplify};
@@ -19,7 +19,7 @@ use crate::types::{sizes, verify};
 pub fn simplified(program: &Program, chosen: &dyn Fn(&Def) -> bool, level: Level) -> Result<Program> {
     let library = Library::shipped()?;
     let mut rules = prepare(&library, level)?;
-    rules.retain(|r| fits(program, r.rule));
+    fit(program, &mut rules);
     let (mut directed, mut out, printing) = (Directed::new(&rules), program.clone(), program.printing());
     for def in program.defs.values().filter(|def| chosen(def) && !printing.contains(&def.fun)) {
         let Some(body) = def.term() else { continue };

@@ -42,19 +42,21 @@ impl Library {
             library.extend(&Source::new(format!("rules/{name}"), text))?;
         }
         library.files.clear();
-        library.narrow();
+        library.narrow()?;
         Ok(library)
     }
 
-    /// Adds the rules of `Float` for `Float32`, those that can be read so.
-    fn narrow(&mut self) {
+    /// Adds the rules of `Float` for `Float32`.
+    fn narrow(&mut self) -> Result<()> {
         let mut found = vec![];
         for rule in &self.rules {
-            let Some(text) = narrowed(rule) else { continue };
-            let read = read::rules(&Source::new(rule.source.name.clone(), text));
-            found.extend(read.into_iter().flatten().map(|(rule, _)| rule));
+            if let Some(text) = narrowed(rule) {
+                let read = read::rules(&Source::new(rule.source.name.clone(), text))?;
+                found.extend(read.into_iter().map(|(rule, _)| rule));
+            }
         }
         self.rules.extend(found);
+        Ok(())
     }
 
     /// Adds the rules of a file.

@@ -13,7 +13,7 @@ pub(super) fn narrowed(rule: &Rule) -> Option<String> {
     if !words(after).any(|w| w == "Float") {
         return None;
     }
-    let mut out = format!("{before}\"{}\"", name_of(&rule.name));
+    let mut out = format!("{before}\"{}-32\"", rule.name);
     let mut rest = after;
     while let Some(c) = rest.chars().next() {
         let end = rest.find(is_apart).unwrap_or(rest.len()).max(if is_apart(c) { c.len_utf8() } else { 0 });
@@ -22,11 +22,6 @@ pub(super) fn narrowed(rule: &Rule) -> Option<String> {
         rest = more;
     }
     Some(out)
-}
-
-/// What the rule of a name is called for `Float32`.
-pub fn name_of(name: &str) -> String {
-    format!("{name}-32")
 }
 
 /// Whether a rule is of `Float32`, so that it fits nowhere in a program without such numbers.

@@ -99,14 +99,18 @@ impl Bodies {
             Node::Op(Op::Select, _, args) => self.span(args[1], below).or(self.span(args[2], below)),
             Node::If(parts) => self.span(parts[1], below).or(self.span(parts[2], below)),
             Node::Op(Op::Floor | Op::Ceil, _, args) => self.span(args[0], below).map(|x| whole_part(self.node(b), x)),
-            Node::Op(op, _, args) if args.len() == 2 => {
+            Node::Op(op @ (Op::Max | Op::Maximum | Op::Min | Op::Minimum), _, args) => {
                 let (x, y) = (self.span(args[0], below), self.span(args[1], below));
                 match op {
                     Op::Max | Op::Maximum => Span::greatest(x, y, *op == Op::Maximum),
-                    Op::Min | Op::Minimum => Span::least(x, y, *op == Op::Minimum),
-                    Op::Add | Op::Sub | Op::Mul | Op::Div => Span::computed(*op, ty, &x, &y).unwrap_or(any),
-                    _ => any,
+                    _ => Span::least(x, y, *op == Op::Minimum),
                 }
+            }
+            Node::Op(op @ (Op::Add | Op::Sub | Op::Mul | Op::Div), _, args) => {
+                let x = self.span(args[0], below);
+                // Of most floats nothing is known: then the other one is not looked at.
+                let known = x.numbers().is_some().then(|| self.span(args[1], below));
+                known.and_then(|y| Span::computed(*op, ty, &x, &y)).unwrap_or(any)
             }
             Node::Op(op, ..) => match op.row().bounds {
                 Bounds::Within(lo, hi) if lo.is_finite() && hi.is_finite() => Span::within(lo, hi, true),

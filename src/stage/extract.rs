@@ -317,7 +317,6 @@ impl<'a> Extract<'a> {
         let own = if let Definition::Scatter { into, .. } = &def { self.loops.len() - into } else { self.loops.len() };
         let named = |(k, d): &(usize, DimId)| *k >= own || used.contains(d) && !over.contains(d);
         let dims: Vec<DimId> = self.loops.iter().copied().enumerate().filter(named).map(|(_, d)| d).collect();
-        let floats = if let Definition::Pure(each) = &def { each.clone() } else { vec![] };
         let mut def = def;
         if let Definition::Reduce { inside, .. } = &mut def {
             let from = self.loops.len() - *inside;
@@ -330,8 +329,10 @@ impl<'a> Extract<'a> {
         if self.g.stages.len() > known {
             self.named_after(stage, id);
         }
-        for (k, b) in floats.into_iter().enumerate() {
-            self.g.bodies.assume_float(Source::Stage(stage, k as u32), b);
+        if let Definition::Pure(each) = &self.g.stages[stage.0 as usize].def {
+            for (k, b) in each.iter().enumerate() {
+                self.g.bodies.assume_float(Source::Stage(stage, k as u32), *b);
+            }
         }
         let tys = self.g.stage(stage).tys.clone();
         let load =

@@ -371,16 +371,7 @@ impl Elab<'_> {
         let rows = self.expr(args[0])?;
         let rows = self.val(rows);
         let columns = self.expr(args[1])?;
-        // The sizes are evaluated once each, and in order.
-        let (rows, columns) = match self.is_short(columns) {
-            true => (rows, self.val(columns)),
-            false => {
-                let (id, columns) = (self.now(rows), self.val(columns));
-                let rows = self.bind(id);
-                let columns = self.now(columns);
-                (rows, self.bind(columns))
-            }
-        };
+        let (rows, columns) = self.one_then_other(rows, columns);
         let lam = self.lambda(args[2])?;
         let outer = self.now(rows);
         let names = self.remembered(Head::Build(1), &lam, 1);

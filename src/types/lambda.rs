@@ -136,16 +136,22 @@ impl Elab<'_> {
         }
     }
 
+    /// That a lambda takes a value.
+    fn takes_one(&self, lam: &Lambda, value: Id) -> Result<()> {
+        let ty = self.terms.ty(value);
+        if lam.arg() == ty {
+            return Ok(());
+        }
+        let label = format!("expected an argument of {ty}, found {}", lam.arg());
+        Err(self.error(lam.at, "the function takes another type", &label))
+    }
+
     /// A lambda applied to a value: its body with the value bound by a let.
     pub(super) fn apply(&mut self, lam: &Lambda, value: Id) -> Result<Id> {
         if let Some(named) = &lam.named {
             return self.call_named(lam.at, named, &[value]);
         }
-        let ty = self.terms.ty(value);
-        if lam.arg() != ty {
-            let label = format!("expected an argument of {ty}, found {}", lam.arg());
-            return Err(self.error(lam.at, "the function takes another type", &label));
-        }
+        self.takes_one(lam, value)?;
         let (before, mark) = (self.mark(), self.opened());
         match lam.params.as_slice() {
             [(name, _)] => {
@@ -171,11 +177,7 @@ impl Elab<'_> {
         if let Some(named) = &lam.named {
             return self.call_named(lam.at, named, &[whole]);
         }
-        let ty = self.terms.ty(whole);
-        if lam.arg() != ty {
-            let label = format!("expected an argument of {ty}, found {}", lam.arg());
-            return Err(self.error(lam.at, "the function takes another type", &label));
-        }
+        self.takes_one(lam, whole)?;
         let (before, mark) = (self.mark(), self.opened());
         let elements: Vec<Val> = elements.iter().map(|e| self.val(*e)).collect();
         let each = lam.params.len() == elements.len();

@@ -272,6 +272,17 @@ impl Elab<'_> {
         self.size_name(a).is_some_and(|name| self.size_name(b) == Some(name))
     }
 
+    /// Two terms that are evaluated once each, the first before the second.
+    pub fn one_then_other(&mut self, first: Val, second: Id) -> (Val, Val) {
+        if self.is_short(second) {
+            return (first, self.val(second));
+        }
+        let (first, second) = (self.now(first), self.val(second));
+        let first = self.bind(first);
+        let second = self.now(second);
+        (first, self.bind(second))
+    }
+
     /// Sizes of the outer tensor that are evaluated once each.
     pub fn bound_sizes(&mut self, v: Val, rank: usize) -> Vec<Val> {
         (0..rank)

@@ -36,15 +36,7 @@ impl Elab<'_> {
         let count = self.integer(args[1], "a slice has so many elements")?;
         let count = self.val(count);
         let (of, ..) = self.tensor_of(args[2], "a tensor, as in `(slice from n v)`")?;
-        // The number of elements is evaluated before the tensor.
-        let (count, of) = match self.is_short(of) {
-            true => (count, self.val(of)),
-            false => {
-                let (count, of) = (self.bind(count.id), self.val(of));
-                let of = self.now(of);
-                (count, self.bind(of))
-            }
-        };
+        let (count, of) = self.one_then_other(count, of);
         let tys = [from, count, of].map(|v| self.terms.ty(v.id));
         self.spell("slice", &[1], &tys, |e, parts| e.slice(at, parts))?;
         let id = self.slice(at, &[from, count, of])?;

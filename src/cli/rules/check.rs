@@ -8,7 +8,7 @@ use crate::data::Output;
 use crate::diag::{Diagnostic, Result};
 use crate::rules::Rule;
 use crate::rules::check::number::DIGITS;
-use crate::rules::check::{Counterexample, Effort, Verdict, check, filled};
+use crate::rules::check::{Counterexample, Effort, Verdict, check_unless, filled};
 use clap::Args;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
@@ -76,12 +76,11 @@ impl Check {
         let interrupt = world.interrupt;
         let one = |rule: &Rule| {
             line.doing(&rule.name);
-            let verdict = check(rule, &effort);
+            let verdict = check_unless(rule, &effort, &|| interrupt.raised())?;
             line.done();
-            verdict
+            Some(verdict)
         };
-        let wanted = |rule| (!interrupt.raised()).then_some(rule);
-        let each = || library.rules.par_iter().filter_map(wanted).map(|rule| (rule, one(rule))).collect();
+        let each = || library.rules.par_iter().filter_map(|rule| Some((rule, one(rule)?))).collect();
         let verdicts: Vec<(&Rule, Verdict)> = interrupt.during(each);
         line.clear();
         if let (Some(place), Some((rule, c))) =

@@ -5,8 +5,7 @@ use crate::cli::World;
 use crate::diag::{Diagnostic, Result};
 use crate::rules::Library;
 use crate::rules::check::mutate::{Mutant, mutants};
-use crate::rules::check::{Effort, check};
-use crate::rules::narrow::is_narrow;
+use crate::rules::check::{Effort, check_unless};
 use crate::run::solver::installed;
 use rayon::prelude::*;
 use serde_json::json;
@@ -31,21 +30,19 @@ const LEAST: usize = 95;
 
 /// Changes every rule, and counts what the check notices.
 pub fn mutated(library: &Library, effort: &Effort, as_json: bool, world: &mut World<'_>) -> Result<()> {
-    // Those of 32 bits have the text of others: changed, they would say the same of the check.
-    let all: Vec<Mutant> = library.rules.iter().filter(|r| !is_narrow(r)).flat_map(mutants).collect();
+    let all: Vec<Mutant> = library.rules.iter().flat_map(mutants).collect();
     let solver = installed();
     let line = world.progress(as_json);
     line.all(all.len());
+    let interrupt = world.interrupt;
     let judged = |m: &Mutant| {
         line.doing(&m.rule.name);
-        let fate = fate(m, effort, solver);
+        let fate = fate(m, effort, solver, &|| interrupt.raised())?;
         line.done();
-        fate
+        Some(fate)
     };
-    let interrupt = world.interrupt;
-    let wanted = |m| (!interrupt.raised()).then_some(m);
     let done: Vec<(&Mutant, Fate)> =
-        interrupt.during(|| all.par_iter().filter_map(wanted).map(|m| (m, judged(m))).collect());
+        interrupt.during(|| all.par_iter().filter_map(|m| Some((m, judged(m)?))).collect());
     line.clear();
     let fates: Vec<Fate> = done.iter().map(|(_, fate)| *fate).collect();
     let count = |fate: Fate| fates.iter().filter(|f| **f == fate).count();
@@ -86,22 +83,23 @@ pub fn mutated(library: &Library, effort: &Effort, as_json: bool, world: &mut Wo
     }
 }
 
-fn fate(mutant: &Mutant, effort: &Effort, solver: bool) -> Fate {
+/// What becomes of a changed rule; nothing where it is stopped before that is known.
+fn fate(mutant: &Mutant, effort: &Effort, solver: bool, stop: &dyn Fn() -> bool) -> Option<Fate> {
     if mutant.same {
-        return Fate::Same;
+        return Some(Fate::Same);
     }
     let wrong = |e: &Effort| {
-        let v = check(&mutant.rule, e);
-        v.counterexample.is_some() || !v.exercised()
+        let v = check_unless(&mutant.rule, e, stop)?;
+        Some(v.counterexample.is_some() || !v.exercised())
     };
-    if wrong(effort) {
-        return Fate::Killed;
+    if wrong(effort)? {
+        return Some(Fate::Killed);
     }
     match if solver { proof(&mutant.rule) } else { Ok(None) } {
-        Ok(Some(Proof::Proved)) => return Fate::Proved,
-        Ok(Some(Proof::Refuted)) => return Fate::Missed,
+        Ok(Some(Proof::Proved)) => return Some(Fate::Proved),
+        Ok(Some(Proof::Refuted)) => return Some(Fate::Missed),
         Ok(Some(Proof::Unknown | Proof::Unsaid) | None) | Err(_) => {}
     }
     let deep = Effort { seed: effort.seed.wrapping_add(1), ..effort.times(10) };
-    if wrong(&deep) { Fate::Missed } else { Fate::True }
+    Some(if wrong(&deep)? { Fate::Missed } else { Fate::True })
 }

@@ -138,6 +138,13 @@ template <int N, class V> KS_INLINE Vec<int64_t, N> whole_part(V x) {
   return (Whole)(x < all<N>(0.0)) ? -out : out;
 }
 
+// Floats between two ends, which stand for all beyond them, and 0 for no number.
+template <int N, class V, class T> KS_INLINE V between(V x, T low, T high) {
+  V in = x > all<N>(low) ? x : all<N>(low);
+  in = in < all<N>(high) ? in : all<N>(high);
+  return x == x ? in : all<N>((T)0);
+}
+
 // Floats to integers, towards 0: the ends stand for all beyond them, 0 for no number.
 template <class To, int N, class V> KS_INLINE Vec<To, N> saturate(V x) {
   typedef LaneOf<V> T;
@@ -146,12 +153,10 @@ template <class To, int N, class V> KS_INLINE Vec<To, N> saturate(V x) {
     const auto wide = __builtin_convertvector(x, Vec<double, N>);
     typedef Vec<int64_t, N> Whole;
 #if defined(__AVX512DQ__)
-    const auto low = all<N>(-9223372036854775808.0), high = all<N>(9223372036854774784.0);
-    auto in = wide > low ? wide : low;
-    in = in < high ? in : high;
-    const Whole out = __builtin_convertvector(in, Whole);
-    const Whole above = (Whole)(wide > high) ? all<N>(INT64_MAX) : out;
-    return (Whole)(wide == wide) ? above : Whole{};
+    // The greatest float below 2^63.
+    const double most = 9223372036854774784.0;
+    const Whole out = __builtin_convertvector(between<N>(wide, -9223372036854775808.0, most), Whole);
+    return (Whole)(wide > all<N>(most)) ? all<N>(INT64_MAX) : out;
 #else
     if (every(mask<N>(absolute<N>(wide) < all<N>(2251799813685248.0)))) return whole_part<N>(wide);
     Whole out;
@@ -160,16 +165,10 @@ template <class To, int N, class V> KS_INLINE Vec<To, N> saturate(V x) {
 #endif
   } else if constexpr (bits == 32) {
     const auto wide = __builtin_convertvector(x, Vec<double, N>);
-    const auto low = all<N>(sign ? -2147483648.0 : 0.0), high = all<N>(sign ? 2147483647.0 : 4294967295.0);
-    auto in = wide > low ? wide : low;
-    in = in < high ? in : high;
-    in = wide == wide ? in : all<N>(0.0);
+    const auto in = between<N>(wide, sign ? -2147483648.0 : 0.0, sign ? 2147483647.0 : 4294967295.0);
     return __builtin_convertvector(whole_part<N>(in), Vec<To, N>);
   } else {
-    const V low = all<N>((T)(sign ? -(1 << (bits - 1)) : 0)), high = all<N>((T)((1 << (bits - sign)) - 1));
-    V in = x > low ? x : low;
-    in = in < high ? in : high;
-    in = x == x ? in : all<N>((T)0);
+    const V in = between<N>(x, (T)(sign ? -(1 << (bits - 1)) : 0), (T)((1 << (bits - sign)) - 1));
     return __builtin_convertvector(__builtin_convertvector(in, Vec<int32_t, N>), Vec<To, N>);
   }
 }

@@ -122,7 +122,6 @@ impl<'a> Candidates<'a> {
         for step in g.analysis.steps.iter().filter(|s| s.removes_failure(g)) {
             banned.insert(step.root.clone().map_children(|k| g.find(k)));
         }
-        // Of members that cost the same the first is taken: what stood there before, so that equal parts stay equal text.
         let before = g.analysis.imported.iter().map(|n| n.clone().map_children(|k| g.find(k)));
         let before: FxHashSet<ENode> = before.collect();
         let mut nodes = FxHashMap::default();
@@ -136,7 +135,7 @@ impl<'a> Candidates<'a> {
                 .collect();
             allowed.sort();
             allowed.dedup();
-            allowed.sort_by_key(|n| !before.contains(n));
+            unswapped(&mut allowed, &before);
             order.push(class.id);
             nodes.insert(class.id, allowed);
         }
@@ -190,14 +189,7 @@ impl<'a> Candidates<'a> {
     /// The members of a class without those that only swap operands of others, or of one that is taken: they cost the
     /// same, where they fail alike.
     pub fn distinct(&self, class: Id, taken: Option<&ENode>) -> Vec<usize> {
-        let key = |n: &ENode| {
-            let total = node_total(self.g, n);
-            let mut n = n.clone();
-            if let Label::Head(Head::Op(_)) = n.label {
-                n.kids.sort();
-            }
-            (n, total)
-        };
+        let key = |n: &ENode| (unordered(n), node_total(self.g, n));
         let members = &self.nodes[&class];
         let mut seen: BTreeSet<(ENode, bool)> = taken.map(key).into_iter().collect();
         (0..members.len()).filter(|k| seen.insert(key(&members[*k]))).collect()
@@ -278,6 +270,29 @@ pub fn extracted_kids(node: &ENode) -> &[Id] {
     match node.label {
         Label::Head(Head::Var(..)) => &[],
         Label::Head(_) | Label::Param(..) | Label::Unknown => &node.kids,
+    }
+}
+
+/// An operation without the order of its operands.
+fn unordered(n: &ENode) -> ENode {
+    let mut n = n.clone();
+    if let Label::Head(Head::Op(_)) = n.label {
+        n.kids.sort();
+    }
+    n
+}
+
+/// Puts what stood there before in front of what only swaps its operands: of members that cost the same the first is taken,
+/// so that equal parts of a program stay equal text.
+fn unswapped(members: &mut [ENode], before: &FxHashSet<ENode>) {
+    for k in 0..members.len() {
+        if before.contains(&members[k]) {
+            let own = unordered(&members[k]);
+            let other = |n: &ENode| !before.contains(n) && unordered(n) == own;
+            if let Some(first) = members[..k].iter().position(other) {
+                members.swap(first, k);
+            }
+        }
     }
 }
 

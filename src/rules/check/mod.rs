@@ -153,6 +153,17 @@ fn mixed(seed: u64, name: &str, k: usize) -> u64 {
 
 /// Looks for an instance at which a rule breaks its promise.
 pub fn check(rule: &Rule, effort: &Effort) -> Verdict {
+    look(rule, effort, &|| false).0
+}
+
+/// The same, unless it is stopped on the way: what was seen until then says too little.
+pub fn check_unless(rule: &Rule, effort: &Effort, stop: &dyn Fn() -> bool) -> Option<Verdict> {
+    let (verdict, stopped) = look(rule, effort, stop);
+    (!stopped).then_some(verdict)
+}
+
+/// What was found until all was looked at, or it was stopped; whether that was so.
+fn look(rule: &Rule, effort: &Effort, stop: &dyn Fn() -> bool) -> (Verdict, bool) {
     let judge = Judge::default();
     let types = choices(rule);
     let mut search = Search {
@@ -166,8 +177,12 @@ pub fn check(rule: &Rule, effort: &Effort) -> Verdict {
     };
     let mut applied = vec![0; types.len()];
     let each = effort.instances.max(types.len() * 60);
-    let mut found = None;
+    let (mut found, mut stopped) = (None, false);
     for k in 0..each {
+        if stop() {
+            stopped = true;
+            break;
+        }
         let t = k % types.len();
         let before = search.counts.holds;
         found = search.one(&types[t], k);
@@ -177,13 +192,14 @@ pub fn check(rule: &Rule, effort: &Effort) -> Verdict {
         }
     }
     let unneeded = search.without.iter().enumerate().filter(|(_, (n, fine))| *fine && *n >= MANY);
-    Verdict {
+    let verdict = Verdict {
         counts: search.counts,
         seems_exact: rule.level == Level::Real && search.exact && found.is_none(),
         counterexample: found,
         types: types.into_iter().zip(applied).collect(),
         unneeded: unneeded.map(|(k, (n, _))| (k, *n)).collect(),
-    }
+    };
+    (verdict, stopped)
 }
 
 struct Search<'a> {
