@@ -360,6 +360,30 @@ fn digits_of_an_index_are_solved() {
     gives(&made, name, &["[0.0,0.0]", "3", "0", "1.0"], "[0.0,0.0]");
 }
 
+/// Protects: the index of a convolution is solved, also around a middle that is half of the taps: what comes back is a sum for
+/// each element and not a scatter.
+#[test]
+fn centred_taps_are_solved() {
+    let text = "(def f Float ((w : (Vec Float) taps) (x : (Vec Float) n))
+  (sumbuild n (lam (i : Integer) (sumbuild taps (lam (t : Integer)
+    (let (from (sub (add i (div taps HALF)) t))
+      (mul (index t w) (if (or (lt from 0) (gte from n)) 0.0 (mul (index from x) (index from x))))))))))";
+    let derived = |half: &str| {
+        let program = common::read("taps", &text.replace("HALF", half)).unwrap();
+        let (of, wrt) = (program.named("f")[0].fun, vec![false, true]);
+        let wanted = ad::Wanted { fun: of, mode: ad::Mode::Reverse, wrt, value: false, checkpoint: false };
+        ad::derive(&program, &wanted).unwrap()
+    };
+    let (made, fun) = derived("2");
+    let printed = print::def(&made.terms, &made.defs[&fun]);
+    assert!(!printed.contains("buildFromSparse"), "{printed}");
+    gives(&made, &fun.sig().name, &["[1.0,10.0,100.0]", "[1.0,2.0,3.0,4.0]", "1.0"], "[220.0,444.0,666.0,88.0]");
+    gives(&made, &fun.sig().name, &["[1.0,10.0,100.0]", "[1.0]", "1.0"], "[20.0]");
+    // What may fail is asked where the program asks it.
+    let (made, fun) = derived("(sub n n)");
+    assert!(print::def(&made.terms, &made.defs[&fun]).contains("buildFromSparse"));
+}
+
 /// Protects: what the steps of folds and scans make is kept for the way back, in nested ones too, and where there
 /// are no steps. Without tables the way back would make each of these up to six times more.
 #[test]

@@ -145,6 +145,30 @@ result x_size1, scatter
     );
 }
 
+/// Protects: what is computed for each index of such a scatter is computed for its digits, and so where there may be no index
+/// at all.
+#[test]
+fn scatters_of_what_is_computed() {
+    check(
+        "(def f (Vec Float) (x : (Tensor 2 Float) (n m))
+           (buildFromSparse 2 (if (gt n 1) (mul n m) 0) (lam (k : Integer)
+             (let (best (argmax 2 (lam (j : Integer) (mul (to_float j) (index (tuple (div k m) (mod k m)) x)))))
+               (tuple best (index (tuple (div k m) (mod k m)) x))))))",
+        "\
+best[k_1 < (if (gt x_size0 1) x_size0 0), k < (if (gt x_size0 1) x_size1 0)]
+  from 0.0
+  from 0
+  over j < 2
+  = (if (or (eq j 0) (precedes (neg (mul (to_float j) x[k_1, k])) (neg acc0))) (mul (to_float j) x[k_1, k]) acc0)
+  = (if (or (eq j 0) (precedes (neg (mul (to_float j) x[k_1, k])) (neg acc0))) j acc1)
+scatter[i < 2]
+  over k_1 < (if (gt x_size0 1) x_size0 0), k < (if (gt x_size0 1) x_size1 0)
+  at best.1[k_1, k] add x[k_1, k]
+result 2, scatter
+",
+    );
+}
+
 /// Protects: stages that compute the same are one, whatever their loops are called.
 #[test]
 fn equal_stages_are_one() {

@@ -1,4 +1,4 @@
-//! Stages that compute the same in two directions are one, with the interpreter's bits; others stay two.
+//! Stages that compute the same are one, in two directions or by other tables, with the interpreter's bits; others stay two.
 #![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
 
 mod common;
@@ -51,4 +51,57 @@ fn other_directions_stay() {
     for back in ["(mod (add j 1) k)", "(max 0 (sub (sub k 2) j))", "(div j 2)"] {
         assert_eq!(sums(back, [5, 3, 4]), 2, "{back}");
     }
+}
+
+/// How many sums of pairs a program has where one reads a table of `max`, and the other one has it in its place; after it was
+/// held against the interpreter. `AGAIN` is what the other has.
+fn pools(again: &str) -> usize {
+    let text = "(def f (Tuple Float Float (Vec Float)) (x : (Vec Float) n)
+           (let ((half (div n 2))
+                 (positive (build n (lam (i : Integer) (max (index i x) 0.0))))
+                 (pool (build half (lam (i : Integer) (sumbuild 2 (lam (j : Integer) (index (add (mul 2 i) j) positive))))))
+                 (other (build half (lam (i : Integer) (sumbuild 2 (lam (j : Integer)
+                   (let (v (index (add (mul 2 i) j) x)) AGAIN)))))))
+             (tuple (sum pool) (sumbuild half (lam (i : Integer) (mul 2.0 (index i other)))) positive)))";
+    let program = read(&text.replace("AGAIN", again));
+    let graph = daedal::stage::Graph::clone(&empty(&program, "f").graph);
+    for n in [0, 1, 2, 7, 32, 33] {
+        let args = [tensor(Scalar::F64, &[n], 1)];
+        compare(&program, "f", &Schedule::new(graph.clone()), &[args.to_vec()], true);
+    }
+    graph.stages.iter().filter(|s| !s.over().is_empty() && s.dims.len() == 1).count()
+}
+
+/// Protects: it is the same whether a table is read or what is in it is computed in its place.
+#[test]
+fn tables_are_looked_through() {
+    assert_eq!(pools("(max v 0.0)"), 1);
+    assert_eq!(pools("(max 0.0 v)"), 2);
+    assert_eq!(pools("(max v 1.0)"), 2);
+}
+
+/// How many products a program has that two results read, one of them in the other order of rows and columns; after it was held
+/// against the interpreter.
+fn products(other: &str) -> usize {
+    let text = "(def f (Tuple (Vec Float) (Vec Float)) ((a : (Tensor 2 Float) (n k)) (b : (Tensor 2 Float) (m k)))
+           (tuple
+             (build n (lam (i : Integer) (sumbuild m (lam (j : Integer)
+               (mul (to_float j) (sumbuild k (lam (l : Integer) (mul (index (tuple i l) a) (index (tuple j l) b)))))))))
+             (build m (lam (j : Integer) (sumbuild n (lam (i : Integer)
+               (mul (sumbuild k (lam (l : Integer) OTHER)) (to_float i))))))))";
+    let program = read(&text.replace("OTHER", other));
+    let graph = daedal::stage::Graph::clone(&empty(&program, "f").graph);
+    for [n, m, k] in [[3, 4, 5], [1, 2, 1], [9, 17, 3], [4, 4, 4], [0, 2, 3]] {
+        let args = [tensor(Scalar::F64, &[n, k], 1), tensor(Scalar::F64, &[m, k], 2)];
+        compare(&program, "f", &Schedule::new(graph.clone()), &[args.to_vec()], true);
+    }
+    graph.stages.iter().filter(|s| !s.over().is_empty() && s.dims.len() == 2).count()
+}
+
+/// Protects: a product is computed once, also where it is read across, as gradients of products of three factors do.
+#[test]
+fn products_are_read_across() {
+    assert_eq!(products("(mul (index (tuple j l) b) (index (tuple i l) a))"), 1);
+    assert_eq!(products("(mul (index (tuple j l) b) (index (tuple i (sub (sub k 1) l)) a))"), 2);
+    assert_eq!(products("(add (index (tuple j l) b) (index (tuple i l) a))"), 2);
 }

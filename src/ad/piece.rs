@@ -120,14 +120,16 @@ pub fn mentioned(terms: &Terms, id: Id, loops: usize) -> Vec<usize> {
 }
 
 /// Whether a term of indices cannot fail and is cheap: variables, numbers, sizes, and sums,
-/// differences and products of them.
+/// differences and products of them, divided by numbers.
 pub fn simple(terms: &Terms, id: Id) -> bool {
+    let number = |id: Id| matches!(terms.head(id), Head::Const(l) if l.as_int().is_some_and(|n| n > 0));
     match terms.head(id) {
         Head::Var(..) | Head::Const(_) => true,
         Head::Size(_) => matches!(terms.head(terms.kids(id)[0]), Head::Var(..)),
         Head::Op(Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Min | Op::Max) => {
             terms.size(id) < 40 && terms.kids(id).iter().all(|k| simple(terms, *k))
         }
+        Head::Op(op) if op.divides() && number(terms.kids(id)[1]) => simple(terms, terms.kids(id)[0]),
         _ => false,
     }
 }

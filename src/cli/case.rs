@@ -19,7 +19,8 @@ pub struct Case {
     /// Arguments for which a schedule is made or searched, as `run` takes them; without any, they are made up of the sizes
     #[arg(value_name = "ARG", allow_negative_numbers = true)]
     pub args: Vec<String>,
-    /// A named size or integer parameter of made-up arguments, 256 where nothing is said; may be given more than once
+    /// A named size or integer parameter of made-up arguments, or `x.1`, the first size of a parameter `x` without names,
+    /// 256 where nothing is said; may be given more than once
     #[arg(long = "size", value_name = "NAME=N", value_parser = optimize::size)]
     pub sizes: Vec<(String, u64)>,
     /// The seed of made-up arguments and of searches

@@ -32,8 +32,8 @@ pub struct Emit {
     /// A schedule for the loops and the C++ (see `daedal schedule`), `default` or `none`
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
-    /// A named size or integer parameter for which the schedule is compiled, 256 where nothing is said of the others; may be
-    /// given more than once
+    /// A named size or integer parameter for which the schedule is compiled, or `x.1`, the first size of a parameter `x`
+    /// without names, 256 where nothing is said of the others; may be given more than once
     #[arg(long = "size", value_name = "NAME=N", value_parser = optimize::size, requires = "schedule")]
     sizes: Vec<(String, u64)>,
     /// What a schedule keeps; `real` lets it contract products that are added and reassociate sums

@@ -13,7 +13,7 @@ mod sweep;
 pub use estimate::{Est, LEAST};
 pub use model::{ASSUMED, Model, Shape, assumed_trips};
 pub use named::named;
-pub use reads::{size_name, size_names, with_reads};
+pub use reads::{size_names, with_reads};
 pub use scope::Scope;
 pub use sweep::Sweep;
 

@@ -8,17 +8,11 @@
 use crate::ir::{Def, Head, Id, Op, Program, Terms, Ty, deep};
 use std::collections::BTreeMap;
 
-/// What the size of an axis of a parameter is called that has no name: `y.1` is the first of `y`.
-pub fn size_name(def: &Def, param: usize, axis: usize) -> String {
-    let p = &def.params[param];
-    p.sizes.get(axis).cloned().unwrap_or_else(|| format!("{}.{}", p.name, axis + 1))
-}
-
 /// All names of sizes of a program, those of axes without a name among them.
 pub fn size_names(program: &Program) -> Vec<String> {
     let axes = |def: &Def| {
         let each = def.params.iter().enumerate().flat_map(|(p, of)| (0..of.ty.axes()).map(move |k| (p, k)));
-        each.map(|(p, k)| size_name(def, p, k)).collect::<Vec<_>>()
+        each.map(|(p, k)| def.params[p].size(k)).collect::<Vec<_>>()
     };
     program.defs.values().flat_map(axes).collect()
 }
@@ -32,7 +26,7 @@ pub fn with_reads(program: &Program, told: &[(String, u64)]) -> Vec<(String, u64
         let mut env: Vec<Known<'_>> = (0..def.params.len()).map(|k| look.param(k)).collect();
         deep(|| look.term(body, &mut env));
         for ((param, axis), size) in look.found {
-            let name = size_name(def, param, axis);
+            let name = def.params[param].size(axis);
             let Some((_, n)) = told.iter().find(|(m, _)| m == size) else { continue };
             found.entry(name).and_modify(|known| *known = known.filter(|m| m == n)).or_insert(Some(*n));
         }

@@ -5,7 +5,6 @@
 
 use super::ASSUMED;
 use super::estimate::{Est, Guess};
-use super::reads::size_name;
 use crate::ir::Def;
 use rustc_hash::FxHashMap;
 
@@ -99,7 +98,7 @@ impl<'a> Slots<'a> {
     fn axis(&mut self, def: &'a Def, param: usize, axis: usize) -> Guess {
         match def.params[param].sizes.get(axis) {
             Some(name) => self.guess(Some(name)),
-            None => self.known(&size_name(def, param, axis)).unwrap_or_else(|| self.guess(None)),
+            None => self.known(&def.params[param].size(axis)).unwrap_or_else(|| self.guess(None)),
         }
     }
 

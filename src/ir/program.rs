@@ -19,6 +19,13 @@ pub struct Param {
     pub sizes: Vec<String>,
 }
 
+impl Param {
+    /// What the size of an axis is called: its name, or `y.1` for the first of `y`, where it has none.
+    pub fn size(&self, axis: usize) -> String {
+        self.sizes.get(axis).cloned().unwrap_or_else(|| format!("{}.{}", self.name, axis + 1))
+    }
+}
+
 /// An axis of a parameter: which parameter, and which of its axes, through nested tensors.
 pub type Axis = (usize, usize);
 

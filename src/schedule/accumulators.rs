@@ -3,7 +3,7 @@
 //! It knows numbers alone; `tiling.rs` makes loops of them.
 
 use super::plan::Schedule;
-use super::tiling::lanes;
+use super::tiling::along_last;
 use crate::machine::Machine;
 use crate::stage::{DimId, StageId};
 
@@ -62,7 +62,7 @@ pub(super) fn sized(s: &Schedule, stage: StageId, machine: &Machine, few: bool) 
     if let [.., row, last] = dims.as_slice()
         && let (false, Some(high), Some(whole)) = (few, extent(row), extent(last))
     {
-        return fitted(usual, (whole, high), i64::from(lanes(s, stage, machine)), machine);
+        return fitted(usual, (whole, high), along_last(s, stage, machine).0, machine);
     }
     usual
 }

@@ -12,7 +12,9 @@ use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
 
 /// Vectors of accumulators, so that an addition need not wait for the one before.
-const VECTORS: i64 = 4;
+pub(super) const VECTORS: i64 = 4;
+/// Rows of accumulators where there are few vectors of them.
+const ROWS: i64 = 6;
 
 /// What is packed for elements is read so many times.
 const OFTEN: i64 = 8;
@@ -45,20 +47,37 @@ pub(super) fn along(s: &mut Schedule, stage: StageId, machine: &Machine) -> bool
 }
 
 fn apply(s: &mut Schedule, stage: StageId, d: DimId, lanes: i64, packs: &[Packed], machine: &Machine) -> Option<()> {
-    let block = in_lanes(s, stage, d, [VECTORS, 1], lanes)?;
+    let all = s.graph.bodies.as_int(s.graph.dim(d).extent);
+    let vectors = all.map_or(VECTORS, |n| (n / lanes).clamp(1, VECTORS));
+    let rows = rows(s, stage, d, vectors);
+    let block = in_lanes(s, stage, d, [vectors, lanes], rows)?;
     let named: Vec<(String, Vec<usize>)> =
         packs.iter().map(|(from, axes)| (s.graph.source_name(*from).to_string(), axes.clone())).collect();
     pack(s, stage, &block, &named, machine).ok()
 }
 
-/// Runs a stage in a few vectors of a dimension, for each of a few rows of its last other one, inside of all its other loops;
-/// the loop over blocks of such vectors.
+/// The dimension of which some rows are computed at once, where there are few vectors, and how many: all, or as many as leave
+/// the last of them least to do twice.
+pub(super) fn rows(s: &Schedule, stage: StageId, d: DimId, vectors: i64) -> Option<(DimId, i64)> {
+    let row = s.graph.stage(stage).dims.iter().rev().copied().find(|e| vectors < VECTORS && *e != d)?;
+    let most = (ROWS * 2 / vectors).min(ROWS);
+    let twice = |all: i64, n: i64| (all + n - 1) / n * n - all;
+    let rows = match s.graph.bodies.as_int(s.graph.dim(row).extent) {
+        Some(all) if all <= most => all,
+        Some(all) => (most / 2..=most).rev().min_by_key(|n| twice(all, *n))?,
+        None => most,
+    };
+    (rows > 1).then_some((row, rows))
+}
+
+/// Runs a stage in a few vectors of a dimension, for each of a few rows of another one, inside of all its other loops; the loop
+/// over blocks of such vectors.
 pub(super) fn in_lanes(
     s: &mut Schedule,
     stage: StageId,
     d: DimId,
-    [vectors, rows]: [i64; 2],
-    lanes: i64,
+    [vectors, lanes]: [i64; 2],
+    rows: Option<(DimId, i64)>,
 ) -> Option<String> {
     let plan = s.plan(stage).clone();
     let own = plan.dims.iter().find(|(_, e)| *e == d).map(|(n, _)| n.clone())?;
@@ -66,8 +85,8 @@ pub(super) fn in_lanes(
     let (vector, lane) = split(s, stage, &part, lanes)?;
     let mut outer: Vec<String> = plan.dims.iter().map(|(n, _)| n.clone()).filter(|n| *n != own).collect();
     let mut inside = vec![vector, lane.clone()];
-    let last = plan.dims[..plan.dims.len() - plan.over].iter().rev().find(|(n, _)| *n != own);
-    if let Some((last, _)) = last.filter(|_| rows > 1)
+    if let Some((of, rows)) = rows
+        && let Some((last, _)) = plan.dims.iter().find(|(_, e)| *e == of)
         && let Some(at) = outer.iter().position(|n| n == last)
         && let Some((over, row)) = split(s, stage, last, rows)
     {

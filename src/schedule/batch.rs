@@ -131,7 +131,7 @@ fn apply(
 ) -> Result<(), StageId> {
     let run = |s: &mut Schedule, p: StageId| {
         let points = s.graph.stage(p).dims[0];
-        in_lanes(s, p, points, [VECTORS, 1], i64::from(wide))
+        in_lanes(s, p, points, [VECTORS, i64::from(wide)], None)
     };
     together(s, exits, all, &run)?;
     for p in all {

@@ -62,8 +62,8 @@ fn after(mut s: Schedule, machine: &Machine) -> Schedule {
         }
     }
     for stage in s.graph.order() {
-        if is_product(&s, stage, machine) {
-            // Tiles are worth more than what its reader makes of it at once.
+        if is_product(&s, stage, machine) && !nested::is_part(&s, stage, machine) || is_added_apart(&s, stage) {
+            // Tiles, and lanes, are worth more than what its reader makes of it at once.
             let step = at_once(&s, stage);
             take(&mut s, step);
         }
@@ -82,6 +82,14 @@ fn after(mut s: Schedule, machine: &Machine) -> Schedule {
         threads::choose(&mut s);
     }
     s
+}
+
+/// Whether a stage reduces what a scatter adds next, of which it makes one element at a time, though other lanes could have others.
+fn is_added_apart(s: &Schedule, stage: StageId) -> bool {
+    let known = s.graph.stage(stage);
+    let Site::At(reader, _) = &s.plan(stage).site else { return false };
+    let Definition::Scatter { over, .. } = &s.graph.stage(*reader).def else { return false };
+    !known.over().is_empty() && known.when.is_none() && over.iter().all(|d| known.dims.contains(d))
 }
 
 /// Computes all elements of a stage before anything reads them: at the start, or in the step that they are part of.

@@ -4,7 +4,7 @@
 //!
 //! It must not know what kernels there are, nor how loops become text.
 
-use super::along::{Packed, in_lanes, packs};
+use super::along::{Packed, VECTORS, in_lanes, packs, rows};
 use super::attempt::{name, take};
 use super::plan::{Schedule, Site};
 use super::product::is_product;
@@ -13,12 +13,8 @@ use super::tiling::{lanes, pack};
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Node, StageId};
 
-/// Vectors of accumulators, so that an addition need not wait for the one before.
-const VECTORS: i64 = 4;
 /// Steps of vectors that an element takes to be packed.
 const PACKED: f64 = 2.0;
-/// Rows of accumulators where there are few vectors of them.
-const ROWS: i64 = 6;
 
 /// Runs nests of reductions in lanes; gives those whose loops are decided by that, and the ones before.
 pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -> Vec<StageId> {
@@ -62,6 +58,17 @@ fn nest(s: &Schedule, host: StageId, decided: &[StageId]) -> Option<Vec<StageId>
     (all && inner.iter().any(again)).then_some(inner)
 }
 
+/// Whether a stage is part of sums of sums that have lanes of their own, so that nothing of it has to be kept.
+pub(super) fn is_part(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
+    let mut host = stage;
+    while let Site::At(reader, _) = &s.plan(host).site {
+        host = *reader;
+    }
+    let reads = |d| s.graph.stage(stage).dims.contains(d);
+    s.graph.stage(host).over().iter().any(reads)
+        && nest(s, host, &[]).is_some_and(|inner| inner.contains(&stage) && lane(s, host, &inner, machine).is_some())
+}
+
 /// Whether a stage is a product with rows that do not fill a vector.
 fn short_rows(s: &Schedule, stage: StageId, decided: &[StageId], machine: &Machine) -> bool {
     let known = s.graph.stage(stage);
@@ -87,7 +94,7 @@ fn lane(s: &Schedule, host: StageId, inner: &[StageId], machine: &Machine) -> Op
         let packed = all.iter().map(|p| needs(s, *p, *d, inner)).collect::<Option<Vec<_>>>()?.concat();
         let moved = packed.iter().map(|(from, _)| points(&s.graph.extents(*from))).sum::<Option<i64>>()?;
         let vectors = (n + wide - 1) / wide;
-        let waits = if inner.is_empty() { 1 } else { VECTORS / vectors.min(VECTORS) };
+        let waits = if rows(s, host, *d, vectors).is_some() { 1 } else { VECTORS / vectors.min(VECTORS) };
         let steps = most / n as f64 * (vectors * waits) as f64;
         Some((steps + PACKED * moved as f64, *d))
     });
@@ -115,10 +122,10 @@ fn apply(s: &mut Schedule, host: StageId, inner: &[StageId], d: DimId, machine: 
     let members: Vec<StageId> = all().collect();
     let needed: Vec<(StageId, Vec<Packed>)> =
         members.iter().map(|p| Some((*p, needs(s, *p, d, inner)?))).collect::<Option<_>>()?;
+    let rows = rows(s, host, d, vectors);
     // The host first: what is computed in its loops is then computed for a block of lanes.
     for p in members.iter().rev() {
-        let rows = if inner.is_empty() && vectors < VECTORS { ROWS } else { 1 };
-        in_lanes(s, *p, d, [vectors, rows], wide)?;
+        in_lanes(s, *p, d, [vectors, wide], rows)?;
     }
     for (p, of) in needed {
         for (from, axes) in of {

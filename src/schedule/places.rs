@@ -9,7 +9,7 @@ use super::attempt::{name, take};
 use super::footprint::points;
 use super::plan::Schedule;
 use super::step::Step;
-use super::tiling::{FEW, along_last};
+use super::tiling::{FEW, along_last, lanes};
 use crate::machine::Machine;
 use crate::stage::{DimId, StageId};
 
@@ -35,7 +35,7 @@ fn suits(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
     let [.., place, channel] = known.dims.as_slice() else { return false };
     let extent = |d| g.bodies.as_int(g.dim(d).extent);
     let (Some(row), Some(channels)) = (extent(*place), extent(*channel)) else { return false };
-    let (lanes, fills) = along_last(s, stage, machine);
+    let (lanes, (_, fills)) = (i64::from(lanes(s, stage, machine)), along_last(s, stage, machine));
     let bytes: i64 = known.tys.iter().map(|ty| i64::from(ty.bytes())).sum();
     let room = row.checked_mul(channels * bytes).is_some_and(|n| n <= machine.caches[0] as i64 / 2);
     let long = points(s, stage).is_some_and(|n| n > FEW);

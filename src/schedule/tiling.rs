@@ -49,7 +49,10 @@ impl Tiling {
             return Ok(());
         }
         let (lanes, whole) = along_last(s, stage, machine);
-        let vectors = if whole && self.block[1] == 0 { self.vectors.min(1) } else { self.vectors };
+        let vectors = match whole {
+            true if self.block[1] == 0 => self.vectors.min(1),
+            _ => columns_of(s, stage).map_or(self.vectors, |n| no_wider(self.vectors, lanes, n)),
+        };
         let mut loops = Loops::new(s, stage);
         loops.outer = plan.dims[..pure.saturating_sub(2)].iter().map(|(n, _)| n.clone()).collect();
         let mut x = plan.dims[pure - 1].0.clone();
@@ -89,6 +92,16 @@ impl Tiling {
             Some(last) if self.pack => pack(s, stage, &panel, &packable(s, stage, last), machine),
             _ => Ok(()),
         }
+    }
+}
+
+/// As many vectors, but where a tile of them would be wider than its row, which would compute the rest of it element by element:
+/// then as many as compute least twice.
+fn no_wider(vectors: i64, lanes: i64, row: i64) -> i64 {
+    let computed = |v: i64| (row + v * lanes - 1) / (v * lanes) * v * lanes;
+    match vectors * lanes > row {
+        true => (1..=(row / lanes).max(1)).rev().min_by_key(|v| computed(*v)).unwrap_or(1).min(vectors),
+        false => vectors,
     }
 }
 
@@ -133,13 +146,17 @@ impl Ground {
 }
 
 /// How many lanes a stage's vectors have along its last dimension, and whether that is all of it: channels of pixels may be half
-/// a vector. Where as many are no power of two, some would be computed twice.
+/// a vector, and rows that are shorter than one are two halves, of which the second begins in the first.
 pub(super) fn along_last(s: &Schedule, stage: StageId, machine: &Machine) -> (i64, bool) {
     let (full, known) = (i64::from(lanes(s, stage, machine)), s.graph.stage(stage));
-    let extent = known.dims.last().and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));
     let widest = known.tys.iter().map(|ty| i64::from(ty.bytes())).max().unwrap_or(1);
-    let fills = |n: &i64| (NARROW / widest..full).contains(n) && *n > 1 && n.count_ones() == 1;
-    extent.filter(fills).map_or((full, false), |n| (n, true))
+    let short = |n: &i64| (NARROW / widest..full).contains(n) && *n > 1;
+    columns_of(s, stage).filter(short).map_or((full, false), |n| (1 << n.ilog2(), n.count_ones() == 1))
+}
+
+/// How many elements a row of a stage has, where that is known.
+fn columns_of(s: &Schedule, stage: StageId) -> Option<i64> {
+    s.graph.stage(stage).dims.last().and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent))
 }
 
 /// How many lanes a stage's vectors have.

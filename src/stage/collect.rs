@@ -254,8 +254,8 @@ impl Extract<'_> {
         let mut all = [at, value, checks];
         let over = self.apart(id, over[0], &mut all)?;
         let [at, value, checks] = all;
-        let extents: Vec<Body> = over.iter().map(|d| self.g.dim(*d).extent).collect();
-        self.reopen(&over, &extents);
+        let lengths = self.lengths(&over);
+        self.reopen(&over, &lengths);
         let checks: Vec<Body> = checks.into_iter().filter(|c| !self.proved(*c)).collect();
         self.close(&over);
         let (only, at, value) = self.only_where(at, value);

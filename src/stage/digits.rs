@@ -1,47 +1,127 @@
 //! A loop over a product whose index is taken apart by division becomes one loop for each factor.
 //!
-//! The loops are nested as the digits of the index, so that its values come in the order that they had.
+//! The loops are nested as the digits of the index, so that its values come in the order that they had. What is computed for
+//! each index is computed for each of its digits.
 
-use super::body::{Body, DimId, Node};
+use super::body::{Body, DimId, Node, Source, StageId};
 use super::extract::{Extract, Staged};
+use super::graph::{Definition, Stage};
 use crate::ir::{Id, Op, Scalar};
 use rustc_hash::FxHashMap;
 
+/// The stages with an element for each index, and which of their dimensions that is.
+type Hosts = Vec<(StageId, usize)>;
+
+/// A loop as two of its digits.
+struct Digits {
+    /// What the index is divided by.
+    by: Body,
+    /// How many iterations the loops over quotients and over remainders have.
+    extents: [Body; 2],
+}
+
 impl Extract<'_> {
-    /// The loops in place of one, outermost first, and the bodies that name their indices. No stage may name the old one.
+    /// The loops in place of one, outermost first, and the bodies that name their indices.
     pub(super) fn apart(&mut self, id: Id, d: DimId, bodies: &mut [Vec<Body>]) -> Staged<Vec<DimId>> {
         let mut out = vec![d];
-        if self.g.stages.iter().any(|s| s.dims.contains(&d)) {
-            return Ok(out);
-        }
-        while let Some((by, rest)) = self.divisor(out[0], &bodies.concat()) {
-            self.size(id, rest, false)?;
-            self.size(id, by, false)?;
-            let name = self.g.dim(out[0]).name.clone();
-            let old = self.g.bodies.index(out[0]);
-            let (outer, inner) = (self.g.add_dim(format!("{name}_{}", out.len()), rest), self.g.add_dim(name, by));
-            let (o, i) = (self.g.bodies.index(outer), self.g.bodies.index(inner));
-            let mut memo: FxHashMap<Body, Body> = FxHashMap::default();
-            for b in bodies.iter_mut().flatten() {
-                *b = self.g.bodies.map(*b, &mut memo, &mut |s, b| match s.node(b) {
-                    Node::Op(op, _, args) if args.as_slice() == [old, by] => match op {
-                        Op::Div | Op::FloorDiv => Some(o),
-                        Op::Mod | Op::FloorMod => Some(i),
-                        _ => None,
-                    },
-                    _ => None,
-                });
+        while let Some(hosts) = self.hosts(out[0])
+            && let Some(found) = self.digits(out[0], &bodies.concat(), &hosts)
+        {
+            for extent in found.extents {
+                self.size(id, extent, false)?;
             }
-            out.splice(0..1, [outer, inner]);
+            let ([rest, by], name) = (found.extents, self.g.dim(out[0]).name.clone());
+            let new = [self.g.add_dim(format!("{name}_{}", out.len()), rest), self.g.add_dim(name, by)];
+            for b in bodies.iter_mut().flatten() {
+                *b = self.by_digits(*b, out[0], found.by, new, &hosts);
+            }
+            for (s, k) in &hosts {
+                let mut stage = self.g.stage(*s).clone();
+                stage.bodies_mut().for_each(|b| *b = self.by_digits(*b, out[0], found.by, new, &hosts));
+                stage.dims.splice(k..=k, new);
+                self.g.stages[s.0 as usize] = stage;
+                self.same.forget(*s);
+            }
+            out.splice(0..1, new);
+        }
+        if out.len() > 1 {
+            self.proved_of(&out);
         }
         Ok(out)
     }
 
+    /// How long loops are where they run.
+    pub(super) fn lengths(&self, dims: &[DimId]) -> Vec<Body> {
+        dims.iter().map(|d| self.some_of(self.g.dim(*d).extent, &mut vec![])).collect()
+    }
+
+    /// An extent without the conditions under which it is 0, which are put to others.
+    fn some_of(&self, mut extent: Body, conditions: &mut Vec<Body>) -> Body {
+        while let Node::If([c, some, none]) = *self.g.bodies.node(extent)
+            && self.g.bodies.as_int(none) == Some(0)
+            && self.g.bodies.is_fixed(c)
+        {
+            conditions.push(c);
+            extent = some;
+        }
+        extent
+    }
+
+    /// Takes the checks away that digits of an index never fail, of what is computed for each of them.
+    fn proved_of(&mut self, digits: &[DimId]) {
+        let lengths = self.lengths(digits);
+        self.reopen(digits, &lengths);
+        for s in self.g.ids().filter(|s| digits.iter().all(|d| self.g.stage(*s).dims.contains(d))).collect::<Vec<_>>() {
+            let mut checks = self.g.stage(s).checks.clone();
+            checks.retain(|c| !self.proved(*c));
+            self.g.stages[s.0 as usize].checks = checks;
+        }
+        self.close(digits);
+    }
+
+    /// The stages with an element for each index; nothing where some of them go through all of these, or are as long as one says.
+    fn hosts(&self, d: DimId) -> Option<Hosts> {
+        let named = |n: &Body| self.g.bodies.dims(*n).contains(&d);
+        let plain = |s: &Stage| {
+            matches!(s.def, Definition::Pure(_) | Definition::Reduce { .. })
+                && !s.over().contains(&d)
+                && !s.all_dims().iter().any(|e| named(&self.g.dim(*e).extent))
+        };
+        let own = |s: StageId| Some((s, self.g.stage(s).all_dims().iter().position(|e| *e == d)?));
+        let hosts: Hosts = self.g.ids().filter_map(own).collect();
+        hosts.iter().all(|(s, _)| plain(self.g.stage(*s))).then_some(hosts)
+    }
+
+    /// A body in which the digits of an index are indices.
+    fn by_digits(&mut self, b: Body, d: DimId, by: Body, new: [DimId; 2], hosts: &Hosts) -> Body {
+        let (old, [high, low]) = (self.g.bodies.index(d), new.map(|d| self.g.bodies.index(d)));
+        let mut memo: FxHashMap<Body, Body> = FxHashMap::default();
+        let b = self.g.bodies.map(b, &mut memo, &mut |s, b| match s.node(b) {
+            Node::Op(op, _, args) if args.as_slice() == [old, by] => match op {
+                Op::Div | Op::FloorDiv => Some(high),
+                Op::Mod | Op::FloorMod => Some(low),
+                _ => None,
+            },
+            _ => None,
+        });
+        self.g.reading(b, &mut |g, from, ty, at| {
+            let (_, k) = hosts.iter().find(|(p, _)| from.stage() == Some(*p))?;
+            let mut at = at.to_vec();
+            at.splice(k..=k, [high, low]);
+            Some(g.bodies.load(from, ty, at))
+        })
+    }
+
     /// What an index is divided by everywhere, and the other factors of how many there are: both sizes.
-    fn divisor(&mut self, d: DimId, bodies: &[Body]) -> Option<(Body, Body)> {
+    fn digits(&mut self, d: DimId, bodies: &[Body], hosts: &Hosts) -> Option<Digits> {
         let index = self.g.bodies.index(d);
+        let own = |p: StageId, at: &[Body]| {
+            let k = hosts.iter().find(|(s, _)| *s == p).map(|(_, k)| *k);
+            k.is_some() && at.iter().enumerate().all(|(i, b)| (*b == index) == (Some(i) == k))
+        };
         let mut by: Option<Body> = None;
-        for b in self.g.bodies.reachable(bodies.iter().copied()) {
+        let inside = hosts.iter().flat_map(|(s, _)| self.g.stage(*s).bodies());
+        for b in self.g.bodies.reachable(bodies.iter().copied().chain(inside)) {
             let node = self.g.bodies.node(b);
             if !node.kids().contains(&index) {
                 continue;
@@ -52,15 +132,19 @@ impl Extract<'_> {
                 {
                     by = Some(args[1]);
                 }
+                Node::Load(Source::Stage(p, _), _, at) if own(*p, at) => {}
                 _ => return None,
             }
         }
         let by = by.filter(|n| self.g.bodies.is_fixed(*n))?;
-        let mut factors = vec![];
-        self.g.bodies.factors(self.g.dim(d).extent, &mut factors);
+        let (mut conditions, mut factors) = (vec![], vec![]);
+        let all = self.some_of(self.g.dim(d).extent, &mut conditions);
+        self.g.bodies.factors(all, &mut factors);
         let at = factors.iter().position(|f| *f == by)?;
         factors.remove(at);
         let rest = factors.into_iter().reduce(|a, b| self.g.bodies.ints(Op::Mul, a, b))?;
-        Some((by, rest))
+        let none = self.g.bodies.int(0);
+        let extents = [rest, by].map(|n| conditions.iter().rev().fold(n, |n, c| self.g.bodies.cond(*c, n, none)));
+        Some(Digits { by, extents })
     }
 }

@@ -103,7 +103,7 @@ pub(super) struct Extract<'a> {
     /// Stages that the source has no name for.
     unnamed: FxHashSet<StageId>,
     /// The stages by what they compute.
-    same: Same,
+    pub(super) same: Same,
     /// The dimensions of the steps that are being read.
     pub(super) steps: Vec<DimId>,
     pub(super) calls: Vec<Fun>,

@@ -41,6 +41,11 @@ impl Same {
         self.stages.get(key).copied()
     }
 
+    /// Forgets a stage that has changed.
+    pub fn forget(&mut self, changed: StageId) {
+        self.stages.retain(|_, s| *s != changed);
+    }
+
     /// Remembers a stage.
     pub fn insert(&mut self, key: Key, id: StageId) {
         self.stages.insert(key, id);

@@ -1,49 +1,147 @@
-//! Stages that compute the same backwards are one: derivatives look for the last of the least elements from the end, where
-//! their primal goes through all from the start.
+//! Stages that compute the same are one, also where they read it by other ways: the one reads a table of what the other computes
+//! in its place, or goes from the last element to the first, as derivatives do that look for the last of the least elements.
 //!
 //! Whether they are the same is asked of what they read in the end: stages of plain elements that one of them has in between do
-//! not count. No bit changes; readers of the one read the other at the index counted from the other end.
+//! not count. No bit changes; readers of the one read the other, where need be at the index counted from the other end.
 
 use super::body::{Body, DimId, Node, Source, StageId};
 use super::graph::{Definition, Graph, Stage};
 use super::same::Same;
-use crate::ir::Op;
+use crate::ir::{Op, Scalar};
 use rustc_hash::FxHashMap;
 
 /// Bodies of more nodes are not looked into.
 const NODES: usize = 32;
+/// The dimensions of stages of more are not tried in all orders.
+const AXES: usize = 4;
+
+/// What has the elements of a stage: another one, whose axes are these of it.
+struct Instead {
+    first: StageId,
+    axes: Vec<usize>,
+}
+
+impl Instead {
+    /// Where an element is.
+    fn at(&self, at: &[Body]) -> Vec<Body> {
+        self.axes.iter().map(|k| at[*k]).collect()
+    }
+
+    /// An element.
+    fn load(&self, g: &mut Graph, part: u32, ty: Scalar, at: &[Body]) -> Body {
+        g.bodies.load(Source::Stage(self.first, part), ty, self.at(at))
+    }
+}
+
+/// All orders of so many, the one that they have first.
+fn orders(n: usize) -> Vec<Vec<usize>> {
+    if n == 0 {
+        return vec![vec![]];
+    }
+    let with = |rest: Vec<usize>| (0..n).map(move |k| [&rest[..n - 1 - k], &[n - 1], &rest[n - 1 - k..]].concat());
+    orders(n - 1).into_iter().flat_map(with).collect()
+}
 
 impl Graph {
-    /// Lets readers of a stage read another one that has the same elements in another direction; whether there is one.
+    /// Lets readers of a stage read another one that has the same elements, be it in another direction; whether there is one.
     pub(super) fn unify(&mut self) -> bool {
-        if !self.reads_backwards() {
-            return false;
+        let (mut plain, mut same) = (self.clone(), Same::default());
+        let instead = plain.look_through(&mut same);
+        for s in self.order().into_iter().filter(|_| !instead.is_empty()) {
+            self.redirect(s, &mut |g, from, ty, at| {
+                let Source::Stage(p, part) = from else { return None };
+                Some(instead.get(&p)?.load(g, part, ty, at))
+            });
         }
-        let mut plain = self.clone();
-        for s in plain.order() {
-            if plain.is_plain(s) {
-                plain.inline(s);
+        let back = self.reads_backwards() && self.unify_backwards(&mut plain, &mut same, &instead);
+        back || !instead.is_empty()
+    }
+
+    /// Puts what is plain into what reads it, in all stages, and gives those that compute what an earlier one does, with that.
+    fn look_through(&mut self, same: &mut Same) -> FxHashMap<StageId, Instead> {
+        let (mut instead, mut plain) = (FxHashMap::<StageId, Instead>::default(), FxHashMap::default());
+        let mut sums: FxHashMap<Vec<Source>, Vec<StageId>> = FxHashMap::default();
+        for s in self.order() {
+            self.redirect(s, &mut |g, from, ty, at| {
+                let Source::Stage(p, part) = from else { return None };
+                let other = instead.get(&p);
+                let (first, at) = other.map_or((p, at.to_vec()), |i| (i.first, i.at(at)));
+                let Some((dims, each)): Option<&(Vec<DimId>, Vec<Body>)> = plain.get(&first) else {
+                    return other.map(|_| g.bodies.load(Source::Stage(first, part), ty, at));
+                };
+                let of: FxHashMap<DimId, Body> = dims.iter().copied().zip(at).collect();
+                Some(g.bodies.substitute(each[part as usize], &of))
+            });
+            if let (true, Definition::Pure(each)) = (self.is_plain(s), &self.stage(s).def) {
+                plain.insert(s, (self.stage(s).dims.clone(), each.clone()));
             }
-        }
-        let mut same = Same::default();
-        let asked: Vec<StageId> = self.ids().filter(|s| self.is_pure(*s) && !self.consumers(*s).is_empty()).collect();
-        for s in &asked {
-            let stage = Stage { name: String::new(), ..plain.stage(*s).clone() };
-            let key = same.key(&mut plain, &stage, &[]);
-            if same.find(&key).is_none() {
-                same.insert(key, *s);
+            if !self.is_alone(s) {
+                continue;
             }
+            let stage = Stage { name: String::new(), ..self.stage(s).clone() };
+            let key = same.key(self, &stage, &[]);
+            if let Some(first) = same.find(&key) {
+                if !self.is_output(s) {
+                    instead.insert(s, Instead { first, axes: (0..stage.dims.len()).collect() });
+                }
+                continue;
+            }
+            if self.may_be_turned(s) {
+                let others = sums.entry(self.sources(s)).or_default();
+                if let Some(found) = self.in_another_order(&stage, others, same)
+                    && !self.is_output(s)
+                {
+                    instead.insert(s, found);
+                    continue;
+                }
+                others.push(s);
+            }
+            same.insert(key, s);
         }
+        instead
+    }
+
+    /// Whether a stage is a reduction whose elements others might have in another order.
+    fn may_be_turned(&self, s: StageId) -> bool {
+        let stage = self.stage(s);
+        matches!(stage.def, Definition::Reduce { inside: 0, .. })
+            && self.is_pure(s)
+            && (2..=AXES).contains(&stage.dims.len())
+    }
+
+    /// What a stage reads, in order.
+    fn sources(&self, s: StageId) -> Vec<Source> {
+        let mut out: Vec<Source> = self.reads(self.stage(s).bodies()).into_iter().collect();
+        out.sort();
+        out
+    }
+
+    /// The stage of these whose elements are those of a stage with its dimensions in another order.
+    fn in_another_order(&mut self, stage: &Stage, others: &[StageId], same: &mut Same) -> Option<Instead> {
+        let others =
+            others.iter().copied().filter(|o| self.stage(*o).dims.len() == stage.dims.len()).collect::<Vec<_>>();
+        if others.is_empty() {
+            return None;
+        }
+        orders(stage.dims.len()).into_iter().skip(1).find_map(|axes| {
+            let turned = Stage { dims: axes.iter().map(|k| stage.dims[*k]).collect(), ..stage.clone() };
+            let key = same.key(self, &turned, &[]);
+            same.find(&key).filter(|first| others.contains(first)).map(|first| Instead { first, axes })
+        })
+    }
+
+    /// The same of stages that go the other way, and of which none is left that goes the same way.
+    fn unify_backwards(&mut self, plain: &mut Graph, same: &mut Same, gone: &FxHashMap<StageId, Instead>) -> bool {
         let mut any = false;
-        for s in asked {
-            if self.is_output(s) {
+        for s in self.order() {
+            if !self.is_pure(s) || self.is_output(s) || gone.contains_key(&s) || self.consumers(s).is_empty() {
                 continue;
             }
             let backwards: Vec<usize> =
                 (0..self.stage(s).dims.len()).filter(|k| plain.runs_backwards(s, self.stage(s).dims[*k])).collect();
             for k in backwards {
                 let turned = plain.turned(s, k);
-                let key = same.key(&mut plain, &turned, &[]);
+                let key = same.key(plain, &turned, &[]);
                 if let Some(other) = same.find(&key).filter(|other| *other != s) {
                     self.read_backwards(s, k, other);
                     any = true;
@@ -64,9 +162,15 @@ impl Graph {
     /// Whether a stage has elements everywhere, by itself, and in no steps.
     pub(super) fn is_pure(&self, s: StageId) -> bool {
         let stage = self.stage(s);
+        self.is_alone(s) && !stage.dims.is_empty() && stage.checks.is_empty()
+    }
+
+    /// Whether a stage is computed by itself, in no arm and in no steps; it may fail.
+    fn is_alone(&self, s: StageId) -> bool {
+        let stage = self.stage(s);
         let kind = matches!(stage.def, Definition::Pure(_) | Definition::Reduce { .. });
         let steps = || self.ids().filter_map(|p| self.stage(p).recurrence()).any(|of| stage.is_in(of));
-        kind && !stage.dims.is_empty() && stage.when.is_none() && stage.checks.is_empty() && !steps()
+        kind && stage.when.is_none() && !steps()
     }
 
     /// Whether the elements of a stage may stand in its readers, to compare these.

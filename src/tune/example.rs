@@ -20,7 +20,7 @@ pub fn arguments(def: &Def, sizes: &[(String, u64)], seed: u64) -> Result<Vec<Va
     let mut made = Made { next: 0, seed: seed as i64, below: 8 };
     let axes = |k: usize| -> Vec<u64> {
         let p = &def.params[k];
-        (0..p.ty.axes()).map(|a| p.sizes.get(a).and_then(|n| named(n)).unwrap_or(ASSUMED)).collect()
+        (0..p.ty.axes()).map(|a| named(&p.size(a)).unwrap_or(ASSUMED)).collect()
     };
     let all: Vec<Vec<u64>> = (0..def.params.len()).map(axes).collect();
     let elements = |dims: &Vec<u64>| dims.iter().try_fold(1u64, |n, d| n.checked_mul(*d));

@@ -221,6 +221,7 @@ template <int N, class T, class V> KS_INLINE void store_near(V value, T* to) {
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 typedef Vec<long long, 8> Longs;
 KS_INLINE unsigned char low_bits(int64_t live) { return (unsigned char)((1 << live) - 1); }
+KS_INLINE unsigned short low_bits_of_16(int64_t live) { return (unsigned short)((1 << live) - 1); }
 #endif
 template <int N, class T> KS_INLINE Register<T, N> load_near(const T* from, First only) {
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
@@ -228,6 +229,8 @@ template <int N, class T> KS_INLINE Register<T, N> load_near(const T* from, Firs
     return __builtin_ia32_loadupd512_mask(from, Floats{}, low_bits(only.live));
   else if constexpr (N == 8 && std::is_same_v<T, int64_t>)
     return (Ints)__builtin_ia32_loaddqudi512_mask((const long long*)from, Longs{}, low_bits(only.live));
+  else if constexpr (N == 16 && std::is_same_v<T, float>)
+    return __builtin_ia32_loadups512_mask(from, Vec<float, 16>{}, low_bits_of_16(only.live));
   else
 #endif
     return each<Register<T, N>>([&](int64_t k) { return lane_in(from[k]); }, only.live);
@@ -238,6 +241,8 @@ template <int N, class T, class V> KS_INLINE void store_near(V value, T* to, Fir
     __builtin_ia32_storeupd512_mask(to, value, low_bits(only.live));
   else if constexpr (N == 8 && std::is_same_v<T, int64_t>)
     __builtin_ia32_storedqudi512_mask((long long*)to, (Longs)value, low_bits(only.live));
+  else if constexpr (N == 16 && std::is_same_v<T, float>)
+    __builtin_ia32_storeups512_mask(to, value, low_bits_of_16(only.live));
   else
 #endif
     for (int64_t k = 0; k < only.live; ++k) to[k] = lane_out<T>(value[k]);

@@ -122,8 +122,7 @@ impl<'a> Candidates<'a> {
         for step in g.analysis.steps.iter().filter(|s| s.removes_failure(g)) {
             banned.insert(step.root.clone().map_children(|k| g.find(k)));
         }
-        let before = g.analysis.imported.iter().map(|n| n.clone().map_children(|k| g.find(k)));
-        let before: FxHashSet<ENode> = before.collect();
+        let made = made(g);
         let mut nodes = FxHashMap::default();
         let mut order = vec![];
         for class in g.classes() {
@@ -135,7 +134,7 @@ impl<'a> Candidates<'a> {
                 .collect();
             allowed.sort();
             allowed.dedup();
-            unswapped(&mut allowed, &before);
+            unswapped(&mut allowed, &made);
             order.push(class.id);
             nodes.insert(class.id, allowed);
         }
@@ -282,16 +281,23 @@ fn unordered(n: &ENode) -> ENode {
     n
 }
 
-/// Puts what stood there before in front of what only swaps its operands: of members that cost the same the first is taken,
-/// so that equal parts of a program stay equal text.
-fn unswapped(members: &mut [ENode], before: &FxHashSet<ENode>) {
+/// When each operation of the graph was first made.
+fn made(g: &Graph) -> FxHashMap<ENode, usize> {
+    let mut made = FxHashMap::default();
+    for (k, n) in g.nodes().iter().enumerate().filter(|(_, n)| matches!(n.label, Label::Head(Head::Op(_)))) {
+        made.entry(n.clone().map_children(|k| g.find(k))).or_insert(k);
+    }
+    made
+}
+
+/// Puts what was made first, as the text has it, in front of what only swaps its operands: of members that cost the same the
+/// first is taken, so that equal parts of a program stay equal text.
+fn unswapped(members: &mut [ENode], made: &FxHashMap<ENode, usize>) {
     for k in 0..members.len() {
-        if before.contains(&members[k]) {
-            let own = unordered(&members[k]);
-            let other = |n: &ENode| !before.contains(n) && unordered(n) == own;
-            if let Some(first) = members[..k].iter().position(other) {
-                members.swap(first, k);
-            }
+        let (own, when) = (unordered(&members[k]), made.get(&members[k]));
+        let later = |n: &ENode| unordered(n) == own && made.get(n) > when;
+        if let Some(first) = members[..k].iter().position(later) {
+            members.swap(first, k);
         }
     }
 }

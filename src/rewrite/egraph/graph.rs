@@ -74,8 +74,6 @@ pub struct Params {
 /// The analysis of an e-graph.
 #[derive(Clone, Default)]
 pub struct Facts {
-    /// The nodes of the term that it began with.
-    pub imported: Vec<ENode>,
     /// The rewrites that were done: what was matched may fail where what was made does not.
     pub steps: Vec<Step>,
     /// Whether rules keep the bits, so that operations on literals may round as they do at run time.

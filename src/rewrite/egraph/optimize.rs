@@ -12,7 +12,7 @@ use super::params::parameters;
 use super::pattern::Compiled;
 use super::saturate::{Limits, Report, graph, saturate};
 use super::trial::{Best, Trials};
-use crate::cost::{Costing, Model, Sweep, size_name};
+use crate::cost::{Costing, Model, Sweep};
 use crate::ir::{Def, Head, Id, Terms, Ty, deep};
 use crate::rewrite::inline::{Flat, bound_extents, site};
 use crate::rules::Level;
@@ -414,7 +414,7 @@ struct Import<'a> {
 
 impl<'a> Import<'a> {
     fn new(g: &'a mut Graph, def: &Def, settings: &Settings<'_>, flat: &'a Flat) -> Import<'a> {
-        let names = |(k, ty): (usize, Ty)| (ty, (0..ty.axes()).map(|axis| size_name(def, k, axis)).collect());
+        let names = |(k, ty): (usize, Ty)| (ty, (0..ty.axes()).map(|axis| def.params[k].size(axis)).collect());
         let like = def.params.iter().map(|p| p.ty).enumerate().map(names);
         settings.context.announce(g);
         let params = parameters(g, like, settings.sizes);
@@ -463,7 +463,6 @@ impl<'a> Import<'a> {
         }
         let body = ids.last().copied();
         let node = ENode::new(head, ids);
-        self.g.analysis.imported.push(node.clone());
         let out = self.g.add(node);
         called_like(self.g, out, body, &self.terms, id);
         if site(&mut self.terms, id, &self.extents).is_some_and(|s| self.flat.strict.contains(&s)) {

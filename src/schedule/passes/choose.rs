@@ -1,6 +1,7 @@
 //! Chooses the loops that run as vectors, by coarse costs: ratios of operations, and the width of vectors.
 
 use super::divergence::{Class, Divergence, analyse, are_masked, is_direct, is_direct_cast, is_masked, is_safe};
+use super::vectorize::fitting;
 use crate::ir::op::Class as Kind;
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Func, Loop, LoopKind, Stmt, Var, walk};
@@ -127,7 +128,7 @@ impl Costs<'_> {
                 look(&Expr::Var(*v));
             }
         });
-        Some(Wide { known, lanes: (self.vector_bytes / widest).max(2) })
+        Some(Wide { known, lanes: fitting((self.vector_bytes / widest).max(2), l.extent()) })
     }
 
     /// Chooses for a loop and all in it; gives what it costs then.
@@ -239,12 +240,12 @@ impl Costs<'_> {
         match e {
             Expr::Lit(_) | Expr::Var(_) => 0.0,
             Expr::Load(b, at) => {
-                let near =
-                    known.is_private(*b) && known.is_uniform(at) || known.class(at) == Class::Affine(Expr::int(1));
-                match near {
-                    true => kids() + 1.0,
-                    false if known.stretch(at).is_some() => self.expr(at) + WOVEN,
-                    false => kids() + lanes * GATHER,
+                let private = known.is_private(*b) && known.is_uniform(at);
+                match known.class(at) {
+                    _ if private => kids() + 1.0,
+                    _ if known.stretch(at).is_some() => self.expr(at) + WOVEN,
+                    Class::Affine(step) => self.expr(at) + strided(step.as_int(), self.func.ty(e), lanes),
+                    _ => kids() + lanes * GATHER,
                 }
             }
             Expr::Op(op, ty, args) if is_direct(*op, *ty, args) => kids() + op_cost(*op, *ty),
@@ -253,6 +254,15 @@ impl Costs<'_> {
             Expr::Op(op, ty, _) => kids() + lanes * (op_cost(*op, *ty) + 1.0),
             _ => lanes * (self.expr(e) + 1.0),
         }
+    }
+}
+
+/// What reading elements at a stride costs. Those at a small one, which is known, are picked out of neighbouring vectors.
+fn strided(step: Option<i64>, ty: Scalar, lanes: f64) -> f64 {
+    match step {
+        Some(1) => 1.0,
+        Some(step @ 2..=4) if ty.bytes() >= 4 => 2.0 * step as f64 - 1.0,
+        _ => lanes * GATHER,
     }
 }
 

@@ -86,7 +86,7 @@ fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
         vars.push(Info::scalar(name, Scalar::I64));
         Var(vars.len() as u32 - 1)
     };
-    let (low, high) = (fresh("low"), fresh("high"));
+    let names = [fresh("low"), fresh("high")];
     let mut first = from.into_iter().fold(Expr::int(0), |a, b| op(Op::Max, a, b));
     small.sort_by_key(|e| format!("{e:?}"));
     small.dedup();
@@ -99,17 +99,25 @@ fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
     let mut middle = l.body.clone();
     middle.iter_mut().for_each(|s| s.map_exprs(&mut |e| known.free(e, &n)));
     asked::fold(&mut middle);
-    let (low_at, high_at) = (op(Op::Min, first, n.clone()), op(Op::Max, last, Expr::Var(low)));
-    let mut out = vec![Stmt::Let(low, low_at.clone()), Stmt::Let(high, high_at)];
-    if low_at != Expr::int(0) {
-        out.push(Stmt::For(Box::new(l.with(l.var, Expr::Var(low), l.body.clone()))));
+    let mut out = vec![];
+    let mut known = |v: Var, at: Expr| match at.as_int() {
+        Some(n) => Expr::int(n),
+        None => {
+            out.push(Stmt::Let(v, at));
+            Expr::Var(v)
+        }
+    };
+    let low = known(names[0], op(Op::Min, first, n.clone()));
+    let high = known(names[1], op(Op::Max, last, low.clone()));
+    if low != Expr::int(0) {
+        out.push(Stmt::For(Box::new(l.with(l.var, low.clone(), l.body.clone()))));
     }
-    for (name, low, high, body) in
-        [("middle", Expr::Var(low), Expr::Var(high), middle), ("end", Expr::Var(high), n.clone(), l.body.clone())]
-    {
-        let var = fresh(name);
-        let own = vec![Stmt::Let(l.var, op(Op::Add, Expr::Var(var), low.clone()))];
-        out.push(Stmt::For(Box::new(l.with(var, op(Op::Sub, high, low), [own, body].concat()))));
+    for (name, from, to, body) in [("middle", low, high.clone(), middle), ("end", high, n, l.body.clone())] {
+        let (var, count) = (fresh(name), op(Op::Sub, to, from.clone()));
+        if count != Expr::int(0) {
+            let own = vec![Stmt::Let(l.var, op(Op::Add, Expr::Var(var), from))];
+            out.push(Stmt::For(Box::new(l.with(var, count, [own, body].concat()))));
+        }
     }
     Some(out)
 }
