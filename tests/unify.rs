@@ -105,3 +105,33 @@ fn products_are_read_across() {
     assert_eq!(products("(mul (index (tuple j l) b) (index (tuple i (sub (sub k 1) l)) a))"), 2);
     assert_eq!(products("(add (index (tuple j l) b) (index (tuple i l) a))"), 2);
 }
+
+/// How many stages take a hyperbolic tangent, after it was held against the interpreter: `f` of `x` and `y` is `BODY`.
+fn tangents(body: &str) -> usize {
+    let text = "(def f (Tuple Float (Vec Float)) ((x : (Vec Float) n) (y : (Vec Float) m)) BODY)".replace("BODY", body);
+    let program = read(&text);
+    let graph = daedal::stage::Graph::clone(&empty(&program, "f").graph);
+    for [n, m] in [[3, 4], [1, 1], [17, 9], [0, 2], [33, 33]] {
+        let args = [tensor(Scalar::F64, &[n], 1), tensor(Scalar::F64, &[m], 2)];
+        compare(&program, "f", &Schedule::new(graph.clone()), &[args.to_vec()], true);
+    }
+    graph.to_string().lines().filter(|l| l.contains("(tanh ")).count()
+}
+
+/// Protects: an elementary function is taken once for a sum and for a table, with a table of its own; but where no table is there
+/// anyway, none is made, nor where some elements might not be there.
+#[test]
+fn functions_are_taken_once() {
+    let sum = "(sumbuild n (lam (i : Integer) (mul (index i x) (tanh (mul 2.0 (index i x))))))";
+    let slope = "(build n (lam (i : Integer) (let (t (tanh (mul 2.0 (index i x)))) (sub 1.0 (mul t t)))))";
+    assert_eq!(tangents(&format!("(tuple {sum} {slope})")), 1);
+    let other = slope.replace("2.0", "3.0");
+    assert_eq!(tangents(&format!("(tuple {sum} {other})")), 2);
+    let pairs = "(sumbuild n (lam (i : Integer) (sumbuild m (lam (j : Integer) OF))))".to_string();
+    let [a, b] = ["TANH", "(mul 3.0 TANH)"]
+        .map(|of| pairs.replace("OF", &of.replace("TANH", "(tanh (mul (index i x) (index j y)))")));
+    assert_eq!(tangents(&format!("(tuple (add {a} {b}) x)")), 2);
+    let beyond = "(build n (lam (i : Integer) (if (lt i m) (tanh (index i y)) 0.0)))";
+    let all = "(sumbuild m (lam (i : Integer) (tanh (index i y))))";
+    assert_eq!(tangents(&format!("(tuple {all} {beyond})")), 2);
+}

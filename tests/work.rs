@@ -193,7 +193,6 @@ const COSTLY_DERIVATIVES: &[Exception] = &[
     ("apps/conv1d.ks strided", 6.65, RANGES),
     ("apps/conv1d.ks moving_average", 5.41, RANGES),
     ("apps/convnet.ks conv2d", 2.2, RANGES),
-    ("grad/conv1d.ks back", 1.52, RANGES),
     ("array/slices.ks whole_rows", 1.23, RANGES),
     ("array/slices.ks middle", 1.12, RANGES),
     ("scalar/logexp.ks log_beta", 1.91, DIGAMMA),
@@ -358,6 +357,9 @@ const COSTLIER: &[Exception] = &[
     ("grad/lstm.ks gradient", 1.07, AGAIN),
     ("apps/lstm.ks hidden_states", 1.06, SUITED),
     ("apps/lstm.ks loss", 1.06, SUITED),
+    ("apps/gmm.ks main_small", 1.53, SUITED),
+    ("apps/gmm.ks gmm_objective", 1.25, SUITED),
+    ("apps/conv1d.ks conv1d", 1.36, SUITED),
     ("apps/conv1d.ks strided", 1.84, PLAIN),
     ("array/sparse_loops.ks diagonals", 1.4, PLAIN),
     ("apps/gmm.ks logsumexp", 1.02, PLAIN),
@@ -375,7 +377,6 @@ const COSTLIER_RANDOM: &[Exception] = &[
     ("257", 70.0, EARLY),
     ("31", 3.69, EARLY),
     ("137", 1.2, EARLY),
-    ("240", 6.54, KEPT),
     ("298", 2.47, KEPT),
     ("50", 1.3, KEPT),
     ("265", 1.23, KEPT),
@@ -506,14 +507,15 @@ fn counts_are_printed() {
     };
     let call = ["c.ks", "shifted", "[1,2,3]"];
     let value = run(&[&["eval"][..], &call].concat());
-    for command in ["eval", "run"] {
-        let shown = run(&[&[command][..], &call, &["--count"]].concat());
+    // As it stands: lanes of vectors that overlap would do some of it twice.
+    for command in [&["eval"][..], &["run", "--schedule", "none"]] {
+        let shown = run(&[command, &call, &["--count"]].concat());
         assert_eq!(shown.lines().last(), value.lines().last(), "{shown}");
         assert!(shown.lines().any(|l| l.starts_with("transcendental functions") && l.ends_with("times 20")), "{shown}");
-        let json = run(&[&[command][..], &call, &["--count", "--json"]].concat());
+        let json = run(&[command, &call, &["--count", "--json"]].concat());
         let json: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
         assert_eq!(json["value"].to_string(), value.trim_end());
         assert_eq!(json["count"]["transcendental"], 2);
-        assert_eq!(json["count"]["peak_bytes"].is_null(), command == "eval");
+        assert_eq!(json["count"]["peak_bytes"].is_null(), command[0] == "eval");
     }
 }

@@ -71,6 +71,9 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
     if graph.unify() {
         graph = graph.without_dead();
     }
+    if graph.compute_once() {
+        graph = graph.without_dead();
+    }
     if graph.changed_tables() {
         graph = graph.without_dead();
     }

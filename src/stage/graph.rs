@@ -295,6 +295,24 @@ impl Graph {
         DimId(self.dims.len() as u32 - 1)
     }
 
+    /// Adds a stage.
+    pub(super) fn add_stage(&mut self, stage: Stage) -> StageId {
+        self.stages.push(stage);
+        StageId(self.stages.len() as u32 - 1)
+    }
+
+    /// A name that no stage or input has.
+    pub(super) fn free_name(&self, name: &str) -> String {
+        let taken = |n: &str| self.find(n).is_some() || self.inputs.iter().any(|i| i.name == n);
+        let mut out = name.to_string();
+        let mut k = 2;
+        while taken(&out) {
+            out = format!("{name}_{k}");
+            k += 1;
+        }
+        out
+    }
+
     /// The stages and inputs that some bodies read, each once.
     pub fn reads(&self, bodies: impl IntoIterator<Item = Body>) -> Vec<Source> {
         let mut out = vec![];

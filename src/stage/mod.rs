@@ -25,6 +25,7 @@ mod dead;
 mod digits;
 mod enumerate;
 mod extract;
+mod functions;
 mod gather;
 mod graph;
 mod guards;

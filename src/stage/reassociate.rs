@@ -322,21 +322,4 @@ impl Graph {
         }
         values[0]
     }
-
-    fn add_stage(&mut self, stage: Stage) -> StageId {
-        self.stages.push(stage);
-        StageId(self.stages.len() as u32 - 1)
-    }
-
-    /// A name that no stage or input has.
-    fn free_name(&self, name: &str) -> String {
-        let taken = |n: &str| self.find(n).is_some() || self.inputs.iter().any(|i| i.name == n);
-        let mut out = name.to_string();
-        let mut k = 2;
-        while taken(&out) {
-            out = format!("{name}_{k}");
-            k += 1;
-        }
-        out
-    }
 }

@@ -166,7 +166,7 @@ impl Graph {
     }
 
     /// Whether a stage is computed by itself, in no arm and in no steps; it may fail.
-    fn is_alone(&self, s: StageId) -> bool {
+    pub(super) fn is_alone(&self, s: StageId) -> bool {
         let stage = self.stage(s);
         let kind = matches!(stage.def, Definition::Pure(_) | Definition::Reduce { .. });
         let steps = || self.ids().filter_map(|p| self.stage(p).recurrence()).any(|of| stage.is_in(of));

@@ -1,0 +1,120 @@
+//! An elementary function of the same that several stages take is taken once: its values are a stage that all of them read.
+//!
+//! So are the exponentials of a softmax and of its derivative, and the hyperbolic tangents of a loss and of its slope. The table
+//! is no larger than one that a stage makes anyway.
+
+use super::body::{Body, DimId, Node, Source, StageId};
+use super::graph::{Definition, Graph, Stage};
+use super::same::{Key, Same};
+use crate::ir::op::Class;
+use indexmap::IndexMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Where a stage computes something: for each index of these dimensions.
+struct Place {
+    stage: StageId,
+    body: Body,
+    dims: Vec<DimId>,
+}
+
+impl Graph {
+    /// Lets stages read what takes long and is computed by several of them; whether there is any.
+    pub(super) fn compute_once(&mut self) -> bool {
+        let (mut same, mut found) = (Same::default(), IndexMap::<Key, Vec<Place>>::new());
+        for s in self.order().into_iter().filter(|s| self.is_alone(*s)).collect::<Vec<_>>() {
+            for body in self.long(s) {
+                let own = self.bodies.dims(body);
+                let dims = self.stage(s).all_dims().into_iter().filter(|d| own.contains(d)).collect();
+                let place = Place { stage: s, body, dims };
+                let key = same.key(self, &self.table(&place, String::new()), &[]);
+                found.entry(key).or_default().push(place);
+            }
+        }
+        let mut any = false;
+        for places in found.into_values() {
+            let first = places[0].stage;
+            if places.iter().any(|p| p.stage != first)
+                && let Some(host) = places.iter().position(|p| self.is_there_anyway(p))
+            {
+                self.read_from_one(&places, host);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// The elementary functions that a stage takes at each of its points, but for those inside of others.
+    fn long(&self, s: StageId) -> Vec<Body> {
+        let mut todo = match &self.stage(s).def {
+            Definition::Pure(each) => each.clone(),
+            Definition::Reduce { init, next, .. } => init.iter().chain(next).copied().collect(),
+            Definition::Scatter { .. } | Definition::Recur { .. } => vec![],
+        };
+        let (mut out, mut seen) = (vec![], FxHashSet::default());
+        while let Some(b) = todo.pop() {
+            if !seen.insert(b) {
+                continue;
+            }
+            match self.bodies.node(b) {
+                Node::If([c, ..]) => todo.push(*c),
+                Node::Op(op, ty, _)
+                    if ty.is_float() && op.row().class == Class::Transcendental && self.is_of_indices(b) =>
+                {
+                    out.push(b);
+                }
+                node => todo.extend(node.kids()),
+            }
+        }
+        out
+    }
+
+    /// Whether a body is another one at other indices, and the same whatever was reduced before.
+    fn is_of_indices(&self, b: Body) -> bool {
+        let state = |b: &Body| matches!(self.bodies.node(*b), Node::Acc(..));
+        !self.bodies.dims(b).is_empty() && !self.bodies.reachable([b]).iter().any(state)
+    }
+
+    /// Whether a stage has as many elements as something it computes has values, and reads what it reads at all of these.
+    fn is_there_anyway(&self, place: &Place) -> bool {
+        let stage = self.stage(place.stage);
+        let fixed = |d: &DimId| self.bodies.dims(self.dim(*d).extent).is_empty();
+        stage.dims == place.dims && stage.dims.iter().all(fixed) && stage.checks.is_empty()
+    }
+
+    /// The stage of the values that are computed at a place.
+    fn table(&self, place: &Place, name: String) -> Stage {
+        let (dims, tys) = (place.dims.clone(), vec![self.bodies.ty(place.body)]);
+        Stage { name, dims, tys, when: None, def: Definition::Pure(vec![place.body]), checks: vec![] }
+    }
+
+    /// Lets all places read the values of one of them.
+    fn read_from_one(&mut self, places: &[Place], host: usize) {
+        let host = &places[host];
+        let whole = matches!(&self.stage(host.stage).def, Definition::Pure(each) if *each == [host.body]);
+        let table = if whole { host.stage } else { self.new_table(host) };
+        for place in places.iter().filter(|p| p.stage != table) {
+            let ty = self.bodies.ty(place.body);
+            let at: Vec<Body> = place.dims.iter().map(|d| self.bodies.index(*d)).collect();
+            let value = self.bodies.load(Source::Stage(table, 0), ty, at);
+            let mut of = FxHashMap::from_iter([(place.body, value)]);
+            let mut stage = self.stage(place.stage).clone();
+            stage.bodies_mut().for_each(|b| *b = self.bodies.map(*b, &mut of, &mut |_, _| None));
+            self.stages[place.stage.0 as usize] = stage;
+        }
+    }
+
+    /// A stage of the values at a place, with dimensions of its own.
+    fn new_table(&mut self, place: &Place) -> StageId {
+        let name = self.free_name(&format!("{}_values", self.stage(place.stage).name));
+        let known = self.table(place, name);
+        let dims: Vec<DimId> = (place.dims.iter())
+            .map(|d| (self.dim(*d).name.clone(), self.dim(*d).extent))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|(name, extent)| self.add_dim(name, extent))
+            .collect();
+        let of = place.dims.iter().zip(&dims).map(|(d, new)| (*d, self.bodies.index(*new))).collect();
+        let body = self.bodies.substitute(place.body, &of);
+        self.add_stage(Stage { dims, def: Definition::Pure(vec![body]), ..known })
+    }
+}
