@@ -31,6 +31,17 @@ impl Machine {
     }
 }
 
+/// Bytes of the shortest vectors that are worth their instructions, and their lanes where two of them overlap.
+pub const NARROW: i64 = 16;
+const FEW: i64 = 4;
+
+/// How many lanes of numbers of so many bytes suit a row that is shorter than a vector: a power of two, of which two that
+/// overlap are the row. Where that would be too short, all lanes, most of which stay empty.
+pub fn fitting(lanes: i64, bytes: i64, row: i64) -> i64 {
+    let short = (FEW.max(NARROW / bytes)..lanes).contains(&row);
+    if short { 1 << row.ilog2() } else { lanes }
+}
+
 /// Whether this processor multiplies and adds in one operation.
 pub fn contracts() -> bool {
     #[cfg(target_arch = "x86_64")]

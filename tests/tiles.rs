@@ -8,6 +8,7 @@ use common::scheduled::{compare, empty, read, tensor};
 use daedal::eval::Value;
 use daedal::ir::{Lit, Scalar};
 use daedal::machine::Machine;
+use daedal::pipeline::native;
 use daedal::schedule::Schedule;
 
 /// A product of each place with all filters, and what is made of that alone, or with its neighbour.
@@ -61,6 +62,17 @@ const WINDOW: &str = "
     (sumbuild n (lam (k : Integer)
       (mul (index (tuple k y z) v)
            (index (tuple (max 0 (min (sub h 1) (add y (sub k 9)))) (max 0 (min (sub w 1) (add z (sub k 3)))) q) x)))))))
+";
+
+/// What is made of each element of a row, what is greater of its pairs, and sums of neighbours.
+const ROWS: &str = "
+(def f (Tuple (Tensor 2 TYPE) (Tensor 2 TYPE) (Tensor 2 TYPE)) (x : (Tensor 2 TYPE) (n m))
+  (tuple
+    (build (tuple n m) (lam ((y : Integer) (z : Integer)) (exp (mul (index (tuple y z) x) (index (tuple y z) x)))))
+    (build (tuple n (div m 2)) (lam ((y : Integer) (z : Integer))
+      (reduce max 2 (lam (i : Integer) (index (tuple y (add (mul 2 z) i)) x)))))
+    (build (tuple n (max 0 (sub m 2))) (lam ((y : Integer) (z : Integer))
+      (sumbuild 3 (lam (i : Integer) (mul (index (tuple y i) x) (index (tuple y (add z i)) x))))))))
 ";
 
 /// The default schedule of a program for arguments and vectors of 32 bytes, after those for all lengths of vectors were held
@@ -154,6 +166,37 @@ fn short_rows_fill_vectors_and_pixels_move_in_blocks() {
             assert!(!narrow || steps.contains(&cut), "{ty:?} {h} {w} {c}\n{s}");
             let blocks = steps.iter().any(|step| step.starts_with("reorder result zo yo"));
             assert!(c >= lanes || c == 1 || h.min(w) < 32 || blocks, "{ty:?} {h} {w} {c}\n{}", steps.join("\n"));
+        }
+    }
+}
+
+/// How many lanes the widest vectors have that read every other element.
+fn widest_pairs(nest: &str) -> Option<usize> {
+    let lanes = |l: &str| l.split(" by 2 x").nth(1)?.split(')').next()?.parse().ok();
+    nest.lines().filter_map(lanes).max()
+}
+
+/// Protects: rows that are shorter than a vector are two vectors of at least four lanes that overlap, by the default schedule and
+/// in loops of which it says nothing.
+#[test]
+fn short_rows_are_vectors_that_overlap() {
+    let machine = Machine { vector_bytes: 64, threads: 2, ..Machine::host() };
+    for (ty, name, full) in [(Scalar::F32, "Float32", 16), (Scalar::F64, "Float", 8)] {
+        let program = read(&ROWS.replace("TYPE", name));
+        for row in [3, 6, 9, 14, 17, 28] {
+            let args = [tensor(ty, &[3, row], 17)];
+            held(ROWS, ty, &args);
+            let sizes = daedal::tune::example::incoming(program.named("f")[0], &args);
+            let s = daedal::schedule::default(empty(&program, "f").graph.only_for(&sizes), &machine);
+            let lanes = |row: usize| if (4..full).contains(&row) { 1 << row.ilog2() } else { full };
+            let steps: Vec<String> = s.steps.iter().map(ToString::to_string).collect();
+            let sums = row - 2;
+            let cut = ["z", "zi"].map(|of| format!("split sum_2 {of} {}", lanes(sums)));
+            assert!(sums < 4 || cut.iter().any(|c| steps.contains(c)), "{ty:?} {row}\n{}", steps.join("\n"));
+            let nest = native::scheduled_nest(program.named("f")[0], &s, &machine).unwrap().to_string();
+            let pairs = row / 2;
+            let want = (pairs >= 4).then(|| lanes(pairs).min(full));
+            assert_eq!(widest_pairs(&nest), want, "{ty:?} {row}\n{nest}");
         }
     }
 }

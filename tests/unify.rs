@@ -53,23 +53,36 @@ fn other_directions_stay() {
     }
 }
 
-/// How many sums of pairs a program has where one reads a table of `max`, and the other one has it in its place; after it was
-/// held against the interpreter. `AGAIN` is what the other has.
+/// The graph of `f` for all sizes, after it was held against the interpreter where two tensors of one or two axes have these sizes.
+fn held(text: &str, sizes: &[[&[usize]; 2]]) -> Graph {
+    let program = read(text);
+    let graph = Graph::clone(&empty(&program, "f").graph);
+    for dims in sizes {
+        let args = [tensor(Scalar::F64, dims[0], 1), tensor(Scalar::F64, dims[1], 2)];
+        compare(&program, "f", &Schedule::new(graph.clone()), &[args.to_vec()], true);
+    }
+    graph
+}
+
+/// How many reductions a graph has with so many dimensions.
+fn reductions(g: &Graph, dims: usize) -> usize {
+    g.stages.iter().filter(|s| !s.over().is_empty() && s.dims.len() == dims).count()
+}
+
+/// Sizes of two vectors.
+const VECTORS: [[&[usize]; 2]; 6] =
+    [[&[3], &[4]], [&[1], &[1]], [&[17], &[9]], [&[0], &[2]], [&[2], &[0]], [&[33], &[33]]];
+
+/// How many sums of pairs a program has where one reads a table of `max`, and the other one has `AGAIN` in its place.
 fn pools(again: &str) -> usize {
-    let text = "(def f (Tuple Float Float (Vec Float)) (x : (Vec Float) n)
+    let text = "(def f (Tuple Float Float (Vec Float)) ((x : (Vec Float) n) (y : (Vec Float) m))
            (let ((half (div n 2))
                  (positive (build n (lam (i : Integer) (max (index i x) 0.0))))
                  (pool (build half (lam (i : Integer) (sumbuild 2 (lam (j : Integer) (index (add (mul 2 i) j) positive))))))
                  (other (build half (lam (i : Integer) (sumbuild 2 (lam (j : Integer)
                    (let (v (index (add (mul 2 i) j) x)) AGAIN)))))))
              (tuple (sum pool) (sumbuild half (lam (i : Integer) (mul 2.0 (index i other)))) positive)))";
-    let program = read(&text.replace("AGAIN", again));
-    let graph = daedal::stage::Graph::clone(&empty(&program, "f").graph);
-    for n in [0, 1, 2, 7, 32, 33] {
-        let args = [tensor(Scalar::F64, &[n], 1)];
-        compare(&program, "f", &Schedule::new(graph.clone()), &[args.to_vec()], true);
-    }
-    graph.stages.iter().filter(|s| !s.over().is_empty() && s.dims.len() == 1).count()
+    reductions(&held(&text.replace("AGAIN", again), &VECTORS), 1)
 }
 
 /// Protects: it is the same whether a table is read or what is in it is computed in its place.
@@ -80,8 +93,7 @@ fn tables_are_looked_through() {
     assert_eq!(pools("(max v 1.0)"), 2);
 }
 
-/// How many products a program has that two results read, one of them in the other order of rows and columns; after it was held
-/// against the interpreter.
+/// How many products a program has that two results read, one of them, `OTHER`, in the other order of rows and columns.
 fn products(other: &str) -> usize {
     let text = "(def f (Tuple (Vec Float) (Vec Float)) ((a : (Tensor 2 Float) (n k)) (b : (Tensor 2 Float) (m k)))
            (tuple
@@ -89,13 +101,9 @@ fn products(other: &str) -> usize {
                (mul (to_float j) (sumbuild k (lam (l : Integer) (mul (index (tuple i l) a) (index (tuple j l) b)))))))))
              (build m (lam (j : Integer) (sumbuild n (lam (i : Integer)
                (mul (sumbuild k (lam (l : Integer) OTHER)) (to_float i))))))))";
-    let program = read(&text.replace("OTHER", other));
-    let graph = daedal::stage::Graph::clone(&empty(&program, "f").graph);
-    for [n, m, k] in [[3, 4, 5], [1, 2, 1], [9, 17, 3], [4, 4, 4], [0, 2, 3]] {
-        let args = [tensor(Scalar::F64, &[n, k], 1), tensor(Scalar::F64, &[m, k], 2)];
-        compare(&program, "f", &Schedule::new(graph.clone()), &[args.to_vec()], true);
-    }
-    graph.stages.iter().filter(|s| !s.over().is_empty() && s.dims.len() == 2).count()
+    let sizes: [[&[usize]; 2]; 5] =
+        [[&[3, 5], &[4, 5]], [&[1, 1], &[2, 1]], [&[9, 3], &[17, 3]], [&[4, 4], &[4, 4]], [&[0, 3], &[2, 3]]];
+    reductions(&held(&text.replace("OTHER", other), &sizes), 2)
 }
 
 /// Protects: a product is computed once, also where it is read across, as gradients of products of three factors do.
@@ -106,16 +114,10 @@ fn products_are_read_across() {
     assert_eq!(products("(add (index (tuple j l) b) (index (tuple i l) a))"), 2);
 }
 
-/// How many stages take a hyperbolic tangent, after it was held against the interpreter: `f` of `x` and `y` is `BODY`.
+/// How many stages take a hyperbolic tangent.
 fn tangents(body: &str) -> usize {
     let text = "(def f (Tuple Float (Vec Float)) ((x : (Vec Float) n) (y : (Vec Float) m)) BODY)".replace("BODY", body);
-    let program = read(&text);
-    let graph = daedal::stage::Graph::clone(&empty(&program, "f").graph);
-    for [n, m] in [[3, 4], [1, 1], [17, 9], [0, 2], [33, 33]] {
-        let args = [tensor(Scalar::F64, &[n], 1), tensor(Scalar::F64, &[m], 2)];
-        compare(&program, "f", &Schedule::new(graph.clone()), &[args.to_vec()], true);
-    }
-    graph.to_string().lines().filter(|l| l.contains("(tanh ")).count()
+    held(&text, &VECTORS).to_string().lines().filter(|l| l.contains("(tanh ")).count()
 }
 
 /// Protects: an elementary function is taken once for a sum and for a table, with a table of its own; but where no table is there
@@ -134,4 +136,23 @@ fn functions_are_taken_once() {
     let beyond = "(build n (lam (i : Integer) (if (lt i m) (tanh (index i y)) 0.0)))";
     let all = "(sumbuild m (lam (i : Integer) (tanh (index i y))))";
     assert_eq!(tangents(&format!("(tuple {all} {beyond})")), 2);
+}
+
+/// Protects: what does not depend on a loop is taken once and not for each of its indices, where it is of elements that are read
+/// as they lie; elsewhere it stays, since there might be nothing to read where the loop has no indices.
+#[test]
+fn functions_leave_loops() {
+    let in_loop = |of: &str| {
+        let body =
+            "(tuple (sumbuild n (lam (i : Integer) (sumbuild m (lam (j : Integer) (mul (index i x) (tanh OF)))))) x)";
+        let text = "(def f (Tuple Float (Vec Float)) ((x : (Vec Float) n) (y : (Vec Float) m)) BODY)";
+        let graph = held(&text.replace("BODY", &body.replace("OF", of)), &VECTORS);
+        graph
+            .stages
+            .iter()
+            .any(|s| s.over().is_empty() && graph.to_string().contains(&format!("{}[j < y_size0]", s.name)))
+    };
+    assert!(in_loop("(index j y)"));
+    assert!(!in_loop("(index (sub (sub m 1) j) y)"));
+    assert!(!in_loop("(mul (index j y) (index i x))"));
 }

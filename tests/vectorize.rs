@@ -638,36 +638,3 @@ fn lanes_that_share_an_element_read_runs() {
     }
     assert!(failed > whole / 10 && failed < whole / 2, "{failed} of {whole} failed");
 }
-
-/// Protects: rows that are shorter than a vector are two shorter ones that overlap, or one, whatever their length, and so are
-/// sums of them; nothing else is written, and the bits are those of the interpreter.
-#[test]
-fn short_rows_are_vectors_that_overlap() {
-    let program = read(
-        "(def scaled (Tensor 2 Float32) (x : (Tensor 2 Float32) (n m))
-           (build (tuple n m) (lam ((i : Integer) (j : Integer)) (exp (mul (index (tuple i j) x) 0.5f32)))))
-         (def pooled (Tensor 2 Float32) (x : (Tensor 2 Float32) (n m))
-           (build (tuple n (div m 2)) (lam ((i : Integer) (j : Integer))
-             (reduce max 2 (lam (k : Integer) (index (tuple i (add (mul 2 j) k)) x))))))
-         (def smoothed (Tensor 2 Float) (x : (Tensor 2 Float) (n m))
-           (build (tuple n (max 0 (sub m 4))) (lam ((i : Integer) (j : Integer))
-             (sumbuild 5 (lam (k : Integer) (mul (to_float (add k 1)) (index (tuple i (add j k)) x)))))))",
-    );
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("vectorize");
-    let tools = Toolchain::discover(std::env::var("CXX").ok(), Some(folder));
-    let (interpreter, mut d) = (Interpreter::new(&program), Data(StdRng::seed_from_u64(17)));
-    let wide = Machine { vector_bytes: 64, threads: 1, ..Machine::host() };
-    for def in program.defs.values() {
-        for m in [3, 4, 5, 7, 8, 9, 11, 14, 15, 17, 28, 31] {
-            let args = [Value::from_json(&d.rows(3, m), def.params[0].ty).unwrap()];
-            let graph = stage::extract(&program, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(&program)));
-            let made = schedule::default_for(graph, &daedal::tune::example::incoming(def, &args), &wide);
-            let nest = native::scheduled_nest(def, &made, &wide).unwrap().to_string();
-            assert!(m != 14 || nest.contains("ramp") || nest.contains("x8"), "{} has no vectors:\n{nest}", def.name());
-            let native = native::compile_scheduled(&program, def, &made, &tools).unwrap_or_else(|d| panic!("{d}"));
-            let [want, have] =
-                [interpreter.run(def, &args), native.call(&args)].map(|v| v.unwrap().to_json().to_string());
-            assert_eq!(want, have, "{} of {m}", def.name());
-        }
-    }
-}

@@ -49,17 +49,27 @@ pub(super) fn along(s: &mut Schedule, stage: StageId, machine: &Machine) -> bool
 fn apply(s: &mut Schedule, stage: StageId, d: DimId, lanes: i64, packs: &[Packed], machine: &Machine) -> Option<()> {
     let all = s.graph.bodies.as_int(s.graph.dim(d).extent);
     let vectors = all.map_or(VECTORS, |n| (n / lanes).clamp(1, VECTORS));
-    let rows = rows(s, stage, d, vectors);
+    let rows = rows(s, &[stage], d, vectors);
     let block = in_lanes(s, stage, d, [vectors, lanes], rows)?;
     let named: Vec<(String, Vec<usize>)> =
         packs.iter().map(|(from, axes)| (s.graph.source_name(*from).to_string(), axes.clone())).collect();
     pack(s, stage, &block, &named, machine).ok()
 }
 
-/// The dimension of which some rows are computed at once, where there are few vectors, and how many: all, or as many as leave
-/// the last of them least to do twice.
-pub(super) fn rows(s: &Schedule, stage: StageId, d: DimId, vectors: i64) -> Option<(DimId, i64)> {
-    let row = s.graph.stage(stage).dims.iter().rev().copied().find(|e| vectors < VECTORS && *e != d)?;
+/// Whether arms of what a stage computes depend on the index of a dimension, so that lanes over it would take different ones.
+pub(super) fn parts(s: &Schedule, stage: StageId, d: DimId) -> bool {
+    let g = &s.graph;
+    let own = |b: Body| matches!(g.bodies.node(b), Node::If([c, ..]) if g.bodies.dims(*c).contains(&d));
+    g.bodies.reachable(g.stage(stage).bodies()).into_iter().any(own)
+}
+
+/// The dimension of the last of some stages of which rows are computed at once, where there are few vectors, and how many: all,
+/// or as many as leave the last of them least to do twice. Rows that are not all asked for would be computed all the same.
+pub(super) fn rows(s: &Schedule, stages: &[StageId], d: DimId, vectors: i64) -> Option<(DimId, i64)> {
+    let when = |p: StageId, e: DimId| s.graph.stage(p).when.is_some_and(|c| s.graph.bodies.dims(c).contains(&e));
+    let free = |e: &DimId| *e != d && !stages.iter().any(|p| parts(s, *p, *e) || when(*p, *e));
+    let last = s.graph.stage(*stages.last()?);
+    let row = last.dims.iter().rev().copied().find(|e| vectors < VECTORS && free(e))?;
     let most = (ROWS * 2 / vectors).min(ROWS);
     let twice = |all: i64, n: i64| (all + n - 1) / n * n - all;
     let rows = match s.graph.bodies.as_int(s.graph.dim(row).extent) {

@@ -4,7 +4,7 @@
 //! Rows are other dimensions than that of the steps, and read nothing of each other. It must not know what recurrences compute,
 //! nor how loops become text.
 
-use super::along::lie;
+use super::along::{lie, parts};
 use super::attempt::{name, split, take};
 use super::plan::{Kind, Schedule, Site};
 use super::step::Step;
@@ -114,15 +114,6 @@ fn is_near(s: &Schedule, stage: StageId, d: DimId) -> bool {
         Node::Load(_, _, at) => lie(g, known, at, d) == Some(None),
         _ => true,
     }) && !parts(s, stage, d)
-}
-
-/// Whether rows ask what their place is, so that lanes would take different arms.
-fn parts(s: &Schedule, stage: StageId, d: DimId) -> bool {
-    let g = &s.graph;
-    g.bodies.reachable(g.stage(stage).bodies()).into_iter().any(|b| match g.bodies.node(b) {
-        Node::If([c, ..]) => g.bodies.dims(*c).contains(&d),
-        _ => false,
-    })
 }
 
 /// Whether a step takes long, but for what it waits for.

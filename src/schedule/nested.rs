@@ -4,14 +4,14 @@
 //!
 //! It must not know what kernels there are, nor how loops become text.
 
-use super::along::{Packed, VECTORS, in_lanes, packs, rows};
+use super::along::{Packed, VECTORS, in_lanes, packs, parts, rows};
 use super::attempt::{name, take};
 use super::plan::{Schedule, Site};
 use super::product::is_product;
 use super::step::Step;
 use super::tiling::{lanes, pack};
 use crate::machine::Machine;
-use crate::stage::{Body, Definition, DimId, Node, StageId};
+use crate::stage::{Body, Definition, DimId, StageId};
 
 /// Steps of vectors that an element takes to be packed.
 const PACKED: f64 = 2.0;
@@ -94,7 +94,7 @@ fn lane(s: &Schedule, host: StageId, inner: &[StageId], machine: &Machine) -> Op
         let packed = all.iter().map(|p| needs(s, *p, *d, inner)).collect::<Option<Vec<_>>>()?.concat();
         let moved = packed.iter().map(|(from, _)| points(&s.graph.extents(*from))).sum::<Option<i64>>()?;
         let vectors = (n + wide - 1) / wide;
-        let waits = if rows(s, host, *d, vectors).is_some() { 1 } else { VECTORS / vectors.min(VECTORS) };
+        let waits = if rows(s, &all, *d, vectors).is_some() { 1 } else { VECTORS / vectors.min(VECTORS) };
         let steps = most / n as f64 * (vectors * waits) as f64;
         Some((steps + PACKED * moved as f64, *d))
     });
@@ -104,9 +104,7 @@ fn lane(s: &Schedule, host: StageId, inner: &[StageId], machine: &Machine) -> Op
 /// What a stage of a nest has to have packed to run in lanes of a dimension; nothing where it cannot.
 fn needs(s: &Schedule, stage: StageId, d: DimId, inner: &[StageId]) -> Option<Vec<Packed>> {
     let (g, known) = (&s.graph, s.graph.stage(stage));
-    // Lanes in different arms are no vectors.
-    let parts = |b: Body| matches!(g.bodies.node(b), Node::If([c, ..]) if g.bodies.dims(*c).contains(&d));
-    if g.bodies.reachable(known.bodies()).into_iter().any(parts) {
+    if parts(s, stage, d) {
         return None;
     }
     let single = |(from, _): &Packed| from.stage().is_none_or(|p| g.stage(p).tys.len() == 1);
@@ -122,7 +120,7 @@ fn apply(s: &mut Schedule, host: StageId, inner: &[StageId], d: DimId, machine: 
     let members: Vec<StageId> = all().collect();
     let needed: Vec<(StageId, Vec<Packed>)> =
         members.iter().map(|p| Some((*p, needs(s, *p, d, inner)?))).collect::<Option<_>>()?;
-    let rows = rows(s, host, d, vectors);
+    let rows = rows(s, &members, d, vectors);
     // The host first: what is computed in its loops is then computed for a block of lanes.
     for p in members.iter().rev() {
         in_lanes(s, *p, d, [vectors, wide], rows)?;

@@ -35,7 +35,7 @@ fn suits(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
     let [.., place, channel] = known.dims.as_slice() else { return false };
     let extent = |d| g.bodies.as_int(g.dim(d).extent);
     let (Some(row), Some(channels)) = (extent(*place), extent(*channel)) else { return false };
-    let (lanes, (_, fills)) = (i64::from(lanes(s, stage, machine)), along_last(s, stage, machine));
+    let (lanes, fills) = (i64::from(lanes(s, stage, machine)), along_last(s, stage, machine).1);
     let bytes: i64 = known.tys.iter().map(|ty| i64::from(ty.bytes())).sum();
     let room = row.checked_mul(channels * bytes).is_some_and(|n| n <= machine.caches[0] as i64 / 2);
     let long = points(s, stage).is_some_and(|n| n > FEW);

@@ -5,7 +5,7 @@
 
 use super::readings::{Readings, Steps};
 use super::step::Step;
-use crate::stage::{Definition, DimId, Graph, Order, Source, Stage, StageId};
+use crate::stage::{Definition, DimId, Graph, Order, Source, Stage, StageId, unused};
 use std::fmt;
 use std::sync::Arc;
 
@@ -423,11 +423,5 @@ impl Plan {
 
 /// A name that is not taken: itself, or with a number.
 pub fn unique(name: &str, taken: impl Fn(&str) -> bool) -> String {
-    let mut out = name.to_string();
-    let mut k = 2;
-    while taken(&out) {
-        out = format!("{name}{k}");
-        k += 1;
-    }
-    out
+    unused(name, "", taken)
 }

@@ -6,7 +6,7 @@ use super::access::{packable, strides};
 use super::plan::{self, Kind, Refusal, Schedule, Site};
 use super::step::Step;
 use crate::ir::Scalar;
-use crate::machine::Machine;
+use crate::machine::{Machine, NARROW, fitting};
 use crate::stage::StageId;
 
 /// How the loops of one stage run.
@@ -26,8 +26,6 @@ pub struct Tiling {
 
 /// Reductions of at most so many points are text without loops.
 pub(super) const FEW: i64 = 25;
-/// Bytes of the shortest vectors that are worth their instructions.
-const NARROW: i64 = 16;
 /// Rows and columns of blocks that are tried.
 const ROWS: [i64; 7] = [0, 4, 8, 16, 32, 64, 128];
 const COLUMNS: [i64; 6] = [0, 16, 64, 128, 256, 512];
@@ -150,8 +148,12 @@ impl Ground {
 pub(super) fn along_last(s: &Schedule, stage: StageId, machine: &Machine) -> (i64, bool) {
     let (full, known) = (i64::from(lanes(s, stage, machine)), s.graph.stage(stage));
     let widest = known.tys.iter().map(|ty| i64::from(ty.bytes())).max().unwrap_or(1);
-    let short = |n: &i64| (NARROW / widest..full).contains(n) && *n > 1;
-    columns_of(s, stage).filter(short).map_or((full, false), |n| (1 << n.ilog2(), n.count_ones() == 1))
+    let whole = |n: i64| (NARROW / widest..full).contains(&n) && n > 1 && n.count_ones() == 1;
+    match columns_of(s, stage) {
+        Some(n) if whole(n) => (n, true),
+        Some(n) => (fitting(full, widest, n), false),
+        None => (full, false),
+    }
 }
 
 /// How many elements a row of a stage has, where that is known.

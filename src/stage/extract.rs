@@ -7,7 +7,7 @@
 
 use super::body::{Body, DimId, Node, Source, StageId};
 use super::bounds::Ranges;
-use super::graph::{Definition, Graph, Output, Stage};
+use super::graph::{Definition, Graph, Output, Stage, unused};
 use super::guards::{Guards, Pending};
 use super::same::Same;
 use super::value::{Val, incoming};
@@ -290,13 +290,7 @@ impl<'a> Extract<'a> {
 
     /// A name that no stage has.
     pub(super) fn unique(&mut self, name: &str) -> String {
-        let mut unique = name.to_string();
-        let mut k = 2;
-        while !self.names.insert(unique.clone()) {
-            unique = format!("{name}_{k}");
-            k += 1;
-        }
-        unique
+        unused(name, "_", |n| !self.names.insert(n.to_string()))
     }
 
     /// A stage over those of the loops around that it depends on; its components, read at their indices. It has checks of

@@ -1,7 +1,8 @@
-//! An elementary function of the same that several stages take is taken once: its values are a stage that all of them read.
+//! An elementary function of the same that several stages take, or one for each index of a loop that it does not depend on, is
+//! taken once: its values are a stage that all of them read.
 //!
-//! So are the exponentials of a softmax and of its derivative, and the hyperbolic tangents of a loss and of its slope. The table
-//! is no larger than one that a stage makes anyway.
+//! So are the exponentials of a softmax and of its derivative, the hyperbolic tangents of a loss and of its slope, and a scale of
+//! each coordinate that all points have in common. The table is no larger than one that is there anyway.
 
 use super::body::{Body, DimId, Node, Source, StageId};
 use super::graph::{Definition, Graph, Stage};
@@ -32,12 +33,15 @@ impl Graph {
         }
         let mut any = false;
         for places in found.into_values() {
-            let first = places[0].stage;
-            if places.iter().any(|p| p.stage != first)
-                && let Some(host) = places.iter().position(|p| self.is_there_anyway(p))
-            {
-                self.read_from_one(&places, host);
-                any = true;
+            // What a loop takes again for each of its indices leaves it; others take it as often as that table has elements.
+            let (repeated, others): (Vec<Place>, Vec<Place>) = places.into_iter().partition(|p| self.is_repeated(p));
+            let again = others.iter().any(|p| p.stage != others[0].stage);
+            let host = others.iter().position(|p| again && self.is_there_anyway(p));
+            for (places, host) in [(&repeated, (!repeated.is_empty()).then_some(0)), (&others, host)] {
+                if let Some(host) = host {
+                    self.read_from_one(places, host);
+                    any = true;
+                }
             }
         }
         any
@@ -77,8 +81,32 @@ impl Graph {
     /// Whether a stage has as many elements as something it computes has values, and reads what it reads at all of these.
     fn is_there_anyway(&self, place: &Place) -> bool {
         let stage = self.stage(place.stage);
-        let fixed = |d: &DimId| self.bodies.dims(self.dim(*d).extent).is_empty();
-        stage.dims == place.dims && stage.dims.iter().all(fixed) && stage.checks.is_empty()
+        stage.dims == place.dims && self.is_box(&place.dims) && stage.checks.is_empty()
+    }
+
+    /// Whether a stage computes something again for each index of another dimension, of elements of which one tensor has as many:
+    /// they are read as they lie, so that they are there also where the stage has no elements.
+    fn is_repeated(&self, place: &Place) -> bool {
+        let extents = |dims: &[DimId]| dims.iter().map(|d| self.dim(*d).extent).collect::<Vec<_>>();
+        let lies = |from: Source, at: &[Body]| {
+            let dims: Option<Vec<DimId>> =
+                at.iter().map(|i| if let Node::Index(d) = self.bodies.node(*i) { Some(*d) } else { None }).collect();
+            dims.filter(|dims| extents(dims) == self.extents(from))
+        };
+        let mut whole = false;
+        let all = self.bodies.reachable([place.body]).into_iter().all(|b| match self.bodies.node(b) {
+            Node::Load(from, _, at) => lies(*from, at).is_some_and(|dims| {
+                whole |= place.dims.iter().all(|d| dims.contains(d));
+                true
+            }),
+            _ => true,
+        });
+        all && whole && self.is_box(&place.dims) && place.dims.len() < self.stage(place.stage).all_dims().len()
+    }
+
+    /// Whether no dimension is as long as another one says.
+    fn is_box(&self, dims: &[DimId]) -> bool {
+        dims.iter().all(|d| self.bodies.dims(self.dim(*d).extent).is_empty())
     }
 
     /// The stage of the values that are computed at a place.
@@ -107,12 +135,10 @@ impl Graph {
     fn new_table(&mut self, place: &Place) -> StageId {
         let name = self.free_name(&format!("{}_values", self.stage(place.stage).name));
         let known = self.table(place, name);
-        let dims: Vec<DimId> = (place.dims.iter())
-            .map(|d| (self.dim(*d).name.clone(), self.dim(*d).extent))
-            .collect::<Vec<_>>()
-            .into_iter()
-            .map(|(name, extent)| self.add_dim(name, extent))
-            .collect();
+        let mut dims = vec![];
+        for d in &place.dims {
+            dims.push(self.add_dim(self.dim(*d).name.clone(), self.dim(*d).extent));
+        }
         let of = place.dims.iter().zip(&dims).map(|(d, new)| (*d, self.bodies.index(*new))).collect();
         let body = self.bodies.substitute(place.body, &of);
         self.add_stage(Stage { dims, def: Definition::Pure(vec![body]), ..known })

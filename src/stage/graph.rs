@@ -154,6 +154,16 @@ pub struct Graph {
     pub real: bool,
 }
 
+/// A name that is not taken: itself, or with a number.
+pub fn unused(name: &str, between: &str, mut taken: impl FnMut(&str) -> bool) -> String {
+    let (mut out, mut k) = (name.to_string(), 2);
+    while taken(&out) {
+        out = format!("{name}{between}{k}");
+        k += 1;
+    }
+    out
+}
+
 impl Stage {
     /// The dimensions that it reduces over, or adds values at.
     pub fn over(&self) -> &[DimId] {
@@ -303,14 +313,7 @@ impl Graph {
 
     /// A name that no stage or input has.
     pub(super) fn free_name(&self, name: &str) -> String {
-        let taken = |n: &str| self.find(n).is_some() || self.inputs.iter().any(|i| i.name == n);
-        let mut out = name.to_string();
-        let mut k = 2;
-        while taken(&out) {
-            out = format!("{name}_{k}");
-            k += 1;
-        }
-        out
+        unused(name, "_", |n| self.find(n).is_some() || self.inputs.iter().any(|i| i.name == n))
     }
 
     /// The stages and inputs that some bodies read, each once.

@@ -54,7 +54,7 @@ mod wanted;
 pub use body::{Bodies, Body, DimId, Node, Source, StageId, SymbolId};
 pub use bounds::{Interval, Ranges, at_most, greatest, least};
 pub use extract::{Unstaged, extract};
-pub use graph::{Definition, Dim, Graph, Input, Output, Slot, Stage, Symbol};
+pub use graph::{Definition, Dim, Graph, Input, Output, Slot, Stage, Symbol, unused};
 pub use reassociate::Order;
 pub use trend::{Trend, trend};
 pub use update::Update;

@@ -7,7 +7,7 @@
 use super::body::{Body, DimId, Node, Source, StageId};
 use super::graph::{Definition, Graph, Stage};
 use super::same::Same;
-use crate::ir::{Op, Scalar};
+use crate::ir::Op;
 use rustc_hash::FxHashMap;
 
 /// Bodies of more nodes are not looked into.
@@ -19,18 +19,6 @@ const AXES: usize = 4;
 struct Instead {
     first: StageId,
     axes: Vec<usize>,
-}
-
-impl Instead {
-    /// Where an element is.
-    fn at(&self, at: &[Body]) -> Vec<Body> {
-        self.axes.iter().map(|k| at[*k]).collect()
-    }
-
-    /// An element.
-    fn load(&self, g: &mut Graph, part: u32, ty: Scalar, at: &[Body]) -> Body {
-        g.bodies.load(Source::Stage(self.first, part), ty, self.at(at))
-    }
 }
 
 /// All orders of so many, the one that they have first.
@@ -47,11 +35,14 @@ impl Graph {
     pub(super) fn unify(&mut self) -> bool {
         let (mut plain, mut same) = (self.clone(), Same::default());
         let instead = plain.look_through(&mut same);
-        for s in self.order().into_iter().filter(|_| !instead.is_empty()) {
-            self.redirect(s, &mut |g, from, ty, at| {
-                let Source::Stage(p, part) = from else { return None };
-                Some(instead.get(&p)?.load(g, part, ty, at))
-            });
+        if !instead.is_empty() {
+            for s in self.ids() {
+                self.redirect(s, &mut |g, from, ty, at| {
+                    let Source::Stage(p, part) = from else { return None };
+                    let Instead { first, axes } = instead.get(&p)?;
+                    Some(g.bodies.load(Source::Stage(*first, part), ty, axes.iter().map(|k| at[*k])))
+                });
+            }
         }
         let back = self.reads_backwards() && self.unify_backwards(&mut plain, &mut same, &instead);
         back || !instead.is_empty()
@@ -65,7 +56,8 @@ impl Graph {
             self.redirect(s, &mut |g, from, ty, at| {
                 let Source::Stage(p, part) = from else { return None };
                 let other = instead.get(&p);
-                let (first, at) = other.map_or((p, at.to_vec()), |i| (i.first, i.at(at)));
+                let (first, at) =
+                    other.map_or((p, at.to_vec()), |i| (i.first, i.axes.iter().map(|k| at[*k]).collect::<Vec<_>>()));
                 let Some((dims, each)): Option<&(Vec<DimId>, Vec<Body>)> = plain.get(&first) else {
                     return other.map(|_| g.bodies.load(Source::Stage(first, part), ty, at));
                 };
@@ -111,7 +103,7 @@ impl Graph {
 
     /// What a stage reads, in order.
     fn sources(&self, s: StageId) -> Vec<Source> {
-        let mut out: Vec<Source> = self.reads(self.stage(s).bodies()).into_iter().collect();
+        let mut out = self.reads(self.stage(s).bodies());
         out.sort();
         out
     }

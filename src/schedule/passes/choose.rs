@@ -1,9 +1,9 @@
 //! Chooses the loops that run as vectors, by coarse costs: ratios of operations, and the width of vectors.
 
 use super::divergence::{Class, Divergence, analyse, are_masked, is_direct, is_direct_cast, is_masked, is_safe};
-use super::vectorize::fitting;
 use crate::ir::op::Class as Kind;
 use crate::ir::{Op, Scalar};
+use crate::machine::fitting;
 use crate::nest::{Expr, Func, Loop, LoopKind, Stmt, Var, walk};
 
 /// Makes vector loops of those that are cheaper so. `vector_bytes` is the width of vectors.
@@ -128,7 +128,9 @@ impl Costs<'_> {
                 look(&Expr::Var(*v));
             }
         });
-        Some(Wide { known, lanes: fitting((self.vector_bytes / widest).max(2), l.extent()) })
+        let full = i64::from((self.vector_bytes / widest).max(2));
+        let row = l.extent().and_then(Expr::as_int).unwrap_or(full);
+        Some(Wide { known, lanes: fitting(full, i64::from(widest), row) as u32 })
     }
 
     /// Chooses for a loop and all in it; gives what it costs then.

@@ -100,15 +100,15 @@ fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
     middle.iter_mut().for_each(|s| s.map_exprs(&mut |e| known.free(e, &n)));
     asked::fold(&mut middle);
     let mut out = vec![];
-    let mut known = |v: Var, at: Expr| match at.as_int() {
+    let mut bound = |v: Var, at: Expr| match at.as_int() {
         Some(n) => Expr::int(n),
         None => {
             out.push(Stmt::Let(v, at));
             Expr::Var(v)
         }
     };
-    let low = known(names[0], op(Op::Min, first, n.clone()));
-    let high = known(names[1], op(Op::Max, last, low.clone()));
+    let low = bound(names[0], op(Op::Min, first, n.clone()));
+    let high = bound(names[1], op(Op::Max, last, low.clone()));
     if low != Expr::int(0) {
         out.push(Stmt::For(Box::new(l.with(l.var, low.clone(), l.body.clone()))));
     }

@@ -38,25 +38,12 @@ fn block(func: &mut Func, stmts: &mut Vec<Stmt>) {
 /// Bodies of more statements are not written once more for few iterations.
 const MAX_FEW: usize = 60;
 
-/// Lanes of the shortest vectors that are worth their instructions.
-const NARROW: u32 = 4;
-
-/// As many lanes as a loop fills whose iterations are known and fewer: two vectors that overlap beat a part of one.
-pub(super) fn fitting(mut lanes: u32, extent: Option<&Expr>) -> u32 {
-    let extent = extent.and_then(Expr::as_int).unwrap_or(i64::MAX);
-    while i64::from(lanes) > extent && lanes > NARROW {
-        lanes /= 2;
-    }
-    lanes
-}
-
 /// The statements of one vector loop; the loop itself, serial, where it cannot be one.
 fn vector_loop(func: &mut Func, l: Loop, lanes: u32) -> Vec<Stmt> {
     let serial = Loop { kind: LoopKind::Serial, ..l };
     let (Some(known), Some(n)) = (analyse(func, &serial), serial.extent().cloned()) else {
         return vec![Stmt::For(Box::new(serial))];
     };
-    let lanes = if known.may_overlap() { fitting(lanes, Some(&n)) } else { lanes };
     let lanes_of = i64::from(lanes);
     if n.as_int() == Some(lanes_of) && known.is_plain() {
         return one_block(func, &known, &serial, lanes);
