@@ -680,3 +680,19 @@ fn factors_of_sums_are_kept() {
     let (code, said) = checked(layer, &["[[0.5,-1.0],[0.25,0.5]]", "[[1.0,0.5],[-0.5,0.25],[0.75,1.0]]"]);
     assert_eq!(code, 0, "{said}");
 }
+
+/// Protects: what is read at one place in several parts of a loop, and in loops over the same indices, comes back as one
+/// scatter; other places have their own.
+#[test]
+fn what_is_read_at_one_place_comes_back_together() {
+    let edges = "(def f Float ((x : (Vec Float) n) (p : (Vec Integer) m) (q : (Vec Integer) m))
+        (add (sumbuild m (lam (i : Integer)
+               (mul (sub (index (index i p) x) (index (index i q) x)) (index (index i p) x))))
+             (sumbuild m (lam (k : Integer) (exp (index (index k p) x))))))";
+    let made = derived(edges);
+    assert_eq!(made.matches("buildFromSparse").count(), 2, "{made}");
+    for args in [["[0.5,2.0,-0.25]", "[0,0,1]", "[1,2,2]"], ["[0.5]", "[]", "[]"]] {
+        let (code, said) = checked(edges, &args);
+        assert_eq!(code, 0, "{said}");
+    }
+}

@@ -91,7 +91,7 @@ impl Walk<'_, '_> {
         }
         let outer: Vec<Val> = outer.into_iter().map(|s| self.e.val(s)).collect();
         let mut solved = vec![];
-        for p in pieces {
+        for p in self.added_at_places(pieces, &outer) {
             let p = p.now(&mut self.e);
             let sizes: Vec<Id> = outer.iter().map(|s| self.e.now(*s)).collect();
             match solve(&mut self.e, &p, &sizes) {
@@ -113,6 +113,29 @@ impl Walk<'_, '_> {
             return Ok(p.value);
         }
         self.built(rank, elem, like, &outer, solved)
+    }
+
+    /// Pieces of which no two are added at the same indices by scatters: their values are added before. A corner of a
+    /// triangle that is read twice is one place.
+    fn added_at_places(&mut self, pieces: Vec<Piece>, outer: &[Val]) -> Vec<Piece> {
+        let mut out: Vec<Piece> = vec![];
+        for p in pieces {
+            let ty = self.e.ty(p.value);
+            let same = |q: &&mut Piece| (q.depth, &q.items, &q.steps) == (p.depth, &p.items, &p.steps);
+            let place = out.iter_mut().find(same).filter(|_| ty.as_scalar().is_some() && p.loops() > 0);
+            match place {
+                Some(q) => {
+                    let sizes: Vec<Id> = outer.iter().map(|s| self.e.now(*s)).collect();
+                    if solve(&mut self.e, &p, &sizes).is_none() {
+                        q.value = self.e.add(q.value, p.value);
+                        continue;
+                    }
+                    out.push(p);
+                }
+                None => out.push(p),
+            }
+        }
+        out
     }
 
     /// A piece that changes one element by what loops add up, with the sum before the loop over all elements, which does not

@@ -1,8 +1,8 @@
 //! What decides whether a sum is computed at all, and nothing else, is none of its dimensions: it is computed once, where
 //! there is a point at which it was asked for.
 //!
-//! Derivatives make tensors of which one element is not 0, in loops over that element: the sum that is there would be
-//! computed in loops over all elements, to be asked for at one of them. It must not know what is summed.
+//! Tables of derivatives have rows that all are 0 but a few: a sum that stands there would be computed in loops over all rows.
+//! Where the condition picks one of them, `picks.rs` has taken the loop away. It must not know what is summed.
 
 use super::body::{Body, DimId, StageId};
 use super::graph::{Definition, Graph, Stage};
@@ -48,13 +48,11 @@ impl Graph {
         true
     }
 
-    /// Whether a stage with a condition may be computed wherever its other indices are: it holds at some of the points of
-    /// these dimensions, so that there its elements have a value; or it may, and they have one anyway.
+    /// Whether a stage may be computed once, by a condition on no other dimensions than these: it holds at some of their points,
+    /// so that there its elements have a value; or it may, and they have one anyway.
     fn is_somewhere(&mut self, s: StageId, c: Body, asked: &[DimId]) -> bool {
-        if self.bodies.dims(c).iter().any(|d| !asked.contains(d)) {
-            return matches!(asked, [d] if self.only_index(s, *d, c).is_some());
-        }
         let not = self.bodies.op(Op::Not, Scalar::Bool, &[c]);
-        !self.holds_at_each(asked, None, not) && self.has_values(s)
+        let alone = self.bodies.dims(c).iter().all(|d| asked.contains(d));
+        alone && !self.holds_at_each(asked, None, not) && self.has_values(s)
     }
 }

@@ -66,6 +66,7 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
     x.definition(def)?;
     x.g.unswitch();
     x.g.one_hot();
+    x.g.picks();
     x.g.products_in_sums(&x.unnamed);
     let mut graph = x.g.without_dead();
     if graph.unify() {

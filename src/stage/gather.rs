@@ -22,6 +22,8 @@ struct Solved {
     rest: Linear<Body>,
     /// What stands before the loop's index: 1 or -1.
     sign: i64,
+    /// Whether the index is that modulo the extent of the loop: each place has then one value.
+    wraps: bool,
 }
 
 /// A loop that is left, and whether it runs backwards.
@@ -86,7 +88,8 @@ impl Graph {
     fn solved(&self, over: &[DimId], at: &[Body]) -> Option<Vec<Solved>> {
         let mut out: Vec<Solved> = vec![];
         for (j, i) in at.iter().enumerate() {
-            let form = self.bodies.linear(*i).filter(|_| self.bodies.is_small(*i))?;
+            let (i, period) = self.periodic(*i);
+            let form = self.bodies.linear(i).filter(|_| self.bodies.is_small(i))?;
             let plain = |(a, _): (Body, i64)| {
                 matches!(self.bodies.node(a), Node::Index(_)) || !self.bodies.dims(a).iter().any(|d| over.contains(d))
             };
@@ -100,9 +103,20 @@ impl Graph {
                 return None;
             }
             let (rest, sign) = form.without(a);
-            out.push(Solved { d, rest, sign });
+            if period.is_some_and(|n| n != self.dim(d).extent) {
+                return None;
+            }
+            out.push(Solved { d, rest, sign, wraps: period.is_some() });
         }
         Some(out)
+    }
+
+    /// What an index is the remainder of, and of what division: no index in range is a negative one.
+    fn periodic(&self, i: Body) -> (Body, Option<Body>) {
+        match self.bodies.node(i) {
+            Node::Op(Op::Mod | Op::FloorMod, _, args) => (args[0], Some(args[1])),
+            _ => (i, None),
+        }
     }
 
     /// What stands for the loops of the scatter, and where that is in range.
@@ -122,8 +136,12 @@ impl Graph {
             let from = self.bodies.ints(Op::Sub, a, b);
             let from = self.bodies.substitute(from, &turned);
             let n = self.dim(by.d).extent;
-            let (low, high) = (self.bodies.test(Op::Gte, from, zero), self.bodies.test(Op::Lt, from, n));
-            for c in [low, high] {
+            let (from, asked) = if by.wraps {
+                (self.bodies.ints(Op::FloorMod, from, n), [self.bodies.test(Op::Lt, f, n)].to_vec())
+            } else {
+                (from, [self.bodies.test(Op::Gte, from, zero), self.bodies.test(Op::Lt, from, n)].to_vec())
+            };
+            for c in asked {
                 there = self.bodies.op(Op::And, Scalar::Bool, &[there, c]);
             }
             of.insert(by.d, from);
@@ -154,7 +172,8 @@ fn order(graph: &Graph, over: &[DimId], solved: &[Solved]) -> Option<Vec<Key>> {
             _ => None,
         });
         let (first, second) = (more.next(), more.next());
-        if second.is_some() {
+        // What wraps around neither grows nor falls with another loop.
+        if second.is_some() || by.wraps && first.is_some() {
             return None;
         }
         keys.extend(first);

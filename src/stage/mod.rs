@@ -34,6 +34,7 @@ mod inline;
 mod join;
 mod kept;
 mod one_hot;
+mod picks;
 mod print;
 mod products;
 mod program;
@@ -50,6 +51,7 @@ mod unswitch;
 mod update;
 mod value;
 mod wanted;
+mod wrapped;
 
 pub use body::{Bodies, Body, DimId, Node, Source, StageId, SymbolId};
 pub use bounds::{Interval, Ranges, at_most, greatest, least};

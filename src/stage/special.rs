@@ -40,8 +40,8 @@ impl Graph {
     }
 
     /// The graph for these whole numbers alone, as [`Graph::specialized`]; what they make plain arithmetic of indices is
-    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions, and
-    /// sums over the steps of a recurrence are states of it; what stages in arms check, and others check anyway, is checked
+    /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions, sums that
+    /// add to one of many elements at a time are scatters, and sums over the steps of a recurrence are states of it; what stages in arms check, and others check anyway, is checked
     /// first.
     #[must_use]
     pub fn only_for(&self, incoming: &[f64]) -> Graph {
@@ -54,11 +54,13 @@ impl Graph {
             }
         }
         let gathered = out.gather_scatters();
-        let mut changed = !plain.is_empty() || gathered;
+        let mut changed = out.unwrapped() || !plain.is_empty() || gathered;
         if changed {
             out.decide();
         }
         changed |= out.one_hot();
+        changed |= out.picks();
+        changed |= out.sums_to_scatters();
         changed |= out.without_asked();
         changed |= out.sums_to_states();
         if changed { out.without_dead().checked_first() } else { out.checked_first() }

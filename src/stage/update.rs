@@ -148,7 +148,7 @@ impl Graph {
         let mut at: Vec<Option<Body>> = vec![None; over.own.len()];
         let (mut asked, mut later) = (vec![], vec![]);
         for (c, holds) in self.taken_apart(&arm.path) {
-            let fixes = self.fixes(c, holds, over);
+            let fixes = self.fixes(c, holds, over.own);
             let c = if holds { c } else { self.bodies.op(Op::Not, Scalar::Bool, &[c]) };
             match fixes.filter(|(k, _)| at[*k].is_none()) {
                 Some((k, e)) => {
@@ -182,7 +182,7 @@ impl Graph {
     }
 
     /// Whether all hold, each asked for where those before it do.
-    fn one_by_one(&mut self, all: &[Body]) -> Body {
+    pub(super) fn one_by_one(&mut self, all: &[Body]) -> Body {
         let (yes, no) = (self.bodies.bool(true), self.bodies.bool(false));
         let mut out = yes;
         for (k, c) in all.iter().enumerate().rev() {
@@ -194,7 +194,7 @@ impl Graph {
     }
 
     /// The conditions of a path, one by one where they are made of several.
-    fn taken_apart(&self, path: &[(Body, bool)]) -> Vec<(Body, bool)> {
+    pub(super) fn taken_apart(&self, path: &[(Body, bool)]) -> Vec<(Body, bool)> {
         let mut out = vec![];
         let mut todo: Vec<(Body, bool)> = path.iter().rev().copied().collect();
         while let Some((c, holds)) = todo.pop() {
@@ -211,19 +211,19 @@ impl Graph {
         out
     }
 
-    /// The dimension of an element of which a condition names the index, and that index.
-    fn fixes(&mut self, c: Body, holds: bool, over: &Over<'_>) -> Option<(usize, Body)> {
+    /// Which of some dimensions a condition names the index of, and that index.
+    pub(super) fn fixes(&mut self, c: Body, holds: bool, own: &[DimId]) -> Option<(usize, Body)> {
         let Node::Op(op, _, sides) = self.bodies.node(c).clone() else { return None };
         if op != if holds { Op::Eq } else { Op::Ne } {
             return None;
         }
         let (x, y) = (self.bodies.linear(sides[0])?, self.bodies.linear(sides[1])?);
         let form = x.plus(&y, -1)?;
-        for (k, d) in over.own.iter().enumerate() {
+        for (k, d) in own.iter().enumerate() {
             let index = self.bodies.index(*d);
             let Some((_, c)) = form.terms().find(|(a, c)| *a == index && c.abs() == 1) else { continue };
             let rest = form.plus(&crate::affine::Linear::atom(index), -c)?.times(-c)?;
-            if rest.terms().any(|(a, _)| self.is_over(a, over.own)) {
+            if rest.terms().any(|(a, _)| self.is_over(a, own)) {
                 continue;
             }
             let e = self.bodies.of_linear(&rest);

@@ -25,9 +25,18 @@ impl Lower<'_> {
             let ok = self.expr(*c, &uses);
             self.push(Stmt::Check(ok, FAILED, vec![]));
         }
-        let out = each.iter().map(|b| self.expr(*b, &uses)).collect();
+        let out = each.iter().map(|b| self.root(*b, &uses)).collect();
         self.known = outer;
         out
+    }
+
+    /// The value of a body that is used once needs no variable of its own, however large it is: what is added to a sum is seen
+    /// in one statement.
+    fn root(&mut self, b: Body, uses: &FxHashMap<Body, usize>) -> Expr {
+        match uses.get(&b) {
+            Some(1) if !self.known.iter().any(|k| k.contains_key(&b)) => crate::ir::deep(|| self.made(b, uses)),
+            _ => self.expr(b, uses),
+        }
     }
 
     /// How often each body is named, by others and from outside.

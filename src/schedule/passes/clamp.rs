@@ -135,6 +135,16 @@ fn is_plain(body: &[Stmt]) -> bool {
     plain && weight <= LARGE
 }
 
+/// Whether a variable is read only where it is set: what is added to a sum may be a vector.
+fn is_own(body: &[Stmt], v: Var) -> bool {
+    let mut own = true;
+    walk::visit(body, &mut |s| {
+        let sets = matches!(s, Stmt::Set(to, _) if *to == v);
+        s.exprs().into_iter().for_each(|e| e.visit(&mut |e| own &= sets || *e != Expr::Var(v)));
+    });
+    own
+}
+
 /// An integer that moves with the loop's variable: the variable plus a rest, divided by a number, plus what comes after.
 struct Moving {
     rest: Expr,
@@ -179,7 +189,8 @@ struct Known {
     defs: FxHashMap<Var, Expr>,
     /// Those that change in an iteration, or from one to the next.
     changed: FxHashSet<Var>,
-    /// Whether some go from one iteration to the next: no vectors can be made of the loop, so that questions may stay.
+    /// Whether some go from one iteration to the next, and others are made of them: no vectors can be made of the loop, so that
+    /// questions may stay.
     carried: bool,
 }
 
@@ -192,7 +203,7 @@ impl Known {
             Stmt::Set(v, _) => drop(changed.insert(*v)),
             _ => {}
         });
-        let carried = changed.iter().any(|v| !own.contains(v));
+        let carried = changed.iter().any(|v| !own.contains(v) && !is_own(&l.body, *v));
         Known { var: l.var, defs, changed, carried }
     }
 

@@ -1,0 +1,78 @@
+//! Indices that wrap around, `(i + 1) mod n` for all `i < n`, become a choice between two that do not: what is asked there is
+//! asked of the index of a loop, which is cut where the answer changes, and neither part divides.
+//!
+//! Neighbours on a ring, and on a torus, are written so. It needs the ranges of indices, and must not know what is read there.
+
+use super::body::{Body, Node};
+use super::bounds::Ranges;
+use super::graph::Graph;
+use crate::ir::{Op, Scalar};
+use rustc_hash::FxHashMap;
+
+/// Loops of fewer iterations are not cut.
+const FEW: i64 = 16;
+
+impl Graph {
+    /// Puts choices for remainders of indices that go around once; whether there was one.
+    pub(super) fn unwrapped(&mut self) -> bool {
+        self.each_stage(|g, s| {
+            let (mut stage, mut any) = (g.stage(s).clone(), false);
+            let mut ranges = Ranges::default();
+            for d in stage.all_dims() {
+                ranges.push(&mut g.bodies, d, g.dims[d.0 as usize].extent);
+            }
+            let mut of: FxHashMap<Body, Body> = FxHashMap::default();
+            for b in stage.bodies_mut() {
+                for at in g.bodies.reachable([*b]) {
+                    if !of.contains_key(&at) {
+                        let new = g.bodies.rebuilt(at, &of);
+                        let choice = g.choice(&ranges, new);
+                        any |= choice.is_some();
+                        of.insert(at, choice.unwrap_or(new));
+                    }
+                }
+                *b = of[b];
+            }
+            g.stages[s.0 as usize] = stage;
+            any
+        })
+    }
+
+    /// Whether an index is that of a loop with so many iterations, plus what is the same in all of them: it goes around once, and
+    /// is cut in two. Another may go back and forth.
+    fn is_rotated(&self, of: Body, n: i64) -> bool {
+        let Some(form) = self.bodies.linear(of) else { return false };
+        form.terms().any(|(a, c)| match self.bodies.node(a) {
+            Node::Index(d) => c.abs() == 1 && self.bodies.as_int(self.dim(*d).extent) == Some(n),
+            _ => false,
+        })
+    }
+
+    /// The choice that is equal to a remainder, or what it is of where it is less than the divisor.
+    fn choice(&mut self, ranges: &Ranges, remainder: Body) -> Option<Body> {
+        let Node::Op(op @ (Op::Mod | Op::FloorMod), Scalar::I64, args) = self.bodies.node(remainder).clone() else {
+            return None;
+        };
+        let [of, by] = args[..] else { return None };
+        let n = self.bodies.as_int(by).filter(|n| (1..=i64::MAX / 2).contains(n))?;
+        let (zero, below, twice) = (self.bodies.int(0), self.bodies.int(-n), self.bodies.int(2 * n));
+        let holds = |g: &mut Graph, op: Op, end: Body| {
+            let c = g.bodies.test(op, of, end);
+            g.bodies.as_bool(c) == Some(true) || ranges.hold(&mut g.bodies, c, &[])
+        };
+        if holds(self, Op::Gte, zero) && holds(self, Op::Lt, by) {
+            return Some(of);
+        }
+        if n < FEW || !self.is_rotated(of, n) {
+            return None;
+        }
+        let (wraps, other) = if holds(self, Op::Gte, zero) && holds(self, Op::Lt, twice) {
+            (self.bodies.test(Op::Gte, of, by), self.bodies.ints(Op::Sub, of, by))
+        } else if op == Op::FloorMod && holds(self, Op::Gte, below) && holds(self, Op::Lt, by) {
+            (self.bodies.test(Op::Lt, of, zero), self.bodies.ints(Op::Add, of, by))
+        } else {
+            return None;
+        };
+        Some(self.bodies.cond(wraps, other, of))
+    }
+}
