@@ -57,12 +57,13 @@ impl Walk<'_, '_> {
     pub fn scattered(&mut self, target: &Target, piece: Piece) -> Result<Piece> {
         let p = self.down_to_leaves(target, piece);
         let (p, rounds) = summed_inside(&mut self.e, p);
-        let (total, bounds) = bounds(&mut self.e, &p.items);
-        let depth = self.e.depth();
-        let (p, always) = self.summed_before(p, &bounds);
-        let by = self.e.depth() - depth;
-        let total = self.e.terms.shift(total, by);
-        let bounds: Vec<Id> = bounds.into_iter().map(|b| self.e.terms.shift(b, by)).collect();
+        let bounds = bounds(&mut self.e, &p.items);
+        let p = p.now(&mut self.e);
+        let here: Vec<Id> = bounds.iter().map(|b| self.e.now(*b)).collect();
+        let (p, always) = self.summed_before(p, &here);
+        let bounds: Vec<Id> = bounds.into_iter().map(|b| self.e.now(b)).collect();
+        let total = bounds.iter().copied().reduce(|a, b| self.e.op(Op::Mul, [a, b]));
+        let total = total.unwrap_or_else(|| self.e.int(1));
         let axes = target.sizes.len();
         let mut index = vec![];
         let mut rest = p.steps.clone();
@@ -364,8 +365,8 @@ fn exact(e: &Emit<'_>, items: &[Item]) -> bool {
     })
 }
 
-/// The number of combinations of indices, and the greatest extent of each loop.
-fn bounds(e: &mut Emit<'_>, items: &[Item]) -> (Id, Vec<Id>) {
+/// The greatest extent of each loop, found once for all rounds of the scatter.
+fn bounds(e: &mut Emit<'_>, items: &[Item]) -> Vec<Val> {
     let mut bounds: Vec<Id> = vec![];
     for (k, item) in items.iter().enumerate() {
         let Item::Loop(extent) = item else { continue };
@@ -380,11 +381,13 @@ fn bounds(e: &mut Emit<'_>, items: &[Item]) -> (Id, Vec<Id>) {
         };
         bounds.push(bound);
     }
-    let mut total = bounds.first().copied().unwrap_or_else(|| e.int(1));
-    for b in &bounds[1.min(bounds.len())..] {
-        total = e.op(Op::Mul, [total, *b]);
+    let bounds: Vec<Val> = bounds.into_iter().map(|b| e.val(b)).collect();
+    let mut kept = vec![];
+    for b in bounds {
+        let b = e.now(b);
+        kept.push(if simple(e.terms, b) { e.val(b) } else { e.bind(b) });
     }
-    (total, bounds)
+    kept
 }
 
 /// The greatest value of an extent over the loops around it, or 0.

@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// What an extent counts as at least that is computed from sizes which nobody told: `n - k + 1` is 1 where both
-/// are assumed alike, and what runs that often seems to cost nothing.
+/// are assumed alike, and what runs that often seems to cost nothing. Where sizes are taken to be larger, so is this.
 pub const LEAST: f64 = 4.0;
 
 /// A guess of a number.
@@ -14,24 +14,24 @@ pub const LEAST: f64 = 4.0;
 pub struct Guess {
     /// The number.
     pub value: f64,
-    /// Whether it follows from literals and from what was told.
-    pub told: bool,
+    /// What it counts as at least as an extent: nothing where it follows from literals and from what was told.
+    pub least: f64,
 }
 
 impl Guess {
     /// A number that is known.
     pub fn told(value: f64) -> Guess {
-        Guess { value, told: true }
+        Guess { value, least: 0.0 }
     }
 
     /// A number that is only assumed.
     pub fn assumed(value: f64) -> Guess {
-        Guess { value, told: false }
+        Guess { value, least: LEAST }
     }
 
     /// The number as an extent.
     fn extent(self) -> Guess {
-        Guess { value: self.value.max(if self.told { 0.0 } else { LEAST }), ..self }
+        Guess { value: self.value.max(self.least), ..self }
     }
 
     fn half(self) -> Guess {
@@ -40,7 +40,7 @@ impl Guess {
 
     /// The larger one.
     fn or(self, other: Guess) -> Guess {
-        Guess { value: self.value.max(other.value), told: self.told && other.told }
+        Guess { value: self.value.max(other.value), least: self.least.max(other.least) }
     }
 }
 
@@ -108,7 +108,7 @@ impl Est {
 
     /// Numbers that tell guesses apart: equal for equal ones.
     pub fn key(&self, out: &mut Vec<u64>) {
-        let mut guess = |g: &Guess| out.extend([g.value.to_bits(), u64::from(g.told)]);
+        let mut guess = |g: &Guess| out.extend([g.value.to_bits(), g.least.to_bits()]);
         match self {
             Est::Num(v) => guess(v),
             Est::Tuple(parts) => parts.iter().for_each(|p| p.key(out)),
@@ -220,10 +220,12 @@ fn operation(op: Op, ty: Ty, kids: &[Est]) -> Est {
         return Est::unknown(ty);
     }
     // The table evaluates floats, so guesses of integers are computed as floats.
-    let args: SmallVec<[Lit; 3]> = kids.iter().map(|k| Lit::float(k.num().value)).collect();
-    let told = kids.iter().all(|k| k.num().told);
+    // How often loops run together is a product: none of the factors is nothing because it is not known.
+    let guess = |k: &Est| if op == Op::Mul { k.num().extent().value } else { k.num().value };
+    let args: SmallVec<[Lit; 3]> = kids.iter().map(|k| Lit::float(guess(k))).collect();
+    let least = kids.iter().map(|k| k.num().least).fold(0.0, f64::max);
     match op.eval(&args).ok().and_then(Lit::to_f64).filter(|v| v.is_finite()) {
-        Some(value) => Est::Num(Guess { value, told }),
+        Some(value) => Est::Num(Guess { value, least }),
         None => Est::Num(Guess::assumed(ASSUMED)),
     }
 }

@@ -62,7 +62,8 @@ impl Setting {
             Spread::Rising => k,
             Spread::Falling => of.saturating_sub(k + 1),
         };
-        Guess::assumed(ASSUMED * self.scale * (1.0 + APART * steps as f64))
+        let assumed = Guess::assumed(ASSUMED * self.scale * (1.0 + APART * steps as f64));
+        Guess { least: assumed.least * self.scale, ..assumed }
     }
 }
 
