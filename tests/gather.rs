@@ -1,10 +1,12 @@
-//! Scatters whose targets say what is added to them: reductions with the interpreter's bits, or scatters still.
+//! Scatters whose targets say what is added to them: reductions with the interpreter's bits, or scatters still; and the tables
+//! that are taken apart with scatters over products.
 #![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect should stop there")]
 
 mod common;
 
 use common::scheduled::{stages, tensor};
-use daedal::ir::Scalar;
+use daedal::eval::Value;
+use daedal::ir::{Lit, Scalar};
 
 /// Values of a matrix are added at `AT`, of row `r`, column `c` and tap `t`, where that is in a row of as many columns.
 const ADDED: &str = "
@@ -74,4 +76,41 @@ fn other_scatters_stay() {
         let args = [tensor(Scalar::F64, &[5, 7], 1), tensor(Scalar::F64, &[many], 2)];
         assert_eq!(stages(sparse, &args).contains("\n    at "), stays);
     }
+}
+
+/// Protects: a table over a product of sizes that is read at the index of a scatter is taken apart with it, and with whoever reads
+/// it beside that; one that is part of the result, or is read elsewhere, stays.
+#[test]
+fn tables_of_scatters_are_taken_apart_with_them() {
+    let text = "
+        (def f (Tuple (Tensor 2 Float) (Vec Float) (Vec Float))
+            ((x : (Tensor 2 Float) (n h)) (w : (Vec Float) e) (to : (Vec Integer) e))
+          (let ((all (mul e h))
+                (t (build all (lam (q : Integer)
+                  (exp (mul (index (div q h) w) (index (tuple (mod (div q h) n) (mod q h)) x)))))))
+            (tuple
+              (buildFromSparse (tuple n h) all (lam (q : Integer)
+                (tuple (tuple (index (div q h) to) (mod q h)) (index q t))))
+              (buildFromSparse e all (lam (q : Integer) (tuple (div q h) (mul 2.0 (index q t)))))
+              OTHER)))";
+    let shown = |other: &str, [n, h, e]: [usize; 3]| {
+        let to = (0..e).map(|k| Value::Scalar(Lit::of(Scalar::I64, (k * k % n) as f64)));
+        let to = Value::tensor(vec![e], to.collect());
+        let args = [tensor(Scalar::F64, &[n, h], 1), tensor(Scalar::F64, &[e], 2), to];
+        stages(&text.replace("OTHER", other), &args)
+    };
+    for sizes in [[5, 4, 9], [3, 17, 2], [1, 8, 8]] {
+        let whole = format!("< {}", sizes[1] * sizes[2]);
+        for (other, apart) in [
+            ("(Vec_init 1.0)", true),
+            ("(Vec_init (sum t))", true),
+            ("(build e (lam (k : Integer) (index (mul k h) t)))", false),
+            ("t", false),
+        ] {
+            assert_eq!(!shown(other, sizes).contains(&whole), apart, "{other} {sizes:?}\n{}", shown(other, sizes));
+        }
+    }
+    // One digit is the whole.
+    shown("t", [2, 1, 5]);
+    shown("(Vec_init (sum t))", [2, 5, 1]);
 }

@@ -3,14 +3,11 @@
 //! The loops are nested as the digits of the index, so that its values come in the order that they had. What is computed for
 //! each index is computed for each of its digits.
 
+use super::apart::Tables;
 use super::body::{Body, DimId, Node, Source, StageId};
 use super::extract::{Extract, Staged};
 use super::graph::{Definition, Stage};
 use crate::ir::{Id, Op, Scalar};
-use rustc_hash::FxHashMap;
-
-/// The stages with an element for each index, and which of their dimensions that is.
-type Hosts = Vec<(StageId, usize)>;
 
 /// A loop as two of its digits.
 struct Digits {
@@ -33,11 +30,11 @@ impl Extract<'_> {
             let ([rest, by], name) = (found.extents, self.g.dim(out[0]).name.clone());
             let new = [self.g.add_dim(format!("{name}_{}", out.len()), rest), self.g.add_dim(name, by)];
             for b in bodies.iter_mut().flatten() {
-                *b = self.by_digits(*b, out[0], found.by, new, &hosts);
+                *b = self.g.by_digits(*b, out[0], found.by, new, &hosts);
             }
             for (s, k) in &hosts {
                 let mut stage = self.g.stage(*s).clone();
-                stage.bodies_mut().for_each(|b| *b = self.by_digits(*b, out[0], found.by, new, &hosts));
+                stage.bodies_mut().for_each(|b| *b = self.g.by_digits(*b, out[0], found.by, new, &hosts));
                 stage.dims.splice(k..=k, new);
                 self.g.stages[s.0 as usize] = stage;
                 self.same.forget(*s);
@@ -80,7 +77,7 @@ impl Extract<'_> {
     }
 
     /// The stages with an element for each index; nothing where some of them go through all of these, or are as long as one says.
-    fn hosts(&self, d: DimId) -> Option<Hosts> {
+    fn hosts(&self, d: DimId) -> Option<Tables> {
         let named = |n: &Body| self.g.bodies.dims(*n).contains(&d);
         let plain = |s: &Stage| {
             matches!(s.def, Definition::Pure(_) | Definition::Reduce { .. })
@@ -88,32 +85,12 @@ impl Extract<'_> {
                 && !s.all_dims().iter().any(|e| named(&self.g.dim(*e).extent))
         };
         let own = |s: StageId| Some((s, self.g.stage(s).all_dims().iter().position(|e| *e == d)?));
-        let hosts: Hosts = self.g.ids().filter_map(own).collect();
+        let hosts: Tables = self.g.ids().filter_map(own).collect();
         hosts.iter().all(|(s, _)| plain(self.g.stage(*s))).then_some(hosts)
     }
 
-    /// A body in which the digits of an index are indices.
-    fn by_digits(&mut self, b: Body, d: DimId, by: Body, new: [DimId; 2], hosts: &Hosts) -> Body {
-        let (old, [high, low]) = (self.g.bodies.index(d), new.map(|d| self.g.bodies.index(d)));
-        let mut memo: FxHashMap<Body, Body> = FxHashMap::default();
-        let b = self.g.bodies.map(b, &mut memo, &mut |s, b| match s.node(b) {
-            Node::Op(op, _, args) if args.as_slice() == [old, by] => match op {
-                Op::Div | Op::FloorDiv => Some(high),
-                Op::Mod | Op::FloorMod => Some(low),
-                _ => None,
-            },
-            _ => None,
-        });
-        self.g.reading(b, &mut |g, from, ty, at| {
-            let (_, k) = hosts.iter().find(|(p, _)| from.stage() == Some(*p))?;
-            let mut at = at.to_vec();
-            at.splice(k..=k, [high, low]);
-            Some(g.bodies.load(from, ty, at))
-        })
-    }
-
     /// What an index is divided by everywhere, and the other factors of how many there are: both sizes.
-    fn digits(&mut self, d: DimId, bodies: &[Body], hosts: &Hosts) -> Option<Digits> {
+    fn digits(&mut self, d: DimId, bodies: &[Body], hosts: &Tables) -> Option<Digits> {
         let index = self.g.bodies.index(d);
         let own = |p: StageId, at: &[Body]| {
             let k = hosts.iter().find(|(s, _)| *s == p).map(|(_, k)| *k);

@@ -11,6 +11,7 @@
 //!
 //! This layer must not know of loops, memory or machines.
 
+mod apart;
 mod asked;
 mod body;
 mod bounds;

@@ -53,8 +53,12 @@ impl Graph {
                 plain.insert(s, (out.stage(s).dims.clone(), b));
             }
         }
+        let apart = out.products_apart();
+        if apart {
+            out.decide();
+        }
         let gathered = out.gather_scatters();
-        let mut changed = out.unwrapped() || !plain.is_empty() || gathered;
+        let mut changed = out.unwrapped() || apart || !plain.is_empty() || gathered;
         if changed {
             out.decide();
         }
