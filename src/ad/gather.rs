@@ -120,20 +120,16 @@ impl Walk<'_, '_> {
     fn added_at_places(&mut self, pieces: Vec<Piece>, outer: &[Val]) -> Vec<Piece> {
         let mut out: Vec<Piece> = vec![];
         for p in pieces {
-            let ty = self.e.ty(p.value);
-            let same = |q: &&mut Piece| (q.depth, &q.items, &q.steps) == (p.depth, &p.items, &p.steps);
-            let place = out.iter_mut().find(same).filter(|_| ty.as_scalar().is_some() && p.loops() > 0);
-            match place {
-                Some(q) => {
-                    let sizes: Vec<Id> = outer.iter().map(|s| self.e.now(*s)).collect();
-                    if solve(&mut self.e, &p, &sizes).is_none() {
-                        q.value = self.e.add(q.value, p.value);
-                        continue;
-                    }
-                    out.push(p);
+            let same = |q: &Piece| (q.depth, &q.items, &q.steps) == (p.depth, &p.items, &p.steps);
+            let scalar = self.e.ty(p.value).as_scalar().is_some();
+            if let Some(k) = out.iter().position(same).filter(|_| scalar && p.loops() > 0) {
+                let sizes: Vec<Id> = outer.iter().map(|s| self.e.now(*s)).collect();
+                if solve(&mut self.e, &p, &sizes).is_none() {
+                    out[k].value = self.e.add(out[k].value, p.value);
+                    continue;
                 }
-                None => out.push(p),
             }
+            out.push(p);
         }
         out
     }

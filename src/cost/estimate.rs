@@ -221,7 +221,10 @@ fn operation(op: Op, ty: Ty, kids: &[Est]) -> Est {
     }
     // The table evaluates floats, so guesses of integers are computed as floats.
     // How often loops run together is a product: none of the factors is nothing because it is not known.
-    let guess = |k: &Est| if op == Op::Mul { k.num().extent().value } else { k.num().value };
+    let guess = |k: &Est| match k.num() {
+        g if op == Op::Mul && g.value >= 0.0 => g.extent().value,
+        g => g.value,
+    };
     let args: SmallVec<[Lit; 3]> = kids.iter().map(|k| Lit::float(guess(k))).collect();
     let least = kids.iter().map(|k| k.num().least).fold(0.0, f64::max);
     match op.eval(&args).ok().and_then(Lit::to_f64).filter(|v| v.is_finite()) {

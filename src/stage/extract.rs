@@ -354,7 +354,7 @@ impl<'a> Extract<'a> {
         over: &[DimId],
         own: Vec<Body>,
     ) -> (Vec<Body>, FxHashSet<DimId>, Vec<Body>) {
-        let path: Vec<Body> = self.path.clone().into_iter().map(|(c, holds)| self.as_arm(c, holds)).collect();
+        let path: Vec<Body> = self.path.clone().into_iter().map(|(c, holds)| self.g.holding(c, holds)).collect();
         let mut taken = vec![false; path.len()];
         loop {
             let arms: Vec<Body> = path.iter().zip(&taken).filter(|(_, t)| **t).map(|(c, _)| *c).collect();
@@ -375,11 +375,6 @@ impl<'a> Extract<'a> {
             }
             taken = next;
         }
-    }
-
-    /// A condition, or its opposite.
-    fn as_arm(&mut self, c: Body, holds: bool) -> Body {
-        if holds { c } else { self.g.bodies.op(Op::Not, Scalar::Bool, &[c]) }
     }
 
     /// The dimensions that bodies name, and those that their extents name.

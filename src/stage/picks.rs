@@ -7,7 +7,7 @@
 
 use super::body::{Body, DimId, Node, Source, StageId};
 use super::graph::{Definition, Graph, Stage};
-use crate::ir::{Lit, Op, Scalar};
+use crate::ir::{Lit, Op};
 use rustc_hash::FxHashMap;
 
 /// A sum of so few elements asks each of them: they are lanes, and additions at one place wait for each other.
@@ -210,11 +210,6 @@ impl Graph {
             asked.push(self.holding(c, *holds));
         }
         Some(Pick { d, at, when: self.one_by_one(&asked) })
-    }
-
-    /// A condition, or its opposite.
-    fn holding(&mut self, c: Body, holds: bool) -> Body {
-        if holds { c } else { self.bodies.op(Op::Not, Scalar::Bool, &[c]) }
     }
 
     /// A stage at the index of a dimension, which it still has.

@@ -3,7 +3,7 @@
 
 use super::body::{Bodies, Body, DimId, Node, Source, StageId, SymbolId};
 use super::bounds::Ranges;
-use super::graph::{Definition, Graph, Output, Slot};
+use super::graph::{Definition, Graph, Output, Slot, Stage};
 use crate::ir::{Lit, Op, Scalar};
 use rustc_hash::FxHashMap;
 
@@ -41,8 +41,8 @@ impl Graph {
 
     /// The graph for these whole numbers alone, as [`Graph::specialized`]; what they make plain arithmetic of indices is
     /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions, sums that
-    /// add to one of many elements at a time are scatters, and sums over the steps of a recurrence are states of it; what stages in arms check, and others check anyway, is checked
-    /// first.
+    /// add to one of many elements at a time are scatters, and sums over the steps of a recurrence are states of it; what stages
+    /// in arms check, and others check anyway, is checked first.
     #[must_use]
     pub fn only_for(&self, incoming: &[f64]) -> Graph {
         let mut out = self.specialized(incoming);
@@ -86,25 +86,39 @@ impl Graph {
         (free && self.bodies.is_arithmetic(*b, false)).then_some(*b)
     }
 
+    /// Puts others for bodies of a stage, by the ranges of its indices, inner ones first; whether there was one.
+    pub(super) fn in_ranges(
+        &mut self,
+        stage: &mut Stage,
+        other: impl Fn(&mut Graph, &Ranges, Body) -> Option<Body>,
+    ) -> bool {
+        let mut ranges = Ranges::default();
+        for d in stage.all_dims() {
+            ranges.push(&mut self.bodies, d, self.dims[d.0 as usize].extent);
+        }
+        let (mut of, mut any): (FxHashMap<Body, Body>, bool) = (FxHashMap::default(), false);
+        for b in stage.bodies_mut() {
+            for at in self.bodies.reachable([*b]) {
+                if !of.contains_key(&at) {
+                    let new = self.bodies.rebuilt(at, &of);
+                    let found = other(self, &ranges, new);
+                    any |= found.is_some();
+                    of.insert(at, found.unwrap_or(new));
+                }
+            }
+            *b = of[b];
+        }
+        any
+    }
+
     /// Decides what is one thing at all indices of a stage.
     fn decide(&mut self) {
         for k in 0..self.stages.len() {
             let mut stage = self.stages[k].clone();
-            let mut ranges = Ranges::default();
-            for d in stage.dims.iter().chain(stage.over()) {
-                ranges.push(&mut self.bodies, *d, self.dims[d.0 as usize].extent);
-            }
-            let mut of: FxHashMap<Body, Body> = FxHashMap::default();
-            for b in stage.bodies_mut() {
-                for at in self.bodies.reachable([*b]) {
-                    if !of.contains_key(&at) {
-                        let new = self.bodies.rebuilt(at, &of);
-                        let known = ranges.decide(&mut self.bodies, new);
-                        of.insert(at, known.map_or(new, |c| self.bodies.bool(c)));
-                    }
-                }
-                *b = of.get(b).copied().unwrap_or(*b);
-            }
+            self.in_ranges(&mut stage, |g, ranges, b| {
+                let known = ranges.decide(&mut g.bodies, b)?;
+                Some(g.bodies.bool(known))
+            });
             let holds = |b: &Body| self.bodies.as_bool(*b) == Some(true);
             let points = stage.all_dims();
             stage.checks.retain(|c| !holds(c) && !self.holds_at_each(&points, stage.when, *c));

@@ -149,7 +149,7 @@ impl Graph {
         let (mut asked, mut later) = (vec![], vec![]);
         for (c, holds) in self.taken_apart(&arm.path) {
             let fixes = self.fixes(c, holds, over.own);
-            let c = if holds { c } else { self.bodies.op(Op::Not, Scalar::Bool, &[c]) };
+            let c = self.holding(c, holds);
             match fixes.filter(|(k, _)| at[*k].is_none()) {
                 Some((k, e)) => {
                     let (zero, n) = (self.bodies.int(0), self.dim(over.own[k]).extent);
@@ -179,6 +179,11 @@ impl Graph {
 
     fn is_over(&self, b: Body, own: &[DimId]) -> bool {
         self.bodies.dims(b).iter().any(|d| own.contains(d))
+    }
+
+    /// A condition, or its opposite.
+    pub(super) fn holding(&mut self, c: Body, holds: bool) -> Body {
+        if holds { c } else { self.bodies.op(Op::Not, Scalar::Bool, &[c]) }
     }
 
     /// Whether all hold, each asked for where those before it do.

@@ -7,7 +7,6 @@ use super::body::{Body, Node};
 use super::bounds::Ranges;
 use super::graph::Graph;
 use crate::ir::{Op, Scalar};
-use rustc_hash::FxHashMap;
 
 /// Loops of fewer iterations are not cut.
 const FEW: i64 = 16;
@@ -16,23 +15,8 @@ impl Graph {
     /// Puts choices for remainders of indices that go around once; whether there was one.
     pub(super) fn unwrapped(&mut self) -> bool {
         self.each_stage(|g, s| {
-            let (mut stage, mut any) = (g.stage(s).clone(), false);
-            let mut ranges = Ranges::default();
-            for d in stage.all_dims() {
-                ranges.push(&mut g.bodies, d, g.dims[d.0 as usize].extent);
-            }
-            let mut of: FxHashMap<Body, Body> = FxHashMap::default();
-            for b in stage.bodies_mut() {
-                for at in g.bodies.reachable([*b]) {
-                    if !of.contains_key(&at) {
-                        let new = g.bodies.rebuilt(at, &of);
-                        let choice = g.choice(&ranges, new);
-                        any |= choice.is_some();
-                        of.insert(at, choice.unwrap_or(new));
-                    }
-                }
-                *b = of[b];
-            }
+            let mut stage = g.stage(s).clone();
+            let any = g.in_ranges(&mut stage, Graph::choice);
             g.stages[s.0 as usize] = stage;
             any
         })
