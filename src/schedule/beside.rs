@@ -1,8 +1,10 @@
-//! What holds of stages that are computed beside others: in a loop over parts of a first dimension that both have, each part
-//! from nothing but what is there by then. It must not know how loops become text.
+//! What holds of stages that are computed beside others: in a loop over parts of a dimension that both run through, each part
+//! from nothing but what is there by then. That dimension, the points of a stage, is its first one; or, where the host reduces
+//! over its points, the first that the stage reduces over: it collects, and each iteration adds what the part gives. It must not
+//! know how loops become text.
 
-use super::plan::{Loop, Refusal, Schedule, Site, refuse};
-use crate::stage::{DimId, Node, Source, StageId};
+use super::plan::{Refusal, Schedule, Site, refuse};
+use crate::stage::{Body, Definition, DimId, Node, Source, StageId};
 use rustc_hash::FxHashMap;
 
 impl Schedule {
@@ -54,8 +56,8 @@ impl Schedule {
         Ok(())
     }
 
-    /// Checks a stage that is computed in a loop of one that need not read it: the loop runs through parts of a first dimension
-    /// that both have, what the stage reads is there before, and who reads it comes after.
+    /// Checks a stage that is computed in a loop of one that need not read it: the loop runs through parts of the points of
+    /// both, what the stage reads is there before, and who reads it comes after.
     pub(super) fn legal_beside(&self, s: StageId, to: StageId, place: usize) -> Result<(), Refusal> {
         let (g, plan) = (&self.graph, self.plan(to));
         let (own, host) = (g.stage(s), g.stage(to));
@@ -73,14 +75,14 @@ impl Schedule {
                 g.stage(p).name
             ));
         }
-        let first = |l: &Loop| plan.root(&l.name) == Some(0);
-        if plan.over == plan.dims.len() || !plan.loops[..=place].iter().all(first) {
+        let root = plan.root(&plan.loops[place].name).filter(|k| *k == 0 || *k == plan.dims.len() - plan.over);
+        if root.is_none() || !plan.loops[..=place].iter().all(|l| plan.root(&l.name) == root) {
             return refuse(format!("around `{other}` there are loops of other dimensions than the first"));
         }
-        let extent = |dims: &[DimId]| dims.first().map(|d| g.dim(*d).extent);
-        if extent(&own.dims) != extent(&host.dims) {
+        let Some(points) = self.points(s, to) else {
             return refuse(format!("`{name}` and `{other}` have first dimensions of different lengths"));
-        }
+        };
+        self.legal_collected(s, to, points)?;
         // What it reads in the same loop is there before it.
         let late = self.read_by(s).into_iter().find(|p| {
             self.inside(*p, to).is_some_and(|at| !plan.find(at).is_ok_and(|at| at <= place))
@@ -105,6 +107,63 @@ impl Schedule {
             }
             None => Ok(()),
         }
+    }
+
+    /// Checks a stage that collects what the parts of its points give: its elements are begun before the loop and whole only
+    /// after it, and it runs over each point once, in order.
+    fn legal_collected(&self, s: StageId, to: StageId, points: DimId) -> Result<(), Refusal> {
+        if !self.collects(s) {
+            return Ok(());
+        }
+        let (g, own, plan) = (&self.graph, self.graph.stage(s), self.plan(s));
+        let (name, other) = (&own.name, &g.stage(to).name);
+        if own.when.is_some() {
+            return refuse(format!("`{name}` is in an arm, and collects what all points give"));
+        }
+        let Definition::Reduce { init, .. } = &own.def else { return Ok(()) };
+        let begins: Vec<Body> = init.iter().copied().chain(g.checks(s).0).collect();
+        if let Some(p) = g.ids().find(|p| self.inside(*p, to).is_some() && self.leads_to(begins.clone(), *p)) {
+            let read = &g.stage(p).name;
+            return refuse(format!("`{name}` begins with what `{read}` has, which is computed in loops of `{other}`"));
+        }
+        let within = |p: &StageId| *p == to || *p != s && self.inside(*p, to).is_some();
+        if let Some(r) = self.consumers(s).iter().find(|r| within(r)) {
+            let reader = &g.stage(*r).name;
+            return refuse(format!(
+                "`{reader}` reads `{name}` in loops of `{other}`, and it is not whole before their end"
+            ));
+        }
+        let first = plan.loops.iter().find(|l| plan.reduces(&l.name));
+        let d = first.and_then(|l| plan.root(&l.name)).map(|k| plan.dims[k].1);
+        match d == Some(points) {
+            true => Ok(()),
+            false => refuse(format!("`{name}` reduces over others before its points, part after part")),
+        }
+    }
+
+    /// Whether a stage is beside a host whose parts it collects.
+    pub fn collects(&self, s: StageId) -> bool {
+        let Site::At(to, _) = self.plan(s).site else { return false };
+        self.plan(s).beside && self.points(s, to).is_some_and(|d| !self.graph.stage(s).dims.contains(&d))
+    }
+
+    /// The dimension of a stage that a host's loop over its own points runs through in parts: its first one; or the first that it
+    /// reduces over, where the host reduces over its points, too, and so takes each once, in order.
+    pub fn points(&self, s: StageId, to: StageId) -> Option<DimId> {
+        let (g, own) = (&self.graph, self.graph.stage(s));
+        let host = self.host_points(to)?;
+        let extent = g.dim(host).extent;
+        let is_long = |d: &&DimId| g.dim(**d).extent == extent;
+        let first = own.dims.first().filter(is_long);
+        let collected = || own.over().first().filter(is_long).filter(|_| g.stage(to).over().contains(&host));
+        first.or_else(collected).copied()
+    }
+
+    /// The dimension of a host that its outermost loop runs through.
+    pub(super) fn host_points(&self, to: StageId) -> Option<DimId> {
+        let plan = self.plan(to);
+        let k = plan.loops.first().and_then(|l| plan.root(&l.name))?;
+        plan.dims.get(k).map(|(_, d)| *d)
     }
 
     /// The stages, each after what it reads; and where others are computed beside one, that after all they read, and before
@@ -143,7 +202,8 @@ impl Schedule {
                 if !inside {
                     continue;
                 }
-                if !self.reads_own(r, p) {
+                let points = if r == to { self.host_points(to) } else { self.points_there(r, to) };
+                if !points.is_some_and(|d| self.reads_at(r, d, p)) {
                     return Some(r);
                 }
                 if r != to && !self.plan(r).beside && !seen.contains(&r) {
@@ -155,13 +215,23 @@ impl Schedule {
         None
     }
 
+    /// The dimension over parts of which a stage in loops of a host runs, if it runs over parts of the host's points.
+    fn points_there(&self, r: StageId, to: StageId) -> Option<DimId> {
+        if self.plan(r).beside { self.points(r, to) } else { self.graph.stage(r).dims.first().copied() }
+    }
+
     /// Whether a stage reads another one at its own index of the first dimension alone.
     pub(super) fn reads_own(&self, reader: StageId, stage: StageId) -> bool {
+        let first = self.graph.stage(reader).dims.first();
+        first.map_or_else(|| !self.consumers(stage).contains(&reader), |d| self.reads_at(reader, *d, stage))
+    }
+
+    /// Whether a stage reads another one, of the first dimension of that, at the index of a dimension alone.
+    pub(super) fn reads_at(&self, reader: StageId, d: DimId, stage: StageId) -> bool {
         let (g, known) = (&self.graph, self.graph.stage(reader));
         g.bodies.reachable(known.bodies()).into_iter().all(|b| match g.bodies.node(b) {
             Node::Load(Source::Stage(p, _), _, at) if *p == stage => {
-                let (i, d) = (at.first(), known.dims.first());
-                i.zip(d).is_some_and(|(i, d)| *g.bodies.node(*i) == Node::Index(*d))
+                at.first().is_some_and(|i| *g.bodies.node(*i) == Node::Index(d))
             }
             _ => true,
         })

@@ -13,9 +13,9 @@ use crate::stage::{Body, Definition, DimId, Node, Source, StageId};
 use rustc_hash::FxHashSet;
 
 /// Fuses places and channels where that fills vectors.
-pub(super) fn choose(s: &mut Schedule, machine: &Machine) {
-    let mut members: Vec<(StageId, Vec<StageId>)> =
-        s.graph.ids().filter_map(|p| Some((p, sources(s, p, machine)?))).collect();
+pub(super) fn choose(s: &mut Schedule, machine: &Machine, spared: &[StageId]) {
+    let all = s.graph.ids().filter(|p| !spared.contains(p));
+    let mut members: Vec<(StageId, Vec<StageId>)> = all.filter_map(|p| Some((p, sources(s, p, machine)?))).collect();
     loop {
         let known: FxHashSet<StageId> = members.iter().map(|(p, _)| *p).collect();
         let stays = |(p, reads): &(StageId, Vec<StageId>)| {

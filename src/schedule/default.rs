@@ -17,7 +17,9 @@ use super::product::is_product;
 use super::step::Step;
 use super::tiling::{FEW, Tiling, along_last, lanes};
 use super::unread::inline_unread;
-use super::{along, batch, chains, channels, ends, group, layout, nested, orders, places, points, single, threads};
+use super::{
+    along, batch, chains, channels, ends, group, layout, microbatch, nested, orders, places, points, single, threads,
+};
 use crate::ir::Op;
 use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Graph, Node, Stage, StageId};
@@ -54,7 +56,8 @@ fn after(mut s: Schedule, machine: &Machine) -> Schedule {
     inline_cheap(&mut s);
     inline_unread(&mut s);
     single::join(&mut s);
-    channels::choose(&mut s, machine);
+    let spared = microbatch::candidates(&s, machine);
+    channels::choose(&mut s, machine, &spared);
     for stage in s.graph.order() {
         if parts_lanes(&s, stage) {
             let step = Step::IfConvert { stage: name(&s, stage) };
@@ -70,6 +73,7 @@ fn after(mut s: Schedule, machine: &Machine) -> Schedule {
     }
     let mut decided = points::choose(&mut s, machine);
     decided = batch::choose(&mut s, machine, &decided);
+    decided = microbatch::choose(&mut s, machine, &decided);
     decided = nested::choose(&mut s, machine, &decided);
     decided = group::choose(&mut s, machine, &decided);
     for stage in s.graph.order() {

@@ -19,6 +19,7 @@ mod group;
 mod layout;
 mod legal;
 mod lower;
+mod microbatch;
 mod nested;
 mod orders;
 pub mod outline;

@@ -144,7 +144,7 @@ pub(super) fn together(
 }
 
 /// Whether a stage is in an arm of a condition, or has one.
-fn asks(s: &Schedule, stage: StageId) -> bool {
+pub(super) fn asks(s: &Schedule, stage: StageId) -> bool {
     let known = s.graph.stage(stage);
     let bodies = s.graph.bodies.reachable(known.bodies());
     known.when.is_some() || bodies.into_iter().any(|b| matches!(s.graph.bodies.node(b), Node::If(_)))

@@ -58,16 +58,16 @@ impl Graph {
             out.decide();
         }
         let gathered = out.gather_scatters();
-        let mut changed = out.unwrapped() || apart || !plain.is_empty() || gathered;
-        if changed {
+        if out.unwrapped() || apart || !plain.is_empty() || gathered {
             out.decide();
         }
-        changed |= out.one_hot();
-        changed |= out.picks();
-        changed |= out.sums_to_scatters();
-        changed |= out.without_asked();
-        changed |= out.sums_to_states();
-        if changed { out.without_dead().checked_first() } else { out.checked_first() }
+        out.one_hot();
+        out.picks();
+        out.sums_to_scatters();
+        out.without_asked();
+        out.sums_to_states();
+        // Checks that are proved for these numbers need no stage any more.
+        out.without_dead().checked_first()
     }
 
     /// The body of a stage of plain arithmetic, at indices.

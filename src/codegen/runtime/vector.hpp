@@ -66,10 +66,34 @@ template <int N, class V> KS_INLINE V select(Mask<N> which, V a, V b) {
   if constexpr (sizeof(Own) == sizeof(Mask<N>)) return (Own)which ? a : b;
   else return __builtin_convertvector(which, Own) ? a : b;
 }
+// Whether all lanes are true, and bit k whether lane k is.
+typedef Vec<long long, 8> Longs;
+template <int N> KS_INLINE uint64_t bits(Mask<N> ok) {
+#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+  if constexpr (N == 8) return (uint8_t)__builtin_ia32_cvtq2mask512((Longs)ok);
+  else if constexpr (N == 16) return (uint16_t)__builtin_ia32_cvtd2mask512(ok);
+  else
+#elif defined(__AVX__)
+  if constexpr (N == 4) return (unsigned)__builtin_ia32_movmskpd256((Vec<double, 4>)ok);
+  else if constexpr (N == 8) return (unsigned)__builtin_ia32_movmskps256((Vec<float, 8>)ok);
+  else
+#endif
+#endif
+  {
+    uint64_t out = 0;
+    for (int k = 0; k < N; ++k) out |= (uint64_t)(ok[k] != 0) << k;
+    return out;
+  }
+}
 template <class M> KS_INLINE bool every(M ok) {
-  LaneOf<M> out = -1;
-  for (unsigned k = 0; k < sizeof(M) / sizeof(out); ++k) out &= ok[k];
-  return out != 0;
+  constexpr int n = sizeof(M) / sizeof(LaneOf<M>);
+  if constexpr (std::is_same_v<M, Mask<n>> && 1 < n && n < 64) return bits<n>(ok) == ((uint64_t)1 << n) - 1;
+  else {
+    LaneOf<M> out = -1;
+    for (int k = 0; k < n; ++k) out &= ok[k];
+    return out != 0;
+  }
 }
 
 // The other sign, as `neg` has it.
@@ -219,7 +243,6 @@ template <int N, class T, class V> KS_INLINE void store_near(V value, T* to) {
   else store_unaligned(value, to);
 }
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
-typedef Vec<long long, 8> Longs;
 KS_INLINE unsigned char low_bits(int64_t live) { return (unsigned char)((1 << live) - 1); }
 KS_INLINE unsigned short low_bits_of_16(int64_t live) { return (unsigned short)((1 << live) - 1); }
 #endif
@@ -334,8 +357,26 @@ template <int N, class T> KS_INLINE Register<T, N> load_strided(const T* from, i
 template <int N, class T> KS_INLINE Register<T, N> load_anywhere(const T* from, Vec<int64_t, N> at, First only) {
   return each<Register<T, N>>([&](int64_t k) { return lane_in(from[at[k]]); }, only.live);
 }
-template <int N, class T, class V> KS_INLINE void store_strided(V value, T* to, int64_t step, First only = {N}) {
+template <int N, class T, class V> KS_INLINE void store_strided(V value, T* to, int64_t step, First only) {
   for (int64_t k = 0; k < only.live; ++k) to[k * step] = lane_out<T>(value[k]);
+}
+#ifdef KS_SHUFFLES
+// Two lanes at a time, which is what one instruction takes out of a longer vector.
+template <int N, class T, class V, int... I>
+KS_INLINE void store_pairs(V value, T* to, int64_t step, std::integer_sequence<int, I...>) {
+  const auto pair = [&](auto two, int64_t k) {
+    to[2 * k * step] = two[0];
+    to[(2 * k + 1) * step] = two[1];
+  };
+  (pair(__builtin_shufflevector(value, value, 2 * I, 2 * I + 1), I), ...);
+}
+#endif
+template <int N, class T, class V> KS_INLINE void store_strided(V value, T* to, int64_t step) {
+#ifdef KS_SHUFFLES
+  if constexpr (N > 1 && sizeof(T) == 8 && sizeof(V) == N * sizeof(T))
+    return store_pairs<N>(value, to, step, std::make_integer_sequence<int, N / 2>());
+#endif
+  store_strided<N>(value, to, step, First{N});
 }
 template <int N, class T, class V> KS_INLINE void store_anywhere(V value, T* to, Vec<int64_t, N> at, First only = {N}) {
   for (int64_t k = 0; k < only.live; ++k) to[at[k]] = lane_out<T>(value[k]);
@@ -343,11 +384,11 @@ template <int N, class T, class V> KS_INLINE void store_anywhere(V value, T* to,
 
 // Lanes where a mask says; mostly that is all of them.
 template <int N, class T> KS_INLINE Register<T, N> load_anywhere(const T* from, Vec<int64_t, N> at, Mask<N> only) {
-  if (every(only)) return load_anywhere<N>(from, at);
-  Register<T, N> out = {};
-  for (int k = 0; k < N; ++k)
-    if (only[k]) out[k] = lane_in(from[at[k]]);
-  return out;
+  const uint64_t set = bits<N>(only);
+  if (set == 0) return Register<T, N>{};
+  // Elsewhere they read what a lane that is asked for does, so that no lane needs a branch.
+  const Vec<int64_t, N> there = all<N>((int64_t)at[__builtin_ctzll(set)]);
+  return select<N>(only, load_anywhere<N>(from, select<N>(only, at, there)), Register<T, N>{});
 }
 template <int N, class T> KS_INLINE Register<T, N> load_strided(const T* from, int64_t step, Mask<N> only) {
   if (every(only)) return load_strided<N>(from, step);
@@ -382,7 +423,14 @@ template <int N, class T, class V> KS_INLINE void store_strided(V value, T* to, 
   store_anywhere<N>(value, to, ramp<N>(0, step), only);
 }
 template <int N, class T, class V> KS_INLINE void store_near(V value, T* to, Mask<N> only) {
-  store_strided<N>(value, to, 1, only);
+#if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__GNUC__) && !defined(__clang__)
+  if constexpr (N == 8 && std::is_same_v<T, double>)
+    __builtin_ia32_storeupd512_mask(to, value, (uint8_t)bits<N>(only));
+  else if constexpr (N == 16 && std::is_same_v<T, float>)
+    __builtin_ia32_storeups512_mask(to, value, (uint16_t)bits<N>(only));
+  else
+#endif
+    store_strided<N>(value, to, 1, only);
 }
 
 }  // namespace ks

@@ -29,6 +29,9 @@ pub(super) struct Run {
     pub(super) when: Option<Body>,
     /// A loop over what is added whose iterations are independent all the same.
     pub(super) apart: Option<String>,
+    /// Whether elements go on from what earlier parts of their points have collected, so that none is computed twice; the box
+    /// then says which points.
+    pub(super) collects: bool,
 }
 
 /// What runs in a loop.
@@ -181,10 +184,11 @@ impl<'s> Lower<'s> {
         done
     }
 
-    /// Whether iterations of the last part may run twice: not where each adds, nor where states share memory.
+    /// Whether iterations of the last part may run twice: not where each adds to what is there, nor where states share memory.
     fn runs_again(&self, run: &Run, l: &Loop, split: &Split) -> bool {
         let shares = || self.g.leads(run.stage).is_some() && self.g.ids().any(|p| self.is_state(p, run.stage));
-        matches!(l.kind, Kind::Serial | Kind::Parallel) && !run.plan.reduces(&split.of) && !shares()
+        let adds = run.collects || run.plan.reduces(&split.of);
+        matches!(l.kind, Kind::Serial | Kind::Parallel) && !adds && !shares()
     }
 
     /// Whether the last part of a loop of so many iterations starts so early that it is whole.
@@ -332,9 +336,9 @@ impl<'s> Lower<'s> {
         if known.is_some_and(|n| n <= 0) {
             return Ok(());
         }
-        // What a step computes is read by the next: short rows are vectors to their end.
-        let in_steps = self.s.steps_of(run.stage).is_some();
-        let fewer = |n: &i64| in_steps && l.kind == Kind::Vector && *n > 1 && *n < i64::from(run.lanes(&l.name));
+        // What a step computes is read by the next, and what is collected by the next part: short rows are vectors to their end.
+        let again = run.collects || self.s.steps_of(run.stage).is_some();
+        let fewer = |n: &i64| again && l.kind == Kind::Vector && *n > 1 && *n < i64::from(run.lanes(&l.name));
         if let Some(few) = known.filter(fewer) {
             return self.shorter_vectors(run, l, few, independent, body);
         }
@@ -388,6 +392,13 @@ impl<'s> Lower<'s> {
 }
 
 impl Run {
+    /// A box of a stage, of which no loop is open; none hosts others.
+    pub(super) fn new(stage: StageId, plan: Plan, least: Vec<Body>, extent: Vec<Body>) -> Run {
+        let (values, starts, parts) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
+        let (hosts, when, apart, collects) = (false, None, None, false);
+        Run { stage, plan, least, extent, values, starts, parts, hosts, when, apart, collects }
+    }
+
     /// The lanes of a vector loop: as many as a whole part has iterations.
     fn lanes(&self, name: &str) -> u32 {
         let part = self.plan.splits.iter().find(|s| s.inner == name).map(|s| s.factor);

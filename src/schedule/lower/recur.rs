@@ -204,10 +204,8 @@ impl Lower<'_> {
             extent[k] = crate::stage::least(&mut self.g.bodies, by, left);
         }
         let plan = self.s.plan(s).clone();
-        let (values, starts, parts) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         let loops = plan.loops.clone();
-        let mut run =
-            Run { stage: s, plan, least, extent, values, starts, parts, hosts: !first, when: None, apart: None };
+        let mut run = Run { hosts: !first, ..Run::new(s, plan, least, extent) };
         let each = if first { init } else { next };
         self.nested(&mut run, &loops, &mut |l, run| {
             let values = l.at_here(run, &[], &each);

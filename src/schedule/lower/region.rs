@@ -12,9 +12,12 @@ use rustc_hash::FxHashMap;
 
 impl Lower<'_> {
     /// The box of a stage that is computed in a loop of the one that runs: the least index and the number of indices of
-    /// each dimension.
+    /// each dimension; and, where it collects, of the points of this iteration.
     pub(super) fn region(&mut self, p: StageId, run: &Run) -> Lowered<(Vec<Body>, Vec<Body>)> {
-        let each = self.needed(p, run)?;
+        let mut each = self.needed(p, run)?;
+        if self.s.collects(p) {
+            each.extend(self.part(run)?);
+        }
         let one = self.g.bodies.int(1);
         let sizes = each.iter().map(|i| {
             let d = self.g.bodies.ints(Op::Sub, i.hi, i.lo);
@@ -129,16 +132,24 @@ impl Lower<'_> {
         pairs.filter(|(_, r)| !self.g.stage(*r).is_in(of)).collect()
     }
 
+    /// The part of the points of the stage that runs, a host, that its open loops are at.
+    fn part(&mut self, run: &Run) -> Lowered<Option<Interval>> {
+        let (from, of) = (self.ranges.len(), self.reader_indices(run.stage, run)?);
+        let points = self.s.host_points(run.stage).and_then(|d| of.get(&d)).copied();
+        let part = points.and_then(|i| self.ranges.bounds_from(&mut self.g.bodies, i, from));
+        self.ranges.truncate(from);
+        Ok(part)
+    }
+
     /// The indices at which a stage is read, of each dimension; nothing where they may be any.
     fn read(&mut self, p: StageId, run: &Run) -> Lowered<Vec<Option<Interval>>> {
         let mut out: Vec<Option<Option<Interval>>> = vec![None; self.g.stage(p).dims.len()];
         if self.s.plan(p).beside {
-            // The part that the host's loop runs through, of all rows.
-            let (from, of) = (self.ranges.len(), self.reader_indices(run.stage, run)?);
-            let first = self.g.stage(run.stage).dims.first().and_then(|d| of.get(d)).copied();
-            out[0] = first.map(|i| self.ranges.bounds_from(&mut self.g.bodies, i, from));
-            out[1..].fill(Some(None));
-            self.ranges.truncate(from);
+            // The part that the host's loop runs through, of all rows; all elements of what collects.
+            out.fill(Some(None));
+            if !self.s.collects(p) {
+                out[0] = Some(self.part(run)?);
+            }
         }
         for (p, reader) in self.readings(p) {
             let outside = reader != run.stage && self.s.inside(reader, run.stage).is_none();
@@ -244,11 +255,22 @@ impl Lower<'_> {
             self.ranges.push_interval(any, range);
             of.insert(*d, self.g.bodies.index(any));
         }
-        for d in self.g.stage(reader).over().to_vec() {
-            let n = self.g.dim(d).extent;
-            let n = self.g.bodies.substitute(n, &of);
-            let any = self.g.add_dim(self.g.dim(d).name.clone(), n);
-            self.ranges.push(&mut self.g.bodies, any, n);
+        let part = if self.s.collects(reader) { self.part(run)? } else { None };
+        for (k, d) in self.g.stage(reader).over().to_vec().into_iter().enumerate() {
+            let any = match part.filter(|_| k == 0) {
+                Some(part) => {
+                    let any = self.g.add_dim(self.g.dim(d).name.clone(), part.hi);
+                    self.ranges.push_interval(any, part);
+                    any
+                }
+                None => {
+                    let n = self.g.dim(d).extent;
+                    let n = self.g.bodies.substitute(n, &of);
+                    let any = self.g.add_dim(self.g.dim(d).name.clone(), n);
+                    self.ranges.push(&mut self.g.bodies, any, n);
+                    any
+                }
+            };
             of.insert(d, self.g.bodies.index(any));
         }
         Ok(of)

@@ -7,7 +7,6 @@ use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Info, Stmt, Var};
 use crate::schedule::plan::{Kind, Loop, Plan, Site};
 use crate::stage::{Body, Definition, Node, Output, Source, StageId};
-use rustc_hash::FxHashMap;
 
 impl<'s> Lower<'s> {
     /// A stage that is computed whole.
@@ -18,12 +17,38 @@ impl<'s> Lower<'s> {
             let plan = self.s.plan(p);
             if plan.beside && matches!(plan.site, Site::At(host, _) if host == stage) {
                 let sizes = self.sizes(p)?;
-                let room: Vec<Body> = sizes.into_iter().map(|n| self.room(n)).collect();
-                self.reserve(p, vec![zero; room.len()], room, None);
+                let room: Vec<Body> = sizes.iter().map(|n| self.room(*n)).collect();
+                let least = vec![zero; room.len()];
+                match room.is_empty() {
+                    true => self.declare(p),
+                    false => self.reserve(p, least.clone(), room, None),
+                }
+                if self.s.collects(p) {
+                    self.begin(&Run::new(p, self.s.plan(p).clone(), least, sizes))?;
+                }
             }
         }
         let extent = self.sizes(stage)?;
         self.compute(stage, vec![zero; extent.len()], extent, false)
+    }
+
+    /// Sets the elements of a reduction that collects to what they are before the first point.
+    fn begin(&mut self, run: &Run) -> Lowered<()> {
+        let Definition::Reduce { init, .. } = self.g.stage(run.stage).def.clone() else { return Ok(()) };
+        let mut run = Run { hosts: false, ..run.clone() };
+        (run.plan.loops, run.plan.splits) = (self.elements_of(&run.plan, 0), vec![]);
+        let (loops, (before, _)) = (run.plan.loops.clone(), self.g.checks(run.stage));
+        self.nested(&mut run, &loops, &mut |l, run| {
+            let values = l.at_here(run, &before, &init);
+            l.store(run, values);
+            Ok(())
+        })
+    }
+
+    /// Plain loops over the dimensions that a stage has elements of, from one on.
+    fn elements_of(&self, plan: &Plan, from: usize) -> Vec<Loop> {
+        let plain = |(name, _): &(String, _)| Loop { name: name.clone(), kind: Kind::Serial };
+        plan.dims[from..plan.dims.len() - plan.over].iter().map(plain).collect()
     }
 
     /// The stages that are computed in a loop of the one that runs.
@@ -55,16 +80,16 @@ impl<'s> Lower<'s> {
         let plan = self.s.plan(stage).clone();
         let mut dims = self.g.stage(stage).dims.iter();
         let fixed = dims.all(|d| self.g.bodies.dims(self.g.dim(*d).extent).is_empty());
-        let scatters = self.g.stage(stage).looped() < extent.len();
+        let scatters = self.g.stage(stage).looped() < self.g.stage(stage).dims.len();
         let there = plan.beside || kept;
         let single = !there
             && !scatters
             && fixed
             && extent.iter().all(|n| self.g.bodies.as_int(*n) == Some(1))
             && !self.is_result(stage);
-        let (values, starts, parts) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         let when = self.g.stage(stage).when;
-        let mut run = Run { stage, plan, least, extent, values, starts, parts, hosts: true, when, apart: None };
+        let mut run =
+            Run { hosts: true, when, collects: self.s.collects(stage), ..Run::new(stage, plan, least, extent) };
         if let Definition::Recur { axis, init, next, .. } = self.g.stage(stage).def.clone() {
             return self.recurrence(&mut run, axis, &init, &next);
         }
@@ -190,8 +215,7 @@ impl<'s> Lower<'s> {
         let stage = self.g.stage(run.stage).clone();
         let (outer, over) = run.plan.loops.split_at(stage.looped());
         let (outer, over) = (outer.to_vec(), over.to_vec());
-        let plain = |(name, _): &(String, _)| Loop { name: name.clone(), kind: Kind::Serial };
-        let elements: Vec<Loop> = run.plan.dims[stage.looped()..stage.dims.len()].iter().map(plain).collect();
+        let elements = self.elements_of(&run.plan, stage.looped());
         let zeros: Vec<Expr> = stage.tys.iter().map(|ty| Expr::Lit(zero(*ty))).collect();
         let (before, at_each) = self.g.checks(run.stage);
         self.nested(run, &outer, &mut |l, run| {
@@ -256,8 +280,30 @@ impl<'s> Lower<'s> {
     }
 
     fn reduce(&mut self, run: &mut Run, init: &[Body], next: &[Body], single: bool) -> Lowered<()> {
-        let first = run.plan.loops.iter().position(|l| run.plan.reduces(&l.name)).unwrap_or(run.plan.loops.len());
-        let (outer, inner) = run.plan.loops.split_at(first);
+        let (parts, rest) = run.plan.in_parts();
+        if !single && !rest.is_empty() {
+            // What one part gives is added to what lies in memory of those before, so that only a tile is in registers.
+            self.begin(run)?;
+            return self.nested(run, &parts, &mut |l, run| {
+                run.collects = true;
+                let made = l.reduce_in(run, &rest, (init, next), false);
+                run.collects = false;
+                made
+            });
+        }
+        self.reduce_in(run, &parts, (init, next), single)
+    }
+
+    /// A reduction in loops.
+    fn reduce_in(
+        &mut self,
+        run: &mut Run,
+        loops: &[Loop],
+        (init, next): (&[Body], &[Body]),
+        single: bool,
+    ) -> Lowered<()> {
+        let first = loops.iter().position(|l| run.plan.reduces(&l.name)).unwrap_or(loops.len());
+        let (outer, inner) = loops.split_at(first);
         let (outer, inner) = (outer.to_vec(), inner.to_vec());
         let tile: Vec<Loop> = inner.iter().filter(|l| !run.plan.reduces(&l.name)).cloned().collect();
         // What is set in an arm, or in loops, is declared outside of them.
@@ -314,7 +360,7 @@ impl<'s> Lower<'s> {
     fn accumulate(&mut self, run: &mut Run, over: &[Loop], init: &[Body], next: &[Body], single: bool) -> Lowered<()> {
         let vars = self.variables(run.stage);
         let (before, at_each) = self.g.checks(run.stage);
-        let first = self.at_here(run, &before, init);
+        let first = self.first(run, &before, init);
         for (v, e) in vars.iter().zip(first) {
             self.push(Stmt::Mut(*v, e));
         }
@@ -334,6 +380,20 @@ impl<'s> Lower<'s> {
             self.store(run, accs);
         }
         Ok(())
+    }
+
+    /// What an element is before the first term: after checks, what the source says, or what earlier parts have collected.
+    fn first(&mut self, run: &Run, before: &[Body], init: &[Body]) -> Vec<Expr> {
+        let of = match self.stored.get(&run.stage).cloned().filter(|_| run.collects) {
+            Some(Storage::Bufs(of)) => of,
+            Some(Storage::Vars(vars)) => return vars.into_iter().map(Expr::Var).collect(),
+            None => return self.at_here(run, before, init),
+        };
+        let dims = run.plan.dims.len() - run.plan.over;
+        let at: Vec<Body> = (0..dims).filter_map(|k| self.dim_value(run, k)).collect();
+        let at = self.place(&at, &of);
+        let at = self.element(&[at])[0].clone();
+        of.bufs.iter().map(|b| Expr::Load(*b, Box::new(at.clone()))).collect()
     }
 
     /// Sets variables at once: all values are of those before.
@@ -369,7 +429,7 @@ impl<'s> Lower<'s> {
         let hosts = std::mem::replace(&mut run.hosts, false);
         self.nested(run, &tile.loops, &mut |l, run| {
             let at = l.place_in(&tile, run);
-            let values = l.at_here(run, &before, init);
+            let values = l.first(run, &before, init);
             l.accumulated(&tile, &at, values);
             Ok(())
         })?;

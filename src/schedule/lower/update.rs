@@ -12,7 +12,6 @@ use crate::ir::{Op, Scalar};
 use crate::nest::{Buf, Expr, Info, Stmt, Var};
 use crate::schedule::plan::{Kind, Loop, Site};
 use crate::stage::{Body, Node, Source, StageId, Update};
-use rustc_hash::FxHashMap;
 
 /// What a step changes of a state, together.
 #[derive(Clone)]
@@ -282,8 +281,7 @@ impl Lower<'_> {
         plan.splits.retain(|s| is_free(&s.outer));
         let fixed = (0..plan.dims.len()).filter(|k| !free(*k));
         let values = fixed.map(|k| (plan.dims[k].0.clone(), zero)).collect();
-        let (starts, parts) = (FxHashMap::default(), FxHashMap::default());
-        Ok(Run { stage: state, plan, least, extent, values, starts, parts, hosts: false, when: None, apart: None })
+        Ok(Run { values, ..Run::new(state, plan, least, extent) })
     }
 
     /// The index that a variable holds, which is in range.
