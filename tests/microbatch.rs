@@ -4,10 +4,12 @@
 mod common;
 
 use common::scheduled::{check, compare, empty, read, scheduled, tensor};
+use common::schedules::{disagreement, random_after};
 use daedal::diag::Source;
 use daedal::eval::Value;
 use daedal::ir::Scalar;
 use daedal::machine::Machine;
+use daedal::pipeline::native;
 use daedal::schedule::{Schedule, Step, text};
 
 /// Rows of a layer at each point, and three sums of them: a number, one for each unit, one for each weight.
@@ -63,14 +65,37 @@ fn sums_are_added_up_part_by_part() {
     let program = read(LAYER);
     let vectors = "split sum_4 l 4\nsplit sum_4 j 2\nreorder sum_4 jo lo i ji li\nvectorize sum_4 li\nunroll sum_4 ji
 split sum_5 j 4\nreorder sum_5 jo i ji\nvectorize sum_5 ji\nlayout h j i\nsplit h i 4\nreorder h io j ii\nvectorize h ii";
-    let other = "split sum_4 i 8\nsplit sum_4 j 2\nreorder sum_4 io jo l ii ji\nfuse-stages sum_3 sum_4 io
-fuse-stages sum_5 sum_4 io\ncompute-at sum_2 sum_4 io\ncompute-at h sum_4 io\ncompute-at sum sum_4 io";
-    for steps in [PARTS.to_string(), format!("{PARTS}\n{vectors}"), other.to_string()] {
+    for steps in [PARTS.to_string(), format!("{PARTS}\n{vectors}"), LARGEST.to_string()] {
         let s = scheduled(&program, "f", &steps);
         let sizes = [[0, 3, 2], [1, 1, 1], [5, 3, 2], [8, 4, 4], [9, 5, 3], [16, 2, 7], [37, 6, 5]];
         let case = |[n, d, k]: [usize; 3]| vec![tensor(Scalar::F64, &[n, d], 7), tensor(Scalar::F64, &[k, d], 8)];
         check(&program, "f", &s, &sizes.map(case));
     }
+}
+
+/// Sums beside the one of most elements.
+const LARGEST: &str = "split sum_4 i 8\nsplit sum_4 j 2\nreorder sum_4 io jo l ii ji\nfuse-stages sum_3 sum_4 io
+fuse-stages sum_5 sum_4 io\ncompute-at sum_2 sum_4 io\ncompute-at h sum_4 io\ncompute-at sum sum_4 io";
+
+/// Protects: whatever other steps come after, sums that collect keep their bits.
+#[test]
+fn random_steps_change_no_bit() {
+    let program = read(LAYER);
+    let def = program.named("f")[0];
+    let mut collecting = 0;
+    for seed in 0..300 {
+        let begun = scheduled(&program, "f", [PARTS, LARGEST][seed as usize % 2]);
+        let s = random_after(begun, seed, 16);
+        collecting += s.graph.ids().filter(|p| s.collects(*p)).count();
+        let nest = native::scheduled_nest(def, &s, &Machine::host()).unwrap_or_else(|d| panic!("{d}\n{s}"));
+        for [n, d, k] in [[9, 5, 3], [16, 2, 7], [3, 1, 2]] {
+            let args = vec![tensor(Scalar::F64, &[n, d], 7), tensor(Scalar::F64, &[k, d], 8)];
+            if let (_, Some(d)) = disagreement(&program, def, &args, &nest) {
+                panic!("{seed}: {d}\n{s}\n{nest}");
+            }
+        }
+    }
+    assert!(collecting >= 300, "{collecting}");
 }
 
 /// Protects: what reads a sum before it is whole, or would begin it with what is not there, is refused.

@@ -81,7 +81,7 @@ fn the_corpus_is_staged() {
 fn random_schedules_change_no_bit() {
     let all = everything();
     let seeds: u64 = std::env::var("DAEDAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
-    let counts: Vec<[usize; 9]> = all
+    let counts: Vec<[usize; 10]> = all
         .par_iter()
         .map(|case| {
             let [
@@ -93,8 +93,9 @@ fn random_schedules_change_no_bit() {
                 mut together,
                 mut kept,
                 mut strips,
+                mut collecting,
                 mut refusals,
-            ] = [0; 9];
+            ] = [0; 10];
             for (k, (def, args)) in targets(case).into_iter().enumerate() {
                 let Ok(graph) = extract(&case.program, def) else { continue };
                 for seed in 0..seeds {
@@ -120,21 +121,23 @@ fn random_schedules_change_no_bit() {
                     together += taken.iter().filter(|s| matches!(s, Step::FuseStages { .. })).count();
                     kept += taken.iter().filter(|s| matches!(s, Step::StoreAt { .. })).count();
                     strips += taken.iter().filter(|s| matches!(s, Step::Strip { .. })).count();
+                    collecting += schedule.graph.ids().filter(|s| schedule.collects(*s)).count();
                     refusals += refused;
                 }
             }
-            [nests, steps, fused, converted, reordered, together, kept, strips, refusals]
+            [nests, steps, fused, converted, reordered, together, kept, strips, collecting, refusals]
         })
         .collect();
-    let [nests, steps, fused, converted, reordered, together, kept, strips, refusals] =
-        [0, 1, 2, 3, 4, 5, 6, 7, 8].map(|k| counts.iter().map(|c| c[k]).sum::<usize>());
+    let [nests, steps, fused, converted, reordered, together, kept, strips, collecting, refusals] =
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(|k| counts.iter().map(|c| c[k]).sum::<usize>());
     let found = format!(
         "{nests} nests, {steps} steps, {fused} of them fuse, {converted} convert conditions, {reordered} reassociate, \
-         {together} fuse stages, {kept} keep what is computed, {strips} cut strips, {refusals} refused"
+         {together} fuse stages, {kept} keep what is computed, {strips} cut strips, {collecting} sums collect, {refusals} refused"
     );
     println!("{found}");
     assert!(nests >= 1000 && steps >= 3000 && refusals >= 1000, "{found}");
     assert!(fused >= 50 && converted >= 50 && reordered >= 50 && together >= 50 && kept >= 50, "{found}");
+    assert!(collecting >= 1, "{found}");
 }
 
 /// Protects: compiled code of random schedules.

@@ -50,8 +50,13 @@ fn step(s: &Schedule, dice: &mut Dice) -> Option<Step> {
         }
         10 => Step::IfConvert { stage },
         11 => {
-            let first = |s: &Graph, k: usize| s.stages[k].dims.first().map(|d| s.dim(*d).extent);
-            let alike = |k: &usize| *k != at && first(&s.graph, *k) == first(&s.graph, at);
+            // The first that a stage has elements of, or reduces over.
+            let first = |s: &Graph, k: usize| {
+                let all = s.stages[k].dims.first().into_iter().chain(s.stages[k].over().first());
+                all.map(|d| s.dim(*d).extent).collect::<Vec<_>>()
+            };
+            let own = first(&s.graph, at);
+            let alike = |k: &usize| *k != at && first(&s.graph, *k).iter().any(|n| own.contains(n));
             let host = *dice.pick(&(0..s.plans.len()).filter(alike).collect::<Vec<_>>())?;
             let loops = &s.plans[host].loops;
             let of = dice.pick(&loops[..loops.len().min(2)])?.name.clone();
@@ -122,6 +127,17 @@ pub fn random(graph: &Graph, seed: u64) -> (Schedule, Vec<Step>, usize) {
         }
     }
     (s, taken, refused)
+}
+
+/// A schedule after so many steps more that may or may not be legal.
+pub fn random_after(mut s: Schedule, seed: u64, count: usize) -> Schedule {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed);
+    for _ in 0..count {
+        if let Some(step) = step(&s, &mut dice) {
+            let _ = step.apply(&mut s);
+        }
+    }
+    s
 }
 
 /// The schedule with two more loops of each stage on threads, where they may be: by itself none chooses them in loops that are
