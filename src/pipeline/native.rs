@@ -73,6 +73,8 @@ pub const SCHEDULED: &[Pass] = &[
     Pass { name: "choice of the remaining vector loops", run: |f, m| choose::complete(f, m.vector_bytes) },
     Pass { name: "vectorization", run: |f, _| vectorize::vectorize(f) },
     Pass { name: "registers", run: |f, _| registers::promote(f) },
+    Pass { name: "name gathers", run: |f, _| name::name_gathers(f) },
+    Pass { name: "value numbering of vectors", run: |f, _| share::share(f) },
 ];
 
 /// The nest of a definition by a schedule, after all passes.

@@ -1,24 +1,51 @@
-//! Calls of library functions, and divisions, get names, so that equal ones are found and made once.
+//! Calls of library functions, and divisions, get names, so that equal ones are found and made once; after vectorization so do
+//! loads of lanes that lie anywhere, or far apart.
 
+use crate::ir::Scalar;
 use crate::ir::op::Class;
-use crate::ir::{Op, Scalar};
-use crate::nest::{Arg, Expr, Func, Info, Stmt, Var};
+use crate::nest::stretch::Stretch;
+use crate::nest::{Arg, Expr, Func, Info, Stmt};
 
 /// Names all costly parts of a function's expressions.
 pub fn name(func: &mut Func) {
+    named(func, &costly);
+}
+
+/// Names all loads of lanes that are not next to each other.
+pub fn name_gathers(func: &mut Func) {
+    named(func, &gathered);
+}
+
+/// What a part that is worth a name is called.
+type Named<'a> = &'a dyn Fn(&Func, &Expr) -> Option<Info>;
+
+fn named(func: &mut Func, which: Named<'_>) {
     let mut body = std::mem::take(&mut func.body);
-    Namer { vars: &mut func.vars, made: vec![] }.block(&mut body);
+    Namer { func, which, made: vec![] }.block(&mut body);
     func.body = body;
 }
 
-struct Namer<'a> {
-    vars: &'a mut Vec<Info>,
-    /// What has to stand before the statement.
-    made: Vec<Stmt>,
+fn costly(_: &Func, e: &Expr) -> Option<Info> {
+    let Expr::Op(op, Scalar::F64, _) = e else { return None };
+    matches!(op.row().class, Class::Transcendental | Class::Divide).then(|| Info::scalar(op.name(), Scalar::F64))
 }
 
-fn is_costly(op: Op, ty: Scalar) -> bool {
-    ty == Scalar::F64 && matches!(op.row().class, Class::Transcendental | Class::Divide)
+fn gathered(func: &Func, e: &Expr) -> Option<Info> {
+    let (b, at) = match e {
+        Expr::Load(b, at) => (b, &**at),
+        Expr::MaskedLoad(b, parts) => (b, &parts[0]),
+        _ => return None,
+    };
+    let near = matches!(at, Expr::Ramp(p, _) if p[1] == Expr::int(1)) || Stretch::of_index(at).is_some();
+    let (of, lanes) = (func.buf(*b), func.lanes(at));
+    (lanes > 1 && of.lanes == 1 && !near).then(|| Info { name: of.name.clone(), ty: of.ty, lanes })
+}
+
+struct Namer<'a> {
+    func: &'a mut Func,
+    which: Named<'a>,
+    /// What has to stand before the statement.
+    made: Vec<Stmt>,
 }
 
 impl Namer<'_> {
@@ -34,10 +61,14 @@ impl Namer<'_> {
                     }
                 }),
                 Stmt::Alloc(..) | Stmt::Point(..) | Stmt::For(_) | Stmt::Mark(_) | Stmt::Reset(_) => {}
-                Stmt::Mut(..) | Stmt::Set(..) | Stmt::If(..) | Stmt::Store(..) | Stmt::Leave(..) => {
-                    s.exprs_mut().into_iter().for_each(|e| self.expr(e));
-                }
-                Stmt::SetLane(..) | Stmt::StoreLane(..) | Stmt::MaskedStore(..) => {}
+                Stmt::Mut(..)
+                | Stmt::Set(..)
+                | Stmt::If(..)
+                | Stmt::Store(..)
+                | Stmt::Leave(..)
+                | Stmt::SetLane(..)
+                | Stmt::StoreLane(..)
+                | Stmt::MaskedStore(..) => s.exprs_mut().into_iter().for_each(|e| self.expr(e)),
             }
             out.append(&mut self.made);
             s.blocks_mut().into_iter().for_each(|b| self.block(b));
@@ -48,10 +79,8 @@ impl Namer<'_> {
 
     fn expr(&mut self, e: &mut Expr) {
         self.inside(e);
-        let Expr::Op(op, ty, _) = e else { return };
-        if is_costly(*op, *ty) {
-            let var = Var(self.vars.len() as u32);
-            self.vars.push(Info::scalar(op.name(), *ty));
+        if let Some(info) = (self.which)(self.func, e) {
+            let var = self.func.fresh_var(info);
             self.made.push(Stmt::Let(var, std::mem::replace(e, Expr::Var(var))));
         }
     }

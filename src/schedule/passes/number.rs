@@ -19,6 +19,8 @@ pub(super) enum Token {
     Buf(u32),
     /// The content of a buffer before the statement.
     Content(u32),
+    /// A form of vectors, and how many lanes they have.
+    Lanes(&'static str, u32),
 }
 
 /// A place that a statement changes.
@@ -137,7 +139,12 @@ impl Text<'_> {
             Expr::Op(op, ty, _) => vec![Token::Op(*op, *ty)],
             Expr::Cast(s, _) => vec![Token::Cast(*s)],
             Expr::Cond(_) => vec![Token::Word("cond")],
-            // Reads depend on contents, and loops in vectors are made later.
+            Expr::Ramp(_, n) => vec![Token::Lanes("ramp", *n)],
+            Expr::Broadcast(_, n) => vec![Token::Lanes("all", *n)],
+            Expr::PrefixMask(_, n) => vec![Token::Lanes("first", *n)],
+            Expr::Extract(_) => vec![Token::Word("lane")],
+            Expr::All(_) => vec![Token::Word("every")],
+            // Reads depend on contents, and what is computed lane by lane has variables of its own.
             _ => return None,
         };
         let kids = e.kids().iter().map(|k| self.value(k).map(Token::Value)).collect::<Option<Vec<_>>>()?;
@@ -169,8 +176,23 @@ impl Text<'_> {
                 self.tokens.push(Token::Word("cond"));
                 parts.iter().for_each(|a| self.expr(a));
             }
-            _ => self.odd = true,
+            Expr::MaskedLoad(b, parts) => {
+                self.tokens.push(Token::Word("masked"));
+                self.buf(*b);
+                parts.iter().for_each(|e| self.expr(e));
+            }
+            Expr::Ramp(_, n) => self.lanes("ramp", *n, e),
+            Expr::Broadcast(_, n) => self.lanes("all", *n, e),
+            Expr::PrefixMask(_, n) => self.lanes("first", *n, e),
+            Expr::Extract(_) => self.lanes("lane", 1, e),
+            Expr::All(_) => self.lanes("every", 1, e),
+            Expr::PerLane(..) => self.odd = true,
         }
+    }
+
+    fn lanes(&mut self, form: &'static str, n: u32, e: &Expr) {
+        self.tokens.push(Token::Lanes(form, n));
+        e.kids().iter().for_each(|k| self.expr(k));
     }
 
     fn block(&mut self, stmts: &[Stmt]) {
