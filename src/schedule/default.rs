@@ -59,7 +59,7 @@ fn after(mut s: Schedule, machine: &Machine) -> Schedule {
     let spared = microbatch::candidates(&s, machine);
     channels::choose(&mut s, machine, &spared);
     for stage in s.graph.order() {
-        if parts_lanes(&s, stage) {
+        if parts_lanes(&s, stage) || is_sum_in_arms(&s, stage, machine) {
             let step = Step::IfConvert { stage: name(&s, stage) };
             take(&mut s, step);
         }
@@ -71,9 +71,9 @@ fn after(mut s: Schedule, machine: &Machine) -> Schedule {
             take(&mut s, step);
         }
     }
-    let mut decided = points::choose(&mut s, machine);
+    let mut decided = microbatch::choose(&mut s, machine);
+    decided = points::choose(&mut s, machine, &decided);
     decided = batch::choose(&mut s, machine, &decided);
-    decided = microbatch::choose(&mut s, machine, &decided);
     decided = nested::choose(&mut s, machine, &decided);
     decided = group::choose(&mut s, machine, &decided);
     for stage in s.graph.order() {
@@ -119,6 +119,15 @@ fn parts_lanes(s: &Schedule, stage: StageId) -> bool {
         }
         _ => false,
     })
+}
+
+/// Whether a stage is a product of which data say, element by element, whether it is asked for: vectors of all elements take less
+/// than those that are asked for take one by one.
+fn is_sum_in_arms(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
+    let (bodies, known) = (&s.graph.bodies, s.graph.stage(stage));
+    let last = known.dims.last();
+    let by_lane = |c: Body| bodies.is_data(c) && last.is_some_and(|d| bodies.dims(c).contains(d));
+    known.when.is_some_and(by_lane) && is_product(s, stage, machine)
 }
 
 /// Whether a condition holds at every other index, say: no loop can be cut where it changes.

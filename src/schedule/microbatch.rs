@@ -41,9 +41,9 @@ struct Members {
     sums: Vec<StageId>,
 }
 
-/// Computes sums over points batch by batch; gives the stages whose loops are decided by that, and the ones before.
-pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -> Vec<StageId> {
-    let mut out = decided.to_vec();
+/// Computes sums over points batch by batch; gives the stages whose loops are decided by that.
+pub(super) fn choose(s: &mut Schedule, machine: &Machine) -> Vec<StageId> {
+    let mut out = vec![];
     for n in extents(s, machine) {
         let Some(m) = members(s, n, machine, &out) else { continue };
         let before = s.before();

@@ -18,20 +18,21 @@ const VECTORS: i64 = 4;
 /// Stages of one loop: more would be more text than a compiler likes.
 const STAGES: usize = 256;
 
-/// Computes stages in loops over their points; gives those whose loops are decided by that.
-pub(super) fn choose(s: &mut Schedule, machine: &Machine) -> Vec<StageId> {
-    let mut decided = vec![];
+/// Computes stages in loops over their points; gives those whose loops are decided by that, and the ones before.
+pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -> Vec<StageId> {
+    let mut decided = decided.to_vec();
     let mut extents: Vec<Body> = vec![];
-    for stage in s.graph.ids().filter(|p| is_small(s, *p, machine)) {
+    for stage in s.graph.ids().filter(|p| is_small(s, *p, machine) && !decided.contains(p)) {
         let n = extent(s, stage);
         if !extents.contains(&n) {
             extents.push(n);
         }
     }
     for n in extents {
-        let all = s.graph.order().into_iter().filter(|p| is_small(s, *p, machine) && extent(s, *p) == n);
+        let here = |p: &StageId| is_small(s, *p, machine) && extent(s, *p) == n && !decided.contains(p);
+        let all = s.graph.order().into_iter().filter(here).collect();
         let before = s.before();
-        match group(s, all.collect(), machine) {
+        match group(s, all, machine) {
             Some(done) => decided.extend(done),
             None => s.back(before),
         }
