@@ -219,3 +219,39 @@ fn sums_of_few_channels_run_over_rows_of_places() {
         assert_eq!(runs, rows, "{h} {w} {c} {n}\n{s}");
     }
 }
+
+/// Sums of which data say, one by one, whether they are asked for: the slope of a layer of rectifiers.
+const RECTIFIED: &str = "
+(def f (Tensor 2 TYPE) ((x : (Tensor 2 TYPE) (n d)) (w : (Tensor 2 TYPE) (d k)) (t : (Tensor 2 TYPE) (n k)))
+  (build (tuple n k) (lam ((i : Integer) (j : Integer))
+    (if (lt (index (tuple i j) t) ZERO)
+        ZERO
+        (sumbuild d (lam (l : Integer) (mul (index (tuple i l) x) (index (tuple l j) w))))))))
+";
+
+/// Protects: a product whose elements are asked for by data is computed whole, in tiles, at sizes that fill them and that do not,
+/// with the interpreter's bits; one that is asked for by row stays in its arm.
+#[test]
+fn sums_that_data_ask_for_are_computed_whole() {
+    for (ty, name, zero) in [(Scalar::F64, "Float", "0.0"), (Scalar::F32, "Float32", "0.0f32")] {
+        for by_row in [false, true] {
+            let text = if by_row {
+                RECTIFIED.replace("(lt (index (tuple i j) t)", "(lt (index (tuple i 0) t)")
+            } else {
+                RECTIFIED.into()
+            };
+            let program = read(&text.replace("TYPE", name).replace("ZERO", zero));
+            for [n, d, k] in [[20, 30, 40], [7, 64, 9], [1, 26, 1], [33, 31, 100]] {
+                let args = [tensor(ty, &[n, d], 1), tensor(ty, &[d, k], 2), tensor(ty, &[n, k], 3)];
+                let sizes = daedal::tune::example::incoming(program.named("f")[0], &args);
+                let graph = empty(&program, "f").graph.only_for(&sizes);
+                for vector_bytes in [16, 32, 64] {
+                    let s = daedal::schedule::default(graph.clone(), &Machine { vector_bytes, ..Machine::host() });
+                    let in_arms = s.graph.stages.iter().filter(|s| s.when.is_some()).count();
+                    assert!(k == 1 || in_arms == usize::from(by_row), "{by_row} {n} {d} {k}\n{s}");
+                    compare(&program, "f", &s, &[args.to_vec()], false);
+                }
+            }
+        }
+    }
+}

@@ -65,7 +65,8 @@ fn after(mut s: Schedule, machine: &Machine) -> Schedule {
         }
     }
     for stage in s.graph.order() {
-        if is_product(&s, stage, machine) && !nested::is_part(&s, stage, machine) || is_added_apart(&s, stage) {
+        let product = is_product(&s, stage, machine) && !nested::is_part(&s, stage, machine);
+        if product || is_added_apart(&s, stage) || nested::is_worth_apart(&s, stage, machine) {
             // Tiles, and lanes, are worth more than what its reader makes of it at once.
             let step = at_once(&s, stage);
             take(&mut s, step);

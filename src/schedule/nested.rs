@@ -69,6 +69,21 @@ pub(super) fn is_part(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
         && nest(s, host, &[]).is_some_and(|inner| inner.contains(&stage) && lane(s, host, &inner, machine).is_some())
 }
 
+/// Whether a reduction that is computed element by element in loops of what reads it would run in lanes, with what is computed in
+/// its own loops, were it computed at once.
+pub(super) fn is_worth_apart(s: &Schedule, stage: StageId, machine: &Machine) -> bool {
+    let Site::At(reader, _) = &s.plan(stage).site else { return false };
+    let elements = matches!(s.graph.stage(*reader).def, Definition::Pure(_));
+    let inner = |p: StageId| s.inside(p, stage).is_some() && !s.graph.stage(p).over().is_empty();
+    if !elements || s.steps_of(stage).is_some() || !s.graph.ids().any(inner) {
+        return false;
+    }
+    let mut apart = s.clone();
+    let step = Step::ComputeRoot { stage: name(s, stage) };
+    take(&mut apart, step)
+        && nest(&apart, stage, &[]).is_some_and(|inner| lane(&apart, stage, &inner, machine).is_some())
+}
+
 /// Whether a stage is a product with rows that do not fill a vector.
 fn short_rows(s: &Schedule, stage: StageId, decided: &[StageId], machine: &Machine) -> bool {
     let known = s.graph.stage(stage);

@@ -31,6 +31,7 @@ mod gather;
 mod graph;
 mod guards;
 mod if_convert;
+mod indirect;
 mod inline;
 mod join;
 mod kept;

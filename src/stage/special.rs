@@ -66,6 +66,7 @@ impl Graph {
         out.sums_to_scatters();
         out.without_asked();
         out.sums_to_states();
+        out.gathered_once();
         // Checks that are proved for these numbers need no stage any more.
         out.without_dead().checked_first()
     }
