@@ -27,6 +27,9 @@ struct Share {
     /// Names that stand for earlier ones.
     same_var: FxHashMap<Var, Var>,
     same_buf: FxHashMap<Buf, Buf>,
+    /// Names that stand for others, in the order of their making, for the end of their scope: where a loop was cut, its parts
+    /// declare the same names.
+    renamed: Vec<Place>,
     /// How many statements change a place, from here on.
     changes: FxHashMap<Place, usize>,
 }
@@ -153,6 +156,7 @@ impl Share {
                 }
                 if let Some(old) = self.made.get(&key).and_then(|m| m.vars.first()) {
                     self.same_var.insert(*v, old.0);
+                    self.renamed.push(Place::Var(*v));
                     return false;
                 }
                 // A variable that changes later is no name for what it holds now.
@@ -270,6 +274,7 @@ impl Share {
 
     fn become_known(&mut self, key: &[Token], places: &[Place]) {
         let Some(old) = self.made.get(key).cloned() else { return };
+        self.renamed.extend(places);
         let (mut vars, mut bufs) = (old.vars.into_iter(), old.bufs.into_iter());
         for place in places {
             match place {
@@ -331,7 +336,14 @@ impl Share {
             // What the block itself declares is new each time, so only its own changes count.
             *self.changes.entry(p).or_default() += if declared.contains(&p) { n } else { 2 * n };
         }
+        let renamed = self.renamed.len();
         self.block(body);
+        for p in self.renamed.split_off(renamed) {
+            match p {
+                Place::Var(v) => drop(self.same_var.remove(&v)),
+                Place::Buf(b) => drop(self.same_buf.remove(&b)),
+            }
+        }
         for (p, n) in before {
             self.changes.insert(p, n.unwrap_or(0));
         }
