@@ -131,7 +131,7 @@ fn tables_of_points_are_there_for_a_batch() {
                 let s = daedal::schedule::default(graph.clone(), &Machine { vector_bytes, threads: 1, caches });
                 let batched = |s: &Schedule| s.steps.iter().any(|s| matches!(s, Step::FuseStages { .. }));
                 assert!(size[0] < 256 || size[2] == 1 || batched(&s), "{ty:?} {size:?}\n{s}");
-                compare(&program, "f", &s, &[args.clone()], sizes.contains(&0.0));
+                compare(&program, "f", &s, std::slice::from_ref(&args), sizes.contains(&0.0));
             }
         }
     }

@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 const OFTEN: i64 = 8;
 
 impl Graph {
-    /// Gathers once what stages read again where data say; whether there is any.
-    pub(super) fn gathered_once(&mut self) -> bool {
+    /// Gathers once what stages read again where data say.
+    pub(super) fn gathered_once(&mut self) {
         let mut same = Same::default();
         let all: Vec<StageId> = self.order().into_iter().filter(|s| self.is_alone(*s)).collect();
         for s in &all {
@@ -28,7 +28,7 @@ impl Graph {
                 }
             }
         }
-        all.into_iter().fold(false, |any, s| self.reads_gathered(s, &mut same) || any)
+        all.into_iter().for_each(|s| self.reads_gathered(s, &mut same));
     }
 
     /// What a stage reads at indices that data decide.
@@ -105,8 +105,8 @@ impl Graph {
         self.add_stage(made)
     }
 
-    /// Lets a stage read the tables that there are; whether it reads one.
-    fn reads_gathered(&mut self, s: StageId, same: &mut Same) -> bool {
+    /// Lets a stage read the tables that there are.
+    fn reads_gathered(&mut self, s: StageId, same: &mut Same) {
         let (mut of, mut checked) = (FxHashMap::default(), vec![]);
         for b in self.indirect(s) {
             let Some((table, key)) = self.gather_table(s, b, same) else { continue };
@@ -117,12 +117,11 @@ impl Graph {
             checked.extend(table.checks);
         }
         if of.is_empty() {
-            return false;
+            return;
         }
         let mut stage = self.stage(s).clone();
         stage.checks.retain(|c| !checked.contains(c));
         stage.bodies_mut().for_each(|b| *b = self.bodies.map(*b, &mut of, &mut |_, _| None));
         self.stages[s.0 as usize] = stage;
-        true
     }
 }
