@@ -368,7 +368,6 @@ const COSTLIER: &[Exception] = &[
     ("array/fusion.ks used_twice", 1.02, CHECKED),
 ];
 
-/// The same of random programs, by number.
 /// In the text as it stands all steps of a loop are text, and vectors of these that are equal are computed once after
 /// vectorization; the optimized one has a loop left there, and takes what it took before.
 const NUMBERED: &str = "equal vectors are found in unrolled steps, and not in the loop that is left";
