@@ -57,6 +57,42 @@ fn others_are_read_where_they_are() {
     }
 }
 
+/// Protects: an index that is divided first is no table's where nothing says that the divisor is not 0, and checks stay where some
+/// of what they guard is read as it stands; failures are those of the program.
+#[test]
+fn what_guards_an_index_stays() {
+    let numbers =
+        |all: &[i64]| Value::tensor(vec![all.len()], all.iter().map(|v| Value::Scalar(Lit::int(*v))).collect());
+    let by = "(def f (Tensor 2 Float) ((e : (Tensor 2 Float) (v d)) (w : (Tensor 2 Float) (d k)) (word : (Vec Integer) n) (by : (Vec Integer) n))
+      (build (tuple n k) (lam ((i : Integer) (j : Integer))
+        (sumbuild d (lam (l : Integer)
+          (mul (index (tuple (div (index i word) (index i by)) l) e) (index (tuple l j) w)))))))";
+    let arm = "(def f (Tensor 2 Float) ((e : (Tensor 2 Float) (v d)) (w : (Tensor 2 Float) (d k)) (word : (Vec Integer) n) (by : (Vec Integer) n))
+      (build (tuple n k) (lam ((i : Integer) (j : Integer))
+        (sumbuild d (lam (l : Integer)
+          (mul (index (tuple (index i word) l) e)
+               (if (gt (index i by) 1) (index (tuple (sub (index i by) 2) l) e) (index (tuple l j) w))))))))";
+    for (text, gathers) in [(by, false), (arm, true)] {
+        let program = read(text);
+        let def = program.named("f")[0];
+        let case = |word: &[i64], by: &[i64]| {
+            vec![tensor(Scalar::F64, &[6, 5], 1), tensor(Scalar::F64, &[5, 20], 2), numbers(word), numbers(by)]
+        };
+        let cases = vec![
+            case(&[0, 5, 3, 2], &[1, 2, 1, 3]),
+            case(&[0, 5, 3, 2], &[1, 2, 0, 3]),
+            case(&[0, 6, 3, -1], &[1, 1, 1, 1]),
+            case(&[0, 5, 3, 2], &[1, 2, 9, 3]),
+        ];
+        let graph = empty(&program, "f").graph.only_for(&incoming(def, &cases[0]));
+        assert_eq!(graph.to_string().contains("gathered["), gathers, "{graph}");
+        for vector_bytes in [16, 64] {
+            let s = daedal::schedule::default(graph.clone(), &Machine { vector_bytes, ..Machine::host() });
+            check(&program, "f", &s, &cases);
+        }
+    }
+}
+
 /// Protects: several stages that gather the same read one table.
 #[test]
 fn equal_tables_are_one() {

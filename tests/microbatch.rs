@@ -73,6 +73,17 @@ split sum_5 j 4\nreorder sum_5 jo i ji\nvectorize sum_5 ji\nlayout h j i\nsplit 
     }
 }
 
+/// Protects: a sum that takes parts around loops over its elements takes all of each, also where it is computed for one element.
+#[test]
+fn sums_in_parts_take_all_of_them() {
+    let program = read(LAYER);
+    for steps in ["split sum l 2\nreorder sum lo i j li", "split sum l 2\nreorder sum lo i j li\ncompute-root sum"] {
+        let s = scheduled(&program, "f", steps);
+        let case = |[n, d, k]: [usize; 3]| vec![tensor(Scalar::F64, &[n, d], 7), tensor(Scalar::F64, &[k, d], 8)];
+        check(&program, "f", &s, &[[3, 5, 2], [1, 1, 1], [4, 8, 3], [2, 0, 2]].map(case));
+    }
+}
+
 /// Sums beside the one of most elements.
 const LARGEST: &str = "split sum_4 i 8\nsplit sum_4 j 2\nreorder sum_4 io jo l ii ji\nfuse-stages sum_3 sum_4 io
 fuse-stages sum_5 sum_4 io\ncompute-at sum_2 sum_4 io\ncompute-at h sum_4 io\ncompute-at sum sum_4 io";

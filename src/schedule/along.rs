@@ -71,13 +71,17 @@ pub(super) fn rows(s: &Schedule, stages: &[StageId], d: DimId, vectors: i64) -> 
     let last = s.graph.stage(*stages.last()?);
     let row = last.dims.iter().rev().copied().find(|e| vectors < VECTORS && free(e))?;
     let most = (ROWS * 2 / vectors).min(ROWS);
-    let twice = |all: i64, n: i64| (all + n - 1) / n * n - all;
     let rows = match s.graph.bodies.as_int(s.graph.dim(row).extent) {
-        Some(all) if all <= most => all,
-        Some(all) => (most / 2..=most).rev().min_by_key(|n| twice(all, *n))?,
+        Some(all) => least_twice(all, most / 2, most)?,
         None => most,
     };
     (rows > 1).then_some((row, rows))
+}
+
+/// How many of all rows are computed at once: all, or as many, in a range, as leave the last of them least to do twice.
+pub(super) fn least_twice(all: i64, fewest: i64, most: i64) -> Option<i64> {
+    let twice = |n: &i64| (all + n - 1) / n * n - all;
+    if all <= most { Some(all) } else { (fewest..=most).rev().min_by_key(twice) }
 }
 
 /// Runs a stage in a few vectors of a dimension, for each of a few rows of another one, inside of all its other loops; the loop

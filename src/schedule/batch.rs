@@ -7,10 +7,10 @@
 use super::along::{Packed, in_lanes, lie};
 use super::orders;
 use super::plan::{Schedule, Site};
-use super::points::{extent, leaves, together};
+use super::points::{distinct, extent, leaves, together};
 use super::tiling::{lanes, pack};
 use crate::machine::Machine;
-use crate::stage::{Body, Definition, DimId, Node, StageId};
+use crate::stage::{Definition, DimId, Node, StageId};
 
 /// Vectors of points in a batch, so that an addition need not wait for the one before.
 const VECTORS: i64 = 4;
@@ -20,14 +20,8 @@ const BATCHES: i64 = 4;
 /// Computes stages in batches of their points; gives those whose loops are decided by that.
 pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -> Vec<StageId> {
     let mut out = decided.to_vec();
-    let mut extents: Vec<Body> = vec![];
-    for stage in s.graph.ids().filter(|p| is_at_points(s, *p, machine) && !decided.contains(p)) {
-        let n = extent(s, stage);
-        if !extents.contains(&n) {
-            extents.push(n);
-        }
-    }
-    for n in extents {
+    let at_points = s.graph.ids().filter(|p| is_at_points(s, *p, machine) && !decided.contains(p));
+    for n in distinct(at_points.map(|p| extent(s, p))) {
         let here = |p: &StageId| is_at_points(s, *p, machine) && extent(s, *p) == n && !out.contains(p);
         let all = s.graph.order().into_iter().filter(here).collect();
         let before = s.before();
@@ -136,14 +130,19 @@ fn apply(
     together(s, exits, all, &run)?;
     for p in all {
         let Some(batch) = s.plan(*p).loops.first().map(|l| l.name.clone()) else { continue };
-        for packed in strided(s, *p, all) {
-            let before = s.before();
-            if pack(s, *p, &batch, &[packed], machine).is_err() {
-                s.back(before);
-            }
-        }
+        pack_strided(s, *p, &batch, all, machine);
     }
     Ok(())
+}
+
+/// Packs, at a loop, what a stage reads again of others than these, where points are far from each other.
+pub(super) fn pack_strided(s: &mut Schedule, stage: StageId, at: &str, all: &[StageId], machine: &Machine) {
+    for packed in strided(s, stage, all) {
+        let before = s.before();
+        if pack(s, stage, at, &[packed], machine).is_err() {
+            s.back(before);
+        }
+    }
 }
 
 /// What a stage reads again, of others than these, in which points are far from each other; and the order of axes in which

@@ -149,7 +149,7 @@ impl Schedule {
 
     /// The dimension of a stage that a host's loop over its own points runs through in parts: its first one; or the first that it
     /// reduces over, where the host reduces over its points, too, and so takes each once, in order.
-    pub fn points(&self, s: StageId, to: StageId) -> Option<DimId> {
+    pub(super) fn points(&self, s: StageId, to: StageId) -> Option<DimId> {
         let (g, own) = (&self.graph, self.graph.stage(s));
         let host = self.host_points(to)?;
         let extent = g.dim(host).extent;
@@ -228,12 +228,7 @@ impl Schedule {
 
     /// Whether a stage reads another one, of the first dimension of that, at the index of a dimension alone.
     pub(super) fn reads_at(&self, reader: StageId, d: DimId, stage: StageId) -> bool {
-        let (g, known) = (&self.graph, self.graph.stage(reader));
-        g.bodies.reachable(known.bodies()).into_iter().all(|b| match g.bodies.node(b) {
-            Node::Load(Source::Stage(p, _), _, at) if *p == stage => {
-                at.first().is_some_and(|i| *g.bodies.node(*i) == Node::Index(d))
-            }
-            _ => true,
-        })
+        let own = |at: &Vec<Body>| at.first().is_some_and(|i| *self.graph.bodies.node(*i) == Node::Index(d));
+        self.graph.loads_of(stage, reader).iter().all(own)
     }
 }

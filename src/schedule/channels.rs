@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::stage::{Body, Definition, DimId, Node, Source, StageId};
 use rustc_hash::FxHashSet;
 
-/// Fuses places and channels where that fills vectors.
+/// Fuses places and channels where that fills vectors, but of stages that are better off otherwise.
 pub(super) fn choose(s: &mut Schedule, machine: &Machine, spared: &[StageId]) {
     let all = s.graph.ids().filter(|p| !spared.contains(p));
     let mut members: Vec<(StageId, Vec<StageId>)> = all.filter_map(|p| Some((p, sources(s, p, machine)?))).collect();

@@ -75,7 +75,8 @@ pub(super) fn is_worth_apart(s: &Schedule, stage: StageId, machine: &Machine) ->
     let Site::At(reader, _) = &s.plan(stage).site else { return false };
     let elements = matches!(s.graph.stage(*reader).def, Definition::Pure(_));
     let inner = |p: StageId| s.inside(p, stage).is_some() && !s.graph.stage(p).over().is_empty();
-    if !elements || s.steps_of(stage).is_some() || !s.graph.ids().any(inner) {
+    let reduces = !s.graph.stage(stage).over().is_empty();
+    if !elements || !reduces || s.steps_of(stage).is_some() || !s.graph.ids().any(inner) {
         return false;
     }
     let mut apart = s.clone();

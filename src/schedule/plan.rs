@@ -393,14 +393,12 @@ impl Plan {
         self.root(name).is_some_and(|k| k >= self.dims.len() - self.over || Some(k) == self.steps)
     }
 
-    /// The loops of a reduction whose outermost loop is over parts of what is reduced, around loops over elements that are no
-    /// tile in registers, each of which takes all of a part: those outside of these, and the others. Else all, and none.
-    pub fn in_parts(&self) -> (Vec<Loop>, Vec<Loop>) {
+    /// How many outermost loops of a reduction are over parts of what is reduced, around loops over elements each of which takes all
+    /// of a part, so that these are no tile in registers; all of its loops where there are no such elements.
+    pub fn parts(&self) -> usize {
         let elements = self.loops.iter().position(|l| !self.reduces(&l.name)).unwrap_or(0);
         let again = self.loops[elements..].iter().any(|l| self.reduces(&l.name));
-        let at = if self.steps.is_none() && again && elements > 0 { elements } else { self.loops.len() };
-        let (parts, rest) = self.loops.split_at(at);
-        (parts.to_vec(), rest.to_vec())
+        if self.steps.is_none() && again && elements > 0 { elements } else { self.loops.len() }
     }
 
     /// Whether parts of a loop are strips: long, and nothing in them needs to know how long, so that the last one may

@@ -21,14 +21,8 @@ const STAGES: usize = 256;
 /// Computes stages in loops over their points; gives those whose loops are decided by that, and the ones before.
 pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -> Vec<StageId> {
     let mut decided = decided.to_vec();
-    let mut extents: Vec<Body> = vec![];
-    for stage in s.graph.ids().filter(|p| is_small(s, *p, machine) && !decided.contains(p)) {
-        let n = extent(s, stage);
-        if !extents.contains(&n) {
-            extents.push(n);
-        }
-    }
-    for n in extents {
+    let small = s.graph.ids().filter(|p| is_small(s, *p, machine) && !decided.contains(p));
+    for n in distinct(small.map(|p| extent(s, p))) {
         let here = |p: &StageId| is_small(s, *p, machine) && extent(s, *p) == n && !decided.contains(p);
         let all = s.graph.order().into_iter().filter(here).collect();
         let before = s.before();
@@ -38,6 +32,17 @@ pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -
         }
     }
     decided
+}
+
+/// Each of some lengths once, in order.
+pub(super) fn distinct(all: impl Iterator<Item = Body>) -> Vec<Body> {
+    let mut out: Vec<Body> = vec![];
+    for n in all {
+        if !out.contains(&n) {
+            out.push(n);
+        }
+    }
+    out
 }
 
 /// How many points a stage has elements at.

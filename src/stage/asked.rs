@@ -9,9 +9,9 @@ use super::graph::{Definition, Graph, Stage};
 use crate::ir::{Op, Scalar};
 
 impl Graph {
-    /// Takes such dimensions from reductions, where sizes are known; whether there is one.
-    pub(super) fn without_asked(&mut self) -> bool {
-        self.each_stage(Graph::is_asked_no_more)
+    /// Takes such dimensions from reductions, where sizes are known.
+    pub(super) fn without_asked(&mut self) {
+        self.each_stage(Graph::is_asked_no_more);
     }
 
     /// Takes dimensions from a reduction that say where it is computed, and nothing else: it is computed once, where there is

@@ -294,6 +294,16 @@ impl Graph {
         }
     }
 
+    /// The indices at which a stage is read by another.
+    pub fn loads_of(&self, p: StageId, reader: StageId) -> Vec<Vec<Body>> {
+        let all = self.bodies.reachable(self.stage(reader).bodies()).into_iter();
+        let at = all.filter_map(|b| match self.bodies.node(b) {
+            Node::Load(Source::Stage(s, _), _, at) if *s == p => Some(at.to_vec()),
+            _ => None,
+        });
+        at.collect()
+    }
+
     /// The stage of a name.
     pub fn find(&self, name: &str) -> Option<StageId> {
         self.ids().find(|s| self.stage(*s).name == name)

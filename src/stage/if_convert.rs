@@ -2,7 +2,7 @@
 //!
 //! A value is the same; an arm that is evaluated although it is not taken must have a value, at all indices of its stage.
 
-use super::body::{Bodies, Body, DimId, Node, StageId};
+use super::body::{Bodies, Body, DimId, Node, Source, StageId};
 use super::bounds::Ranges;
 use super::graph::Graph;
 use crate::ir::{Op, Scalar};
@@ -62,24 +62,37 @@ impl Graph {
     pub(super) fn is_total(&mut self, node: &Node, ranges: &Ranges, points: &[DimId]) -> bool {
         match node {
             Node::Op(op, ty, args) => !(op.divides() && ty.is_int()) || self.bodies.is_positive_number(args[1]),
-            Node::Load(from, _, at) => {
-                // A state is there where its recurrence takes its steps.
-                if from.stage().is_some_and(|p| [p, self.leader(p)].iter().any(|p| self.stage(*p).when.is_some())) {
-                    return false;
-                }
-                let extents = self.extents(*from);
-                at.iter().zip(extents).all(|(i, n)| {
-                    let (zero, natural) = (self.bodies.int(0), [n]);
-                    let [from, to] = [(Op::Gte, zero), (Op::Lt, n)].map(|(op, end)| self.bodies.test(op, *i, end));
-                    let mut holds = |c: Body| match self.bodies.as_bool(c) {
-                        Some(known) => known,
-                        None => ranges.hold(&mut self.bodies, c, &natural) || self.is_checked(c, points),
-                    };
-                    holds(from) && holds(to)
-                })
-            }
+            Node::Load(from, _, at) => self.in_doubt((*from, at), ranges, points).is_some_and(|left| left.is_empty()),
             _ => true,
         }
+    }
+
+    /// What has to hold for the indices of a load to be in range, and is not known to at these points; nothing where the element
+    /// itself may be missing.
+    pub(super) fn in_doubt(
+        &mut self,
+        (from, at): (Source, &[Body]),
+        ranges: &Ranges,
+        points: &[DimId],
+    ) -> Option<Vec<Body>> {
+        // A state is there where its recurrence takes its steps.
+        if from.stage().is_some_and(|p| [p, self.leader(p)].iter().any(|p| self.stage(*p).when.is_some())) {
+            return None;
+        }
+        let mut left = vec![];
+        for (i, n) in at.iter().zip(self.extents(from)) {
+            let zero = self.bodies.int(0);
+            for c in [(Op::Gte, zero), (Op::Lt, n)].map(|(op, end)| self.bodies.test(op, *i, end)) {
+                let holds = match self.bodies.as_bool(c) {
+                    Some(known) => known,
+                    None => ranges.hold(&mut self.bodies, c, &[n]) || self.is_checked(c, points),
+                };
+                if !holds {
+                    left.push(c);
+                }
+            }
+        }
+        Some(left)
     }
 
     /// Selects in place of some conditions of a stage, those of [`Graph::convertible`].

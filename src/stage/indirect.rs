@@ -8,7 +8,6 @@ use super::body::{Body, DimId, Node, Source, StageId};
 use super::bounds::Ranges;
 use super::graph::{Definition, Graph, Stage};
 use super::same::{Key, Same};
-use crate::ir::Op;
 use rustc_hash::FxHashMap;
 
 /// A table is read for each of its elements so often.
@@ -44,43 +43,32 @@ impl Graph {
     /// The table of what a stage reads, over the loops that decide where, with the checks that its indices need; nothing where
     /// they are not known to be in range, or lengths are not known.
     fn gather_table(&mut self, s: StageId, b: Body, same: &mut Same) -> Option<(Stage, Key)> {
-        let Node::Load(from, ty, at) = self.bodies.node(b).clone() else { return None };
-        let stage = self.stage(s).clone();
-        let named = self.bodies.dims(b);
+        let (stage, named) = (self.stage(s).clone(), self.bodies.dims(b));
         let dims: Vec<DimId> = stage.all_dims().into_iter().filter(|d| named.contains(d)).collect();
         let known = |d: &DimId| self.bodies.as_int(self.dim(*d).extent).is_some();
-        let state = |b: &Body| matches!(self.bodies.node(*b), Node::Acc(..));
-        let waits = from.stage().is_some_and(|p| self.stage(p).when.is_some() || self.stage(p).steps().is_some());
-        if dims.is_empty() || waits || !dims.iter().all(known) || self.bodies.reachable([b]).iter().any(state) {
-            return None;
-        }
+        (!dims.is_empty() && dims.iter().all(known)).then_some(())?;
         let mut ranges = Ranges::default();
         for d in &dims {
             let extent = self.dim(*d).extent;
             ranges.push(&mut self.bodies, *d, extent);
         }
-        // Indices may be gathered themselves.
-        let loads: Vec<Body> = self.bodies.reachable([b]);
+        // All that decides where is evaluated for the table as it is for the stage: indices that are gathered themselves, too.
         let mut checks = vec![];
-        for load in loads {
-            let Node::Load(from, _, at) = self.bodies.node(load).clone() else { continue };
-            for (i, n) in at.iter().zip(self.extents(from)) {
-                let zero = self.bodies.int(0);
-                for c in [(Op::Gte, zero), (Op::Lt, n)].map(|(op, end)| self.bodies.test(op, *i, end)) {
-                    let holds = self.bodies.as_bool(c) == Some(true)
-                        || ranges.hold(&mut self.bodies, c, &[n])
-                        || self.is_checked(c, &dims);
-                    if !holds && !checks.contains(&c) {
-                        stage.checks.contains(&c).then(|| checks.push(c))?;
-                    }
-                }
-            }
+        for part in self.bodies.reachable([b]) {
+            let left = match self.bodies.node(part).clone() {
+                Node::Acc(..) => return None,
+                Node::Load(Source::Stage(p, _), ..) if self.stage(p).steps().is_some() => return None,
+                Node::Load(from, _, at) => self.in_doubt((from, &at), &ranges, &dims)?,
+                node => self.is_total(&node, &ranges, &dims).then(Vec::new)?,
+            };
+            left.iter().all(|c| stage.checks.contains(c)).then_some(())?;
+            checks.extend(left);
         }
         // In the order in which they are checked.
         checks.sort_by_key(|c| stage.checks.iter().position(|k| k == c));
-        let body = self.bodies.load(from, ty, at.iter().copied());
-        let name = String::new();
-        let table = Stage { name, dims, tys: vec![ty], when: None, def: Definition::Pure(vec![body]), checks };
+        checks.dedup();
+        let (name, tys, def) = (String::new(), vec![self.bodies.ty(b)], Definition::Pure(vec![b]));
+        let table = Stage { name, dims, tys, when: None, def, checks };
         let key = same.key(self, &table, &[]);
         Some((table, key))
     }
@@ -120,8 +108,13 @@ impl Graph {
             return;
         }
         let mut stage = self.stage(s).clone();
-        stage.checks.retain(|c| !checked.contains(c));
         stage.bodies_mut().for_each(|b| *b = self.bodies.map(*b, &mut of, &mut |_, _| None));
+        let checks = stage.checks.clone();
+        stage.checks.retain(|c| !checked.iter().any(|k| of.get(k).unwrap_or(k) == c));
         self.stages[s.0 as usize] = stage;
+        // What is still read where data say may need them before a table is there.
+        if !self.indirect(s).is_empty() {
+            self.stages[s.0 as usize].checks = checks;
+        }
     }
 }

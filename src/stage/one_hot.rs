@@ -11,16 +11,13 @@ use crate::ir::{Lit, Op};
 use rustc_hash::FxHashMap;
 
 impl Graph {
-    /// Takes the one element for the sum, where all others are 0; whether there is such a sum.
-    pub(super) fn one_hot(&mut self) -> bool {
-        let mut any = false;
+    /// Takes the one element for the sum, where all others are 0.
+    pub(super) fn one_hot(&mut self) {
         for s in self.order() {
             if let Some(each) = self.picked(s) {
                 self.stages[s.0 as usize].def = Definition::Pure(each);
-                any = true;
             }
         }
-        any
     }
 
     /// The elements of a stage that sums so in all of its components.

@@ -31,20 +31,18 @@ struct Addends {
 }
 
 impl Graph {
-    /// Takes loops away of which one index is picked; whether there was one.
-    pub(super) fn picks(&mut self) -> bool {
-        self.each_stage(|g, s| {
-            let mut any = false;
-            while g.computed_at_one(s) || g.scatters_at_one(s) || g.sums_at_one(s) {
-                any = true;
-            }
-            any
-        })
+    /// Takes loops away of which one index is picked.
+    pub(super) fn picks(&mut self) {
+        for s in self.ids() {
+            while self.computed_at_one(s) || self.scatters_at_one(s) || self.sums_at_one(s) {}
+        }
     }
 
-    /// Makes scatters of sums that add to one of many elements at a time; whether there was one.
-    pub(super) fn sums_to_scatters(&mut self) -> bool {
-        self.each_stage(|g, s| g.scattered_sum(s).is_some())
+    /// Makes scatters of sums that add to one of many elements at a time.
+    pub(super) fn sums_to_scatters(&mut self) {
+        for s in self.ids() {
+            self.scattered_sum(s);
+        }
     }
 
     /// Takes a dimension from a stage that is computed at one index of it.

@@ -41,7 +41,8 @@ impl Graph {
 
     /// The graph for these whole numbers alone, as [`Graph::specialized`]; what they make plain arithmetic of indices is
     /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions, sums that
-    /// add to one of many elements at a time are scatters, and sums over the steps of a recurrence are states of it; what stages
+    /// add to one of many elements at a time are scatters, and sums over the steps of a recurrence are states of it; what is read
+    /// again and again where data say is gathered once; what nothing needs for these numbers is no stage, and what stages
     /// in arms check, and others check anyway, is checked first.
     #[must_use]
     pub fn only_for(&self, incoming: &[f64]) -> Graph {

@@ -24,14 +24,9 @@ struct Sum {
 }
 
 impl Graph {
-    /// Makes states of sums over the steps of recurrences, where sizes are known; whether there is one.
-    pub(super) fn sums_to_states(&mut self) -> bool {
-        let all: Vec<Recurrence> = self.ids().filter_map(|s| self.leads(s)).collect();
-        if all.is_empty() {
-            return false;
-        }
-        let mut any = false;
-        for of in all {
+    /// Makes states of sums over the steps of recurrences, where sizes are known.
+    pub(super) fn sums_to_states(&mut self) {
+        for of in self.ids().filter_map(|s| self.leads(s)).collect::<Vec<Recurrence>>() {
             let leader = self.stage(of.0);
             if leader.dims.len() > 1 || leader.when.is_some() {
                 continue;
@@ -45,10 +40,8 @@ impl Graph {
                     None => alike.push((extents, vec![stage])),
                 }
             }
-            any |= !alike.is_empty();
             alike.iter().for_each(|(_, all)| self.make_state(all, of));
         }
-        any
     }
 
     /// The sums over the steps of a recurrence that are worth being states of it.

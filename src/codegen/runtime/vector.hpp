@@ -66,15 +66,25 @@ template <int N, class V> KS_INLINE V select(Mask<N> which, V a, V b) {
   if constexpr (sizeof(Own) == sizeof(Mask<N>)) return (Own)which ? a : b;
   else return __builtin_convertvector(which, Own) ? a : b;
 }
-// Whether all lanes are true, and bit k whether lane k is.
 typedef Vec<long long, 8> Longs;
+// Whether one instruction makes bits of a mask of so many lanes.
+constexpr bool has_bits([[maybe_unused]] int n) {
+#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__) && defined(__AVX512DQ__)
+  return n == 8 || n == 16;
+#elif defined(__GNUC__) && !defined(__clang__) && defined(__AVX__) && !defined(__AVX512F__)
+  return n == 4 || n == 8;
+#else
+  return false;
+#endif
+}
+// Bit k says whether lane k is true.
 template <int N> KS_INLINE uint64_t bits(Mask<N> ok) {
 #if defined(__GNUC__) && !defined(__clang__)
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
   if constexpr (N == 8) return (uint8_t)__builtin_ia32_cvtq2mask512((Longs)ok);
   else if constexpr (N == 16) return (uint16_t)__builtin_ia32_cvtd2mask512(ok);
   else
-#elif defined(__AVX__)
+#elif defined(__AVX__) && !defined(__AVX512F__)
   if constexpr (N == 4) return (unsigned)__builtin_ia32_movmskpd256((Vec<double, 4>)ok);
   else if constexpr (N == 8) return (unsigned)__builtin_ia32_movmskps256((Vec<float, 8>)ok);
   else
@@ -86,9 +96,10 @@ template <int N> KS_INLINE uint64_t bits(Mask<N> ok) {
     return out;
   }
 }
+// Whether all lanes are true.
 template <class M> KS_INLINE bool every(M ok) {
   constexpr int n = sizeof(M) / sizeof(LaneOf<M>);
-  if constexpr (std::is_same_v<M, Mask<n>> && 1 < n && n < 64) return bits<n>(ok) == ((uint64_t)1 << n) - 1;
+  if constexpr (std::is_same_v<M, Mask<n>> && has_bits(n)) return bits<n>(ok) == ((uint64_t)1 << n) - 1;
   else {
     LaneOf<M> out = -1;
     for (int k = 0; k < n; ++k) out &= ok[k];

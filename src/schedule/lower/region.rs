@@ -7,7 +7,7 @@ use super::loops::Run;
 use super::{Lower, Lowered};
 use crate::ir::Op;
 use crate::schedule::plan::{Refusal, Site};
-use crate::stage::{Body, DimId, Interval, Node, Source, StageId, at_most, greatest, least};
+use crate::stage::{Body, DimId, Interval, Node, StageId, at_most, greatest, least};
 use rustc_hash::FxHashMap;
 
 impl Lower<'_> {
@@ -88,13 +88,7 @@ impl Lower<'_> {
             let n = self.g.bodies.substitute(self.g.dim(d).extent, &of);
             let n = self.longest(n, from)?;
             let known = self.cut(known, n);
-            let index = if known.lo == known.hi {
-                known.lo
-            } else {
-                let any = self.g.add_dim(self.g.dim(d).name.clone(), known.hi);
-                self.ranges.push_interval(any, known);
-                self.g.bodies.index(any)
-            };
+            let index = if known.lo == known.hi { known.lo } else { self.any_of(d, known) };
             of.insert(d, index);
             out.push(known);
         }
@@ -158,7 +152,7 @@ impl Lower<'_> {
                 continue;
             }
             let (from, of) = (self.ranges.len(), self.reader_indices(reader, run)?);
-            let loads = self.loads_of(p, reader);
+            let loads = self.g.loads_of(p, reader);
             for at in &loads {
                 for (k, i) in at.iter().enumerate().take(out.len()) {
                     let i = self.g.bodies.substitute(*i, &of);
@@ -209,17 +203,6 @@ impl Lower<'_> {
         })
     }
 
-    /// The indices at which a stage is loaded by another.
-    fn loads_of(&self, p: StageId, reader: StageId) -> Vec<Vec<Body>> {
-        let bodies = &self.g.bodies;
-        let all = bodies.reachable(self.g.stage(reader).bodies()).into_iter();
-        let at = all.filter_map(|b| match bodies.node(b) {
-            Node::Load(Source::Stage(s, _), _, at) if *s == p => Some(at.to_vec()),
-            _ => None,
-        });
-        at.collect()
-    }
-
     /// What stands for the dimensions of a reader: the loops of the one that runs, or, of one that is computed in it,
     /// any index of its box. Ranges of what is not fixed are added.
     fn reader_indices(&mut self, reader: StageId, run: &Run) -> Lowered<FxHashMap<DimId, Body>> {
@@ -237,9 +220,7 @@ impl Lower<'_> {
                 if !of.contains_key(&d) {
                     let n = self.g.dim(d).extent;
                     let n = self.g.bodies.substitute(n, &of);
-                    let any = self.g.add_dim(self.g.dim(d).name.clone(), n);
-                    self.ranges.push(&mut self.g.bodies, any, n);
-                    of.insert(d, self.g.bodies.index(any));
+                    of.insert(d, self.any_below(d, n));
                 }
             }
             return Ok(of);
@@ -248,32 +229,35 @@ impl Lower<'_> {
             return Err(Refusal(format!("`{}` reads outside of the loop", self.g.stage(reader).name)));
         }
         let each = self.needed(reader, run)?;
-        let dims = self.g.stage(reader).dims.clone();
         let mut of = FxHashMap::default();
-        for (d, range) in dims.iter().zip(each) {
-            let any = self.g.add_dim(self.g.dim(*d).name.clone(), range.hi);
-            self.ranges.push_interval(any, range);
-            of.insert(*d, self.g.bodies.index(any));
+        for (d, range) in self.g.stage(reader).dims.clone().into_iter().zip(each) {
+            of.insert(d, self.any_of(d, range));
         }
-        let part = if self.s.collects(reader) { self.part(run)? } else { None };
-        for (k, d) in self.g.stage(reader).over().to_vec().into_iter().enumerate() {
-            let any = match part.filter(|_| k == 0) {
-                Some(part) => {
-                    let any = self.g.add_dim(self.g.dim(d).name.clone(), part.hi);
-                    self.ranges.push_interval(any, part);
-                    any
-                }
-                None => {
-                    let n = self.g.dim(d).extent;
-                    let n = self.g.bodies.substitute(n, &of);
-                    let any = self.g.add_dim(self.g.dim(d).name.clone(), n);
-                    self.ranges.push(&mut self.g.bodies, any, n);
-                    any
-                }
+        let mut part = if self.s.collects(reader) { self.part(run)? } else { None };
+        for d in self.g.stage(reader).over().to_vec() {
+            let n = self.g.dim(d).extent;
+            let n = self.g.bodies.substitute(n, &of);
+            let any = match part.take() {
+                Some(part) => self.any_of(d, part),
+                None => self.any_below(d, n),
             };
-            of.insert(d, self.g.bodies.index(any));
+            of.insert(d, any);
         }
         Ok(of)
+    }
+
+    /// Any index of a dimension in a range, which is added.
+    fn any_of(&mut self, d: DimId, range: Interval) -> Body {
+        let any = self.g.add_dim(self.g.dim(d).name.clone(), range.hi);
+        self.ranges.push_interval(any, range);
+        self.g.bodies.index(any)
+    }
+
+    /// Any index of a dimension of so many.
+    fn any_below(&mut self, d: DimId, n: Body) -> Body {
+        let any = self.g.add_dim(self.g.dim(d).name.clone(), n);
+        self.ranges.push(&mut self.g.bodies, any, n);
+        self.g.bodies.index(any)
     }
 
     /// Gives every loop of a dimension that is not open any index: the dimension as a whole where none of its parts is

@@ -198,16 +198,21 @@ impl<'s> Lower<'s> {
                 }
             }
             Some(Storage::Bufs(of)) => {
-                let dims = run.plan.dims.len() - run.plan.over;
-                let at: Vec<Body> = (0..dims).filter_map(|k| self.dim_value(run, k)).collect();
-                let at = self.place(&at, &of);
-                let at = self.element(&[at])[0].clone();
+                let at = self.place_here(run, &of);
                 for (b, e) in of.bufs.iter().zip(values) {
                     self.push(Stmt::Store(*b, at.clone(), e));
                 }
             }
             None => {}
         }
+    }
+
+    /// Where the element of the stage at the indices of its loops is.
+    fn place_here(&mut self, run: &Run, of: &Boxed) -> Expr {
+        let dims = run.plan.dims.len() - run.plan.over;
+        let at: Vec<Body> = (0..dims).filter_map(|k| self.dim_value(run, k)).collect();
+        let at = self.place(&at, of);
+        self.element(&[at])[0].clone()
     }
 
     /// Zeros, and then values that are added in the order of the loops.
@@ -280,18 +285,19 @@ impl<'s> Lower<'s> {
     }
 
     fn reduce(&mut self, run: &mut Run, init: &[Body], next: &[Body], single: bool) -> Lowered<()> {
-        let (parts, rest) = run.plan.in_parts();
+        let loops = run.plan.loops.clone();
+        let (parts, rest) = loops.split_at(run.plan.parts());
         if !single && !rest.is_empty() {
             // What one part gives is added to what lies in memory of those before, so that only a tile is in registers.
             self.begin(run)?;
-            return self.nested(run, &parts, &mut |l, run| {
+            return self.nested(run, parts, &mut |l, run| {
                 run.collects = true;
-                let made = l.reduce_in(run, &rest, (init, next), false);
+                let made = l.reduce_in(run, rest, (init, next), false);
                 run.collects = false;
                 made
             });
         }
-        self.reduce_in(run, &parts, (init, next), single)
+        self.reduce_in(run, &loops, (init, next), single)
     }
 
     /// A reduction in loops.
@@ -389,10 +395,7 @@ impl<'s> Lower<'s> {
             Some(Storage::Vars(vars)) => return vars.into_iter().map(Expr::Var).collect(),
             None => return self.at_here(run, before, init),
         };
-        let dims = run.plan.dims.len() - run.plan.over;
-        let at: Vec<Body> = (0..dims).filter_map(|k| self.dim_value(run, k)).collect();
-        let at = self.place(&at, &of);
-        let at = self.element(&[at])[0].clone();
+        let at = self.place_here(run, &of);
         of.bufs.iter().map(|b| Expr::Load(*b, Box::new(at.clone()))).collect()
     }
 
