@@ -38,7 +38,7 @@ pub use search::{EXACT, SMALL};
 
 use crate::cost;
 use crate::diag::{Diagnostic, Result};
-use crate::ir::{Def, Program, Scalar};
+use crate::ir::{Def, Fun, Program, Scalar};
 use crate::rewrite::egraph::optimize::SEARCH_SHARE;
 use crate::rewrite::egraph::pattern::{Compiled, compile};
 use crate::rewrite::inline::recursive;
@@ -100,7 +100,9 @@ pub fn optimize_with(program: &Program, compiled: &[Compiled<'_>], options: &Opt
         let from = (options.clock)();
         let search = Search { program, def, kept: &recursive, rules: compiled, options, began: search::began(options) };
         let stopped = (options.stop)(SEARCH_SHARE);
+        let searched = |fun: Fun| chosen.iter().any(|d| d.fun == fun) && !recursive.contains(&fun);
         let found = match stopped {
+            _ if equal::wraps(program, def).is_some_and(searched) => Tried::default(),
             Some(_) => Tried::skipped("nothing was left to spend"),
             None => search.best(),
         };

@@ -31,6 +31,7 @@ pub mod relax;
 pub mod exact;
 mod uses;
 pub mod elaborate;
+mod tried;
 pub mod trial;
 pub mod optimize;
 

@@ -11,6 +11,7 @@ use super::journal::{Candidate, Journal};
 use super::plan::{Builder, Plan};
 use super::retrace::retraced;
 use super::tree::Trees;
+use super::tried::{Outcome, Print, Tried};
 use crate::cost::{Costing, Model, Sweep};
 use crate::ir::{Def, Id, Terms, Ty};
 use crate::rewrite::accumulate::{accumulated, over_tensors};
@@ -59,6 +60,8 @@ pub struct Trials<'a, 'c> {
     shapeless: bool,
     /// How many nodes of terms may still be tried: a trial of a large term takes longer, and there are more.
     pub left: usize,
+    /// What was tried, and what came of it.
+    tried: Tried,
     /// The cheapest so far.
     pub best: Option<Best>,
     /// What was done, where that was asked for.
@@ -74,8 +77,8 @@ impl<'a, 'c> Trials<'a, 'c> {
         model: Model,
         stop: &'a (dyn Fn(f64) -> bool + Sync),
     ) -> Trials<'a, 'c> {
-        let (most, left, shapeless) = (MAX_PARTS, usize::MAX, false);
-        Trials { def, costing, sweep, before, model, stop, most, shapeless, left, best: None, journal: None }
+        let (most, left, shapeless, tried) = (MAX_PARTS, usize::MAX, false, Tried::default());
+        Trials { def, costing, sweep, before, model, stop, most, shapeless, left, tried, best: None, journal: None }
     }
 
     /// What may be chosen, for as long as there is time.
@@ -306,18 +309,35 @@ impl<'a, 'c> Trials<'a, 'c> {
         self.def.params.iter().map(|p| p.ty).collect()
     }
 
-    /// The cost of a let-free term after elaboration; the best one is kept.
+    /// The cost of a let-free term after elaboration; the best one is kept. A term counts as often as it is tried, so
+    /// that knowing it takes less time and changes nothing else.
     fn term(&mut self, flat: Known) -> Option<f64> {
+        let Some(best) = self.best.as_ref().map(|b| b.cost) else { return self.elaborated(flat)?.cost };
+        let print = Print::of(&flat);
+        if let Some(known) = self.tried.known(print, best) {
+            self.left = self.left.saturating_sub(known.parts);
+            return known.cost;
+        }
+        let outcome = self.elaborated(flat)?;
+        self.tried.keep(print, outcome);
+        outcome.cost
+    }
+
+    /// What comes of a term; nothing where it has too many parts.
+    fn elaborated(&mut self, flat: Known) -> Option<Outcome> {
         let mut terms = flat.terms.clone();
         let params = self.params();
         // The first term is that of the definition as it is. A later one may have many times its parts: what stands
         // in several loops counts in each.
         let most = if self.best.is_some() { self.left } else { self.most };
         let elaborated = elaborate_both(&mut terms, flat.id, &self.def.params, &flat.total, (self.model, most));
-        let parts = elaborated.as_ref().map_or(most, |e| e.parts);
-        self.left = self.left.saturating_sub(parts.max(flat.terms.len()));
+        let parts = elaborated.as_ref().map_or(most, |e| e.parts).max(flat.terms.len());
+        self.left = self.left.saturating_sub(parts);
         let Elaborated { within, outside, .. } = elaborated?;
-        crate::types::verify::closed(&terms, within, &params).ok()?;
+        let none = Some(Outcome { cost: None, parts });
+        if crate::types::verify::closed(&terms, within, &params).is_err() {
+            return none;
+        }
         let least = self.best.as_ref().map_or(f64::INFINITY, |b| b.cost);
         let outside = outside.filter(|id| crate::types::verify::closed(&terms, *id, &params).is_ok());
         let (mut id, mut cost) = (within, f64::INFINITY);
@@ -333,7 +353,7 @@ impl<'a, 'c> Trials<'a, 'c> {
         }
         if self.best.is_none() || cost < least - 1e-9 {
             if self.loses_shape(&mut terms, id) {
-                return None;
+                return none;
             }
             if let Some(journal) = &mut self.journal {
                 let (flat, shared) = ((flat.terms.clone(), flat.id), (terms.clone(), id));
@@ -341,7 +361,7 @@ impl<'a, 'c> Trials<'a, 'c> {
             }
             self.best = Some(Best { flat, terms, id, cost });
         }
-        Some(cost)
+        Some(Outcome { cost: Some(cost), parts })
     }
 }
 

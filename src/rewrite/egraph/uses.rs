@@ -76,11 +76,15 @@ impl Uses {
 
     /// Says of each scope how many uses are in it and all inner ones, and whether one is certain to run.
     fn sum_up(&mut self, scopes: &[Scope]) {
-        // A scope has a greater number than the one around it.
-        let mut order = self.around.clone();
-        order.sort_unstable_by(|a, b| b.cmp(a));
+        // Each scope comes behind the one around it, so from the last to the first all inner ones are known.
+        let mut order: Vec<Place> = self.around.iter().copied().filter(|at| scopes[*at].parent.is_none()).collect();
+        let mut next = 0;
+        while let Some(at) = order.get(next) {
+            order.extend_from_slice(&self.within[*at].inner);
+            next += 1;
+        }
         let mut arms: Vec<Kind> = vec![];
-        for at in order {
+        for at in order.into_iter().rev() {
             arms.clear();
             let Within { direct, inner, .. } = &self.within[at];
             let mut count = *direct;
