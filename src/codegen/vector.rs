@@ -32,6 +32,18 @@ fn remainders(args: &[Expr]) -> Option<(&Expr, i64, &Expr)> {
     Some((first, by, left))
 }
 
+/// What compares vectors as a sign compares numbers.
+fn compared(sign: &str) -> &'static str {
+    match sign {
+        "<" => "less",
+        "<=" => "at_most",
+        ">" => "greater",
+        ">=" => "at_least",
+        "==" => "equal",
+        _ => "unequal",
+    }
+}
+
 impl Writer<'_> {
     fn lanes_of(&self, e: &Expr) -> u32 {
         self.f.lanes(e)
@@ -83,7 +95,7 @@ impl Writer<'_> {
         }
         match (op.row().lanes, op) {
             (Lanes::Infix(sign), _) => two(sign),
-            (Lanes::Compare(sign), _) => format!("ks::mask<{lanes}>({} {sign} {})", text[0], text[1]),
+            (Lanes::Compare(sign), _) => format!("ks::{}<{lanes}>({}, {})", compared(sign), text[0], text[1]),
             (Lanes::Call | Lanes::No, _) => format!("ks::{}({})", op.row().name, text.join(", ")),
             (Lanes::Own, op) => self.own_op(op, ty, lanes, args, text),
         }
@@ -107,8 +119,8 @@ impl Writer<'_> {
             Op::Abs => format!("ks::absolute<{lanes}>({})", text[0]),
             Op::Neg => format!("ks::negated<{lanes}>({})", text[0]),
             Op::Not | Op::BitNot => format!("(~{})", text[0]),
-            Op::Min => format!("({0} < {1} ? {0} : {1})", text[0], text[1]),
-            Op::Max => format!("({0} > {1} ? {0} : {1})", text[0], text[1]),
+            Op::Min => format!("ks::least({}, {})", text[0], text[1]),
+            Op::Max => format!("ks::greatest({}, {})", text[0], text[1]),
             Op::Precedes => format!("ks::mask<{lanes}>(ks::precedes({}, {}))", text[0], text[1]),
             Op::Select => format!("ks::select<{}>({}, {}, {})", lanes, text[0], text[1], text[2]),
             Op::BoolToFloat => {
@@ -122,7 +134,7 @@ impl Writer<'_> {
     }
 
     fn convert(&self, text: &str, to: Scalar, lanes: u32) -> String {
-        format!("__builtin_convertvector({text}, {})", lanes_ty(to, lanes))
+        format!("ks::convert<{}, {lanes}>({text})", cpp_ty(to))
     }
 
     /// An expression that makes a vector, or takes one apart; nothing where it is an expression of numbers.

@@ -7,7 +7,7 @@ use super::plan::{self, Kind, Refusal, Schedule, Site};
 use super::step::Step;
 use crate::ir::Scalar;
 use crate::machine::{Machine, NARROW, fitting};
-use crate::stage::StageId;
+use crate::stage::{Node, Source, StageId};
 
 /// How the loops of one stage run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -146,8 +146,8 @@ impl Ground {
 /// How many lanes a stage's vectors have along its last dimension, and whether that is all of it: channels of pixels may be half
 /// a vector, and rows that are shorter than one are two halves, of which the second begins in the first.
 pub(super) fn along_last(s: &Schedule, stage: StageId, machine: &Machine) -> (i64, bool) {
-    let (full, known) = (i64::from(lanes(s, stage, machine)), s.graph.stage(stage));
-    let widest = known.tys.iter().map(|ty| i64::from(ty.bytes())).max().unwrap_or(1);
+    let full = i64::from(lanes(s, stage, machine));
+    let widest = i64::from(machine.vector_bytes) / full;
     let whole = |n: i64| (NARROW / widest..full).contains(&n) && n > 1 && n.count_ones() == 1;
     match columns_of(s, stage) {
         Some(n) if whole(n) => (n, true),
@@ -161,10 +161,37 @@ fn columns_of(s: &Schedule, stage: StageId) -> Option<i64> {
     s.graph.stage(stage).dims.last().and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent))
 }
 
-/// How many lanes a stage's vectors have.
+/// How many lanes a stage's vectors have: as many as one register has of its results, and of the floats that its elements are
+/// made of. Integers may take several registers; floats of which vectors do are compared and chosen from piece by piece.
 pub fn lanes(s: &Schedule, stage: StageId, machine: &Machine) -> u32 {
-    let lanes = |ty: &Scalar| machine.lanes(*ty);
-    s.graph.stage(stage).tys.iter().map(lanes).min().unwrap_or(2).clamp(2, 64)
+    let results = s.graph.stage(stage).tys.iter().map(|ty| machine.lanes(*ty)).min().unwrap_or(2);
+    let floats = match results > machine.lanes(Scalar::F64) {
+        true => widest_float(s, stage).map_or(results, |ty| machine.lanes(ty)),
+        false => results,
+    };
+    results.min(floats).clamp(2, 64)
+}
+
+/// The widest float of which the elements of a stage are made, in it or in stages that are computed where it reads them.
+fn widest_float(s: &Schedule, stage: StageId) -> Option<Scalar> {
+    let (g, mut open, mut seen, mut widest) = (&s.graph, vec![stage], vec![stage], None);
+    while let Some(stage) = open.pop() {
+        for b in g.bodies.reachable(g.stage(stage).bodies()) {
+            match g.bodies.node(b) {
+                Node::Lit(_) | Node::Symbol(_) => continue,
+                Node::Load(Source::Stage(p, _), ..) if s.plan(*p).site == Site::Inline && !seen.contains(p) => {
+                    seen.push(*p);
+                    open.push(*p);
+                }
+                _ => {}
+            }
+            let ty = g.bodies.ty(b);
+            if ty.is_float() && widest.is_none_or(|w: Scalar| w.bytes() < ty.bytes()) {
+                widest = Some(ty);
+            }
+        }
+    }
+    widest
 }
 
 /// The loops of a stage in the making.

@@ -29,6 +29,56 @@ template <int N> struct RegisterOf<bool, N> { typedef Mask<N> type; };
 template <class T, int N> using Register = typename RegisterOf<T, N>::type;
 template <class V> using LaneOf = std::remove_reference_t<decltype(std::declval<V&>()[0])>;
 
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define KS_SHUFFLES
+#endif
+#endif
+// Whether a vector takes more than one register: comparisons and choices of such are made half by half, since g++ takes
+// them apart lane by lane.
+template <class V> constexpr bool is_long() {
+#ifdef KS_SHUFFLES
+  return sizeof(V) > register_bytes && sizeof(V) > sizeof(LaneOf<V>);
+#else
+  return false;
+#endif
+}
+#ifdef KS_SHUFFLES
+template <int first, class V, int... I> KS_INLINE auto part(V x, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(x, x, (first + I)...);
+}
+template <class V, int... I> KS_INLINE auto joined(V a, V b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, I...);
+}
+#else
+template <int first, class V, class I> KS_INLINE V part(V x, I) { return x; }
+template <class V, class I> KS_INLINE V joined(V a, V, I) { return a; }
+#endif
+template <class V> constexpr int lanes_in = sizeof(V) / sizeof(LaneOf<V>);
+template <class V> KS_INLINE auto low(V x) { return part<0>(x, std::make_integer_sequence<int, lanes_in<V> / 2>()); }
+template <class V> KS_INLINE auto high(V x) {
+  return part<lanes_in<V> / 2>(x, std::make_integer_sequence<int, lanes_in<V> / 2>());
+}
+template <class V> KS_INLINE auto joined(V a, V b) {
+  return joined(a, b, std::make_integer_sequence<int, 2 * lanes_in<V>>());
+}
+
+// Lanes of another type. Lanes become twice or half as wide at a time: more than that g++ 12 converts one by one.
+template <class To, int N, class V> KS_INLINE Vec<To, N> convert(V x) {
+  typedef LaneOf<V> From;
+  constexpr bool whole = std::is_integral_v<From>;
+  if constexpr (std::is_same_v<To, From>) return x;
+  else if constexpr (whole && std::is_integral_v<To> && sizeof(From) >= 4 * sizeof(To))
+    return convert<To, N>(__builtin_convertvector(x, Vec<typename IntOf<sizeof(From) / 2>::type, N>));
+  else if constexpr (whole && sizeof(To) >= 4 * sizeof(From) && std::is_signed_v<From>)
+    return convert<To, N>(__builtin_convertvector(x, Vec<typename IntOf<2 * sizeof(From)>::type, N>));
+  else if constexpr (whole && sizeof(To) >= 4 * sizeof(From))
+    return convert<To, N>(__builtin_convertvector(x, Vec<std::make_unsigned_t<typename IntOf<2 * sizeof(From)>::type>, N>));
+  else if constexpr (whole && std::is_floating_point_v<To> && sizeof(From) < 4)
+    return convert<To, N>(__builtin_convertvector(x, Vec<int32_t, N>));
+  else return __builtin_convertvector(x, Vec<To, N>);
+}
+
 typedef Vec<double, 8> Floats;
 typedef Vec<int64_t, 8> Ints;
 
@@ -55,7 +105,7 @@ template <int N> KS_INLINE Vec<int64_t, N> ramp(int64_t first, int64_t step) {
 template <int N, class V> KS_INLINE Mask<N> mask(V found) {
   if constexpr (std::is_same_v<V, Mask<N>>) return found;
   else if constexpr (sizeof(V) == sizeof(Mask<N>)) return (Mask<N>)found;
-  else return __builtin_convertvector(found, Mask<N>);
+  else return convert<LaneOf<Mask<N>>, N>(found);
 }
 template <int N> KS_INLINE Mask<N> first(int64_t live) {
   typedef LaneOf<Mask<N>> T;
@@ -63,9 +113,26 @@ template <int N> KS_INLINE Mask<N> first(int64_t live) {
 }
 template <int N, class V> KS_INLINE V select(Mask<N> which, V a, V b) {
   typedef Vec<typename IntOf<sizeof(LaneOf<V>)>::type, N> Own;
-  if constexpr (sizeof(Own) == sizeof(Mask<N>)) return (Own)which ? a : b;
-  else return __builtin_convertvector(which, Own) ? a : b;
+  if constexpr (is_long<V>()) {
+    typedef LaneOf<Mask<N / 2>> Half;
+    return joined(select<N / 2>(convert<Half, N / 2>(low(which)), low(a), low(b)),
+                  select<N / 2>(convert<Half, N / 2>(high(which)), high(a), high(b)));
+  } else if constexpr (sizeof(Own) == sizeof(Mask<N>)) return (Own)which ? a : b;
+  else return convert<LaneOf<Own>, N>(which) ? a : b;
 }
+#define KS_COMPARE(name, sign)                                                                  \
+  template <int N, class V> KS_INLINE Mask<N> name(V a, V b) {                                  \
+    if constexpr (is_long<V>() && N > 1) {                                                      \
+      const auto first = name<N / 2>(low(a), low(b)), last = name<N / 2>(high(a), high(b));     \
+      return joined(convert<LaneOf<Mask<N>>, N / 2>(first), convert<LaneOf<Mask<N>>, N / 2>(last)); \
+    } else return mask<N>(a sign b);                                                            \
+  }
+KS_COMPARE(less, <)
+KS_COMPARE(at_most, <=)
+KS_COMPARE(greater, >)
+KS_COMPARE(at_least, >=)
+KS_COMPARE(equal, ==)
+KS_COMPARE(unequal, !=)
 typedef Vec<long long, 8> Longs;
 // Whether one instruction makes bits of a mask of so many lanes.
 constexpr bool has_bits([[maybe_unused]] int n) {
@@ -124,8 +191,20 @@ template <int N, class V> KS_INLINE V absolute(V a) {
   if constexpr (std::is_floating_point_v<T>) {
     typedef typename IntOf<sizeof(T)>::type Bits;
     return (V)((Vec<Bits, N>)a & all<N>((Bits)~((Bits)1 << (8 * sizeof(Bits) - 1))));
-  } else if constexpr (std::is_signed_v<T>) return a < 0 ? -a : a;
+  } else if constexpr (std::is_signed_v<T> && is_long<V>()) return joined(absolute<N / 2>(low(a)), absolute<N / 2>(high(a)));
+  else if constexpr (std::is_signed_v<T>) return a < 0 ? -a : a;
   else return a;
+}
+
+// The first where it is less, or greater, and else the second. Of integers g++ knows these in vectors of any length.
+template <class V> KS_INLINE V least(V a, V b) {
+  if constexpr (is_long<V>() && std::is_floating_point_v<LaneOf<V>>) return joined(least(low(a), low(b)), least(high(a), high(b)));
+  else return a < b ? a : b;
+}
+template <class V> KS_INLINE V greatest(V a, V b) {
+  if constexpr (is_long<V>() && std::is_floating_point_v<LaneOf<V>>)
+    return joined(greatest(low(a), low(b)), greatest(high(a), high(b)));
+  else return a > b ? a : b;
 }
 
 // The least and the greatest: of floats NaN where one is none, and -0 below +0, so that no order shows. Where neither is
@@ -134,6 +213,7 @@ template <class T> KS_INLINE T minimum(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return a < b ? a : b < a ? b : a == b ? (__builtin_signbit(a) ? a : b) : a + b;
   else if constexpr (std::is_arithmetic_v<T>) return a < b ? a : b;
   else if constexpr (!std::is_floating_point_v<LaneOf<T>>) return a < b ? a : b;
+  else if constexpr (is_long<T>()) return joined(minimum(low(a), low(b)), minimum(high(a), high(b)));
   else {
     typedef Vec<typename IntOf<sizeof(LaneOf<T>)>::type, sizeof(T) / sizeof(LaneOf<T>)> Bits;
     const T other = b < a ? b : (T)((Bits)a | (Bits)b);
@@ -144,6 +224,7 @@ template <class T> KS_INLINE T maximum(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return a > b ? a : b > a ? b : a == b ? (__builtin_signbit(a) ? b : a) : a + b;
   else if constexpr (std::is_arithmetic_v<T>) return a > b ? a : b;
   else if constexpr (!std::is_floating_point_v<LaneOf<T>>) return a > b ? a : b;
+  else if constexpr (is_long<T>()) return joined(maximum(low(a), low(b)), maximum(high(a), high(b)));
   else {
     typedef Vec<typename IntOf<sizeof(LaneOf<T>)>::type, sizeof(T) / sizeof(LaneOf<T>)> Bits;
     const T equal = (T)((Bits)a & (Bits)b), other = a == b ? equal : (T)((Bits)a | (Bits)b);
@@ -184,7 +265,9 @@ template <int N, class V, class T> KS_INLINE V between(V x, T low, T high) {
 template <class To, int N, class V> KS_INLINE Vec<To, N> saturate(V x) {
   typedef LaneOf<V> T;
   constexpr int bits = 8 * sizeof(To), sign = std::is_signed_v<To>;
-  if constexpr (bits == 64) {
+  if constexpr (is_long<V>() || ((bits == 64 || (bits == 32 && !sign)) && is_long<Vec<double, N>>()))
+    return joined(saturate<To, N / 2>(low(x)), saturate<To, N / 2>(high(x)));
+  else if constexpr (bits == 64) {
     const auto wide = __builtin_convertvector(x, Vec<double, N>);
     typedef Vec<int64_t, N> Whole;
 #if defined(__AVX512DQ__)
@@ -198,13 +281,18 @@ template <class To, int N, class V> KS_INLINE Vec<To, N> saturate(V x) {
     for (int k = 0; k < N; ++k) out[k] = cast<To>(wide[k]);
     return out;
 #endif
-  } else if constexpr (bits == 32) {
+  } else if constexpr (bits == 32 && !sign) {
     const auto wide = __builtin_convertvector(x, Vec<double, N>);
-    const auto in = between<N>(wide, sign ? -2147483648.0 : 0.0, sign ? 2147483647.0 : 4294967295.0);
-    return __builtin_convertvector(whole_part<N>(in), Vec<To, N>);
+    return __builtin_convertvector(whole_part<N>(between<N>(wide, 0.0, 4294967295.0)), Vec<To, N>);
+  } else if constexpr (bits == 32 && sizeof(T) == 4) {
+    // The greatest float below 2^31.
+    const auto out = __builtin_convertvector(between<N>(x, -2147483648.0f, 2147483520.0f), Vec<To, N>);
+    return select<N>(mask<N>(x >= all<N>(2147483648.0f)), all<N>((To)INT32_MAX), out);
+  } else if constexpr (bits == 32) {
+    return __builtin_convertvector(between<N>(x, -2147483648.0, 2147483647.0), Vec<To, N>);
   } else {
     const V in = between<N>(x, (T)(sign ? -(1 << (bits - 1)) : 0), (T)((1 << (bits - sign)) - 1));
-    return __builtin_convertvector(__builtin_convertvector(in, Vec<int32_t, N>), Vec<To, N>);
+    return convert<To, N>(__builtin_convertvector(in, Vec<int32_t, N>));
   }
 }
 
@@ -246,11 +334,11 @@ template <class V, class T> KS_INLINE void store_unaligned(V value, T* to) {
   *(Unaligned*)to = value;
 }
 template <int N, class T> KS_INLINE Register<T, N> load_near(const T* from) {
-  if constexpr (std::is_same_v<T, bool>) return -__builtin_convertvector(load_unaligned<Vec<int8_t, N>>(from), Mask<N>);
+  if constexpr (std::is_same_v<T, bool>) return -convert<LaneOf<Mask<N>>, N>(load_unaligned<Vec<int8_t, N>>(from));
   else return load_unaligned<Vec<T, N>>(from);
 }
 template <int N, class T, class V> KS_INLINE void store_near(V value, T* to) {
-  if constexpr (std::is_same_v<T, bool>) store_unaligned<Vec<int8_t, N>>(-__builtin_convertvector(value, Vec<int8_t, N>), to);
+  if constexpr (std::is_same_v<T, bool>) store_unaligned<Vec<int8_t, N>>(-convert<int8_t, N>(value), to);
   else store_unaligned(value, to);
 }
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
@@ -287,11 +375,6 @@ template <int N, class T, int... I>
 KS_INLINE Register<T, N> load_at(const T* from, int64_t step, std::integer_sequence<int, I...>) {
   return Register<T, N>{(LaneOf<Register<T, N>>)lane_in(from[I * step])...};
 }
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define KS_SHUFFLES
-#endif
-#endif
 #ifdef KS_SHUFFLES
 // Lanes at a small stride lie in as many vectors next to each other, the last of which ends with the last lane, so that
 // nothing beyond it is read. Lane `k` of those so far comes from the `j`-th vector, or stays.
@@ -307,13 +390,9 @@ KS_INLINE Vec<T, N> picked(Vec<T, N> sofar, const T* from, std::integer_sequence
     return picked<j + 1, step, N>(__builtin_shufflevector(sofar, next, lane_from(N, step, j, I)...), from, lanes);
   }
 }
-template <class V, int... I> KS_INLINE auto joined(V a, V b, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(a, b, I...);
-}
 template <int N, int step, class T> KS_INLINE Vec<T, N> load_every(const T* from) {
   if constexpr (sizeof(T) * N > register_bytes) {
-    return joined(load_every<N / 2, step>(from), load_every<N / 2, step>(from + N / 2 * step),
-                  std::make_integer_sequence<int, N>());
+    return joined(load_every<N / 2, step>(from), load_every<N / 2, step>(from + N / 2 * step));
   } else {
     return picked<1, step, N>(load_near<N>(from), from, std::make_integer_sequence<int, N>());
   }
