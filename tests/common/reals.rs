@@ -1,5 +1,4 @@
 //! True values of elementary functions, by numbers of many bits, and how far a float is from one.
-#![allow(clippy::unwrap_used, reason = "a test may stop where it finds something wrong")]
 #![allow(dead_code, reason = "every crate that includes this uses its own part")]
 
 use astro_float::{BigFloat, Consts, RoundingMode, Sign};
