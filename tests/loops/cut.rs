@@ -14,7 +14,7 @@ const TABLE: &str = "
 
 /// Numbers at the ends of what can be cut, and between: none, infinite ones, zeros of both signs, and those around which
 /// floats are whole, or no integer has them.
-fn edges() -> Vec<f64> {
+pub fn edges() -> Vec<f64> {
     let mut out = vec![f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1e300, -1e300];
     for power in [0, 7, 8, 15, 16, 23, 24, 31, 32, 50, 51, 52, 53, 62, 63, 64] {
         let x = 2f64.powi(power);

@@ -1,6 +1,7 @@
 //! Vectors of any number of lanes, from a part of a register up to several of them: converted, compared and chosen from as numbers
 //! are; and how many lanes the default schedule takes.
 
+use super::cut::edges;
 use crate::common::scheduled::{check, empty, read};
 use daedal::diag::Source;
 use daedal::eval::Value;
@@ -34,22 +35,17 @@ fn ends(ty: Scalar) -> (f64, f64) {
     }
 }
 
-/// Numbers of a type: none, infinite ones and zeros of both signs where it has them, the ends of all integers, what lies beyond
-/// them, and others; more than a vector of 64.
-fn numbers(ty: Scalar, seed: u64) -> Value {
-    let mut all =
-        if ty.is_float() { vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 0.5, -0.5] } else { vec![] };
-    for power in [0, 7, 8, 15, 16, 24, 31, 32, 52, 62] {
-        let x = 2f64.powi(power);
-        all.extend([x, -x, x - 1.0, 1.0 - x, x + 0.5, -x - 0.5]);
-    }
-    let few = all.len();
-    all.extend((0..141 - few).map(|k| (k as f64 - 37.0) * 1.75));
+/// Numbers at the ends of all types, and between, as near as a type has them: several vectors of 64.
+fn numbers(ty: Scalar, seed: usize) -> Value {
+    let (all, (least, most)) = (edges(), ends(ty));
+    let fits = |x: f64| match ty {
+        Scalar::F64 => x,
+        Scalar::F32 => f64::from(x as f32),
+        _ => x.trunc().clamp(least, most),
+    };
     // In another order for each seed, so that one array is compared with another.
     let n = all.len();
-    let (least, most) = ends(ty);
-    let fits = |x: f64| if ty.is_float() { f64::from(x as f32) } else { x.trunc().clamp(least, most) };
-    let picked = (0..n).map(|k| Value::Scalar(Lit::of(ty, fits(all[(k * (2 * seed as usize + 1)) % n]))));
+    let picked = (0..n).map(|k| Value::Scalar(Lit::of(ty, fits(all[k * (2 * seed + 1) % n]))));
     Value::tensor(vec![n], picked.collect())
 }
 

@@ -129,6 +129,37 @@ fn sizes_reach_the_wrappers_of_derivatives() {
     }
 }
 
+/// Protects: what only takes tuples apart for one call of a large definition is not searched once more, and gains what that
+/// gains; what calls it twice, or something small, is searched.
+#[test]
+fn wrappers_of_large_definitions_are_not_searched() {
+    let terms = |k: u32| format!("(mul (mul x {k}.25) (add y (mul {k}.5 0.0)))");
+    let large = (1..60).fold("x".to_string(), |sum, k| format!("(add {} {sum})", terms(k)));
+    let program = read(
+        "wrappers.ks",
+        &format!(
+            "(def large Float ((x : Float) (y : Float)) {large})
+             (def small Float ((x : Float) (y : Float)) (mul (mul x 1.0) y))
+             (def once (Tuple Float Float) (t : (Tuple Float Float))
+               (let (r (large (get$1$2 t) (get$2$2 t))) (tuple r r)))
+             (def twice (Tuple Float Float) (t : (Tuple Float Float))
+               (tuple (large (get$1$2 t) (get$2$2 t)) (large (get$1$2 t) (get$2$2 t))))
+             (def of_small Float (t : (Tuple Float Float)) (small (get$1$2 t) (get$2$2 t)))"
+        ),
+    )
+    .unwrap();
+    for derive in [false, true] {
+        let options = Options { derive, ..options(Model::Analytic, &[]) };
+        let rows = optimize(&program, &options).unwrap().rows;
+        let row = |name: &str| rows.iter().find(|r| r.name == name).unwrap();
+        assert!(row("large").cost_after < 0.9 * row("large").cost_before);
+        assert!(row("once").looked == 0 && row("once").cost_after < row("large").cost_after + 10.0);
+        for name in ["large", "twice", "of_small"] {
+            assert!(row(name).looked > 0, "`{name}` is not searched");
+        }
+    }
+}
+
 /// Protects: a call costs what it does for the sizes that its caller hands over.
 #[test]
 fn calls_cost_what_their_callers_hand_over() {

@@ -36,14 +36,8 @@ template <class V> using LaneOf = std::remove_reference_t<decltype(std::declval<
 #endif
 // Whether a vector takes more than one register: comparisons and choices of such are made half by half, since g++ takes
 // them apart lane by lane.
-template <class V> constexpr bool is_long() {
 #ifdef KS_SHUFFLES
-  return sizeof(V) > register_bytes && sizeof(V) > sizeof(LaneOf<V>);
-#else
-  return false;
-#endif
-}
-#ifdef KS_SHUFFLES
+template <class V> constexpr bool is_long = sizeof(V) > register_bytes;
 template <int first, class V, int... I> KS_INLINE auto part(V x, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(x, x, (first + I)...);
 }
@@ -51,6 +45,7 @@ template <class V, int... I> KS_INLINE auto joined(V a, V b, std::integer_sequen
   return __builtin_shufflevector(a, b, I...);
 }
 #else
+template <class V> constexpr bool is_long = false;
 template <int first, class V, class I> KS_INLINE V part(V x, I) { return x; }
 template <class V, class I> KS_INLINE V joined(V a, V, I) { return a; }
 #endif
@@ -113,7 +108,7 @@ template <int N> KS_INLINE Mask<N> first(int64_t live) {
 }
 template <int N, class V> KS_INLINE V select(Mask<N> which, V a, V b) {
   typedef Vec<typename IntOf<sizeof(LaneOf<V>)>::type, N> Own;
-  if constexpr (is_long<V>()) {
+  if constexpr (is_long<V>) {
     typedef LaneOf<Mask<N / 2>> Half;
     return joined(select<N / 2>(convert<Half, N / 2>(low(which)), low(a), low(b)),
                   select<N / 2>(convert<Half, N / 2>(high(which)), high(a), high(b)));
@@ -122,7 +117,7 @@ template <int N, class V> KS_INLINE V select(Mask<N> which, V a, V b) {
 }
 #define KS_COMPARE(name, sign)                                                                  \
   template <int N, class V> KS_INLINE Mask<N> name(V a, V b) {                                  \
-    if constexpr (is_long<V>() && N > 1) {                                                      \
+    if constexpr (is_long<V>) {                                                      \
       const auto first = name<N / 2>(low(a), low(b)), last = name<N / 2>(high(a), high(b));     \
       return joined(convert<LaneOf<Mask<N>>, N / 2>(first), convert<LaneOf<Mask<N>>, N / 2>(last)); \
     } else return mask<N>(a sign b);                                                            \
@@ -133,6 +128,7 @@ KS_COMPARE(greater, >)
 KS_COMPARE(at_least, >=)
 KS_COMPARE(equal, ==)
 KS_COMPARE(unequal, !=)
+#undef KS_COMPARE
 typedef Vec<long long, 8> Longs;
 // Whether one instruction makes bits of a mask of so many lanes.
 constexpr bool has_bits([[maybe_unused]] int n) {
@@ -191,18 +187,18 @@ template <int N, class V> KS_INLINE V absolute(V a) {
   if constexpr (std::is_floating_point_v<T>) {
     typedef typename IntOf<sizeof(T)>::type Bits;
     return (V)((Vec<Bits, N>)a & all<N>((Bits)~((Bits)1 << (8 * sizeof(Bits) - 1))));
-  } else if constexpr (std::is_signed_v<T> && is_long<V>()) return joined(absolute<N / 2>(low(a)), absolute<N / 2>(high(a)));
+  } else if constexpr (std::is_signed_v<T> && is_long<V>) return joined(absolute<N / 2>(low(a)), absolute<N / 2>(high(a)));
   else if constexpr (std::is_signed_v<T>) return a < 0 ? -a : a;
   else return a;
 }
 
 // The first where it is less, or greater, and else the second. Of integers g++ knows these in vectors of any length.
 template <class V> KS_INLINE V least(V a, V b) {
-  if constexpr (is_long<V>() && std::is_floating_point_v<LaneOf<V>>) return joined(least(low(a), low(b)), least(high(a), high(b)));
+  if constexpr (is_long<V> && std::is_floating_point_v<LaneOf<V>>) return joined(least(low(a), low(b)), least(high(a), high(b)));
   else return a < b ? a : b;
 }
 template <class V> KS_INLINE V greatest(V a, V b) {
-  if constexpr (is_long<V>() && std::is_floating_point_v<LaneOf<V>>)
+  if constexpr (is_long<V> && std::is_floating_point_v<LaneOf<V>>)
     return joined(greatest(low(a), low(b)), greatest(high(a), high(b)));
   else return a > b ? a : b;
 }
@@ -213,7 +209,7 @@ template <class T> KS_INLINE T minimum(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return a < b ? a : b < a ? b : a == b ? (__builtin_signbit(a) ? a : b) : a + b;
   else if constexpr (std::is_arithmetic_v<T>) return a < b ? a : b;
   else if constexpr (!std::is_floating_point_v<LaneOf<T>>) return a < b ? a : b;
-  else if constexpr (is_long<T>()) return joined(minimum(low(a), low(b)), minimum(high(a), high(b)));
+  else if constexpr (is_long<T>) return joined(minimum(low(a), low(b)), minimum(high(a), high(b)));
   else {
     typedef Vec<typename IntOf<sizeof(LaneOf<T>)>::type, sizeof(T) / sizeof(LaneOf<T>)> Bits;
     const T other = b < a ? b : (T)((Bits)a | (Bits)b);
@@ -224,7 +220,7 @@ template <class T> KS_INLINE T maximum(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return a > b ? a : b > a ? b : a == b ? (__builtin_signbit(a) ? b : a) : a + b;
   else if constexpr (std::is_arithmetic_v<T>) return a > b ? a : b;
   else if constexpr (!std::is_floating_point_v<LaneOf<T>>) return a > b ? a : b;
-  else if constexpr (is_long<T>()) return joined(maximum(low(a), low(b)), maximum(high(a), high(b)));
+  else if constexpr (is_long<T>) return joined(maximum(low(a), low(b)), maximum(high(a), high(b)));
   else {
     typedef Vec<typename IntOf<sizeof(LaneOf<T>)>::type, sizeof(T) / sizeof(LaneOf<T>)> Bits;
     const T equal = (T)((Bits)a & (Bits)b), other = a == b ? equal : (T)((Bits)a | (Bits)b);
@@ -265,7 +261,7 @@ template <int N, class V, class T> KS_INLINE V between(V x, T low, T high) {
 template <class To, int N, class V> KS_INLINE Vec<To, N> saturate(V x) {
   typedef LaneOf<V> T;
   constexpr int bits = 8 * sizeof(To), sign = std::is_signed_v<To>;
-  if constexpr (is_long<V>() || ((bits == 64 || (bits == 32 && !sign)) && is_long<Vec<double, N>>()))
+  if constexpr (is_long<V> || ((bits == 64 || (bits == 32 && !sign)) && is_long<Vec<double, N>>))
     return joined(saturate<To, N / 2>(low(x)), saturate<To, N / 2>(high(x)));
   else if constexpr (bits == 64) {
     const auto wide = __builtin_convertvector(x, Vec<double, N>);

@@ -31,7 +31,7 @@ pub mod relax;
 pub mod exact;
 mod uses;
 pub mod elaborate;
-mod tried;
+mod memo;
 pub mod trial;
 pub mod optimize;
 

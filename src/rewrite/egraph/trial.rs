@@ -8,10 +8,10 @@ use super::elaborate::{Elaborated, elaborate_both};
 use super::exact::{Effort, exact, order};
 use super::extract::{Candidates, Choice, MAX_FAMILIES, extracted_kids, families};
 use super::journal::{Candidate, Journal};
+use super::memo::{Fingerprint, Memo, Verdict};
 use super::plan::{Builder, Plan};
 use super::retrace::retraced;
 use super::tree::Trees;
-use super::tried::{Outcome, Print, Tried};
 use crate::cost::{Costing, Model, Sweep};
 use crate::ir::{Def, Id, Terms, Ty};
 use crate::rewrite::accumulate::{accumulated, over_tensors};
@@ -61,7 +61,7 @@ pub struct Trials<'a, 'c> {
     /// How many nodes of terms may still be tried: a trial of a large term takes longer, and there are more.
     pub left: usize,
     /// What was tried, and what came of it.
-    tried: Tried,
+    memo: Memo,
     /// The cheapest so far.
     pub best: Option<Best>,
     /// What was done, where that was asked for.
@@ -77,8 +77,8 @@ impl<'a, 'c> Trials<'a, 'c> {
         model: Model,
         stop: &'a (dyn Fn(f64) -> bool + Sync),
     ) -> Trials<'a, 'c> {
-        let (most, left, shapeless, tried) = (MAX_PARTS, usize::MAX, false, Tried::default());
-        Trials { def, costing, sweep, before, model, stop, most, shapeless, left, tried, best: None, journal: None }
+        let (most, left, shapeless, memo) = (MAX_PARTS, usize::MAX, false, Memo::default());
+        Trials { def, costing, sweep, before, model, stop, most, shapeless, left, memo, best: None, journal: None }
     }
 
     /// What may be chosen, for as long as there is time.
@@ -313,18 +313,18 @@ impl<'a, 'c> Trials<'a, 'c> {
     /// that knowing it takes less time and changes nothing else.
     fn term(&mut self, flat: Known) -> Option<f64> {
         let Some(best) = self.best.as_ref().map(|b| b.cost) else { return self.elaborated(flat)?.cost };
-        let print = Print::of(&flat);
-        if let Some(known) = self.tried.known(print, best) {
+        let fingerprint = Fingerprint::of(&flat);
+        if let Some(known) = self.memo.known(fingerprint, best) {
             self.left = self.left.saturating_sub(known.parts);
             return known.cost;
         }
-        let outcome = self.elaborated(flat)?;
-        self.tried.keep(print, outcome);
-        outcome.cost
+        let verdict = self.elaborated(flat)?;
+        self.memo.keep(fingerprint, verdict);
+        verdict.cost
     }
 
     /// What comes of a term; nothing where it has too many parts.
-    fn elaborated(&mut self, flat: Known) -> Option<Outcome> {
+    fn elaborated(&mut self, flat: Known) -> Option<Verdict> {
         let mut terms = flat.terms.clone();
         let params = self.params();
         // The first term is that of the definition as it is. A later one may have many times its parts: what stands
@@ -334,7 +334,7 @@ impl<'a, 'c> Trials<'a, 'c> {
         let parts = elaborated.as_ref().map_or(most, |e| e.parts).max(flat.terms.len());
         self.left = self.left.saturating_sub(parts);
         let Elaborated { within, outside, .. } = elaborated?;
-        let none = Some(Outcome { cost: None, parts });
+        let none = Some(Verdict { cost: None, parts });
         if crate::types::verify::closed(&terms, within, &params).is_err() {
             return none;
         }
@@ -361,7 +361,7 @@ impl<'a, 'c> Trials<'a, 'c> {
             }
             self.best = Some(Best { flat, terms, id, cost });
         }
-        Some(Outcome { cost: Some(cost), parts })
+        Some(Verdict { cost: Some(cost), parts })
     }
 }
 
