@@ -82,7 +82,13 @@ fn ragged() -> Box<Diagnostic> {
     Diagnostic::user("the argument is ragged").note("expected rows of equal length at every level")
 }
 
+/// A number, as JSON has it or, as a text, as programs have it with its type (`3u8`, `1.5f32`).
 fn scalar(json: &Json, s: Scalar) -> Option<Lit> {
+    let ends_in_type = !matches!(s, Scalar::F64 | Scalar::I64);
+    let typed = json.as_str().filter(|_| ends_in_type).and_then(|word| Lit::number(word).ok());
+    if let Some(typed) = typed.filter(|l| l.ty() == Ty::scalar(s)) {
+        return Some(typed);
+    }
     if s == Scalar::Bool {
         return json.as_bool().map(Lit::Bool);
     }

@@ -52,6 +52,9 @@ pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
         return false;
     }
     let (readers, (nodes, dear)) = (s.consumers(stage), nodes(s, stage));
+    if matches!(readers, [r] if is_taken_by_steps(s, stage, *r)) {
+        return false;
+    }
     if matches!(readers, [r] if nodes <= ONCE && is_read_once(s, stage, *r)) {
         return true;
     }
@@ -118,6 +121,16 @@ fn takes_long(s: &Schedule, stage: StageId) -> bool {
         _ => false,
     };
     bodies.reachable(s.graph.stage(stage).bodies()).into_iter().any(dear)
+}
+
+/// Whether the steps of one recurrence of numbers would compute what takes long, one after another: made before them, elements
+/// are made in vectors.
+fn is_taken_by_steps(s: &Schedule, stage: StageId, reader: StageId) -> bool {
+    let waits = |p: StageId| s.steps_of(p).filter(|of| of.waits).map(|of| of.leader);
+    let Some(leader) = s.graph.leads(reader).map(|_| reader).or(waits(reader)) else { return false };
+    let numbers =
+        !s.graph.ids().any(|p| p != leader && s.steps_of(p).is_some_and(|of| of.leader == leader && of.state));
+    numbers && waits(stage).is_none() && s.graph.stage(leader).dims.len() == 1 && takes_long(s, stage)
 }
 
 /// Whether a stage reads each element of another at most once, and runs in vectors if it computes that itself.

@@ -156,7 +156,11 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
         Definition::Reduce { .. } if s.is_at_once(stage) && places::choose(s, stage, machine) => {}
         Definition::Reduce { .. } if near && s.is_at_once(stage) => {
             let few = !is_product(s, stage, machine);
-            let _ = tile(s, stage, machine, few) || along::along(s, stage, machine);
+            let (vectors, rows) = sized(s, stage, machine, few);
+            // Rows that are as long as data say have no loop in common.
+            let _ = tile(s, stage, machine, (vectors, rows))
+                || along::along(s, stage, machine)
+                || rows > 1 && tile(s, stage, machine, (vectors, 1));
         }
         // Sums inside of it that lanes would compute one by one are better off in loops that know where they begin and end.
         Definition::Reduce { .. } if !near && s.is_at_once(stage) && parts_inside(s, stage, last) => {}
@@ -270,9 +274,8 @@ fn vector(s: &mut Schedule, stage: StageId, of: &str, lanes: i64) -> Option<(Str
 
 /// A reduction with a tile of accumulators: rows of the dimension before the last, vectors of the last one. Operands that
 /// all rows share are packed, where that is legal. Whether there is one.
-fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, few: bool) -> bool {
+fn tile(s: &mut Schedule, stage: StageId, machine: &Machine, (vectors, rows): (i64, i64)) -> bool {
     let last = s.free_dims(stage).last().copied();
-    let (vectors, rows) = sized(s, stage, machine, few);
     let packs = last.is_some_and(|d| !packable(s, stage, d).is_empty());
     for pack in [true, false] {
         let tiling = Tiling { rows, vectors, pack, ..Tiling::default() };

@@ -12,13 +12,17 @@ use crate::stage::{Body, Definition, DimId, Node, Source, StageId};
 /// Bytes of a line of the cache, and of a page.
 const LINE: f64 = 64.0;
 const PAGE: f64 = 4096.0;
-/// Cycles of a load, of a line that the processor asks for ahead, and of one on a page of its own, which it does not.
+/// Cycles of a load, of one lane that is put into a vector by itself, of a line that the processor asks for ahead, and of one
+/// on a page of its own, which it does not.
 const LOAD: f64 = 0.5;
+const LANE: f64 = 1.25;
 const NEXT: f64 = 4.0;
 const FAR: f64 = 16.0;
 /// Smaller tables stay in the nearest cache, in any order; and tables of more axes are left alone.
 const SMALL: f64 = 4096.0;
 const MOST_AXES: usize = 4;
+/// Bytes that are still in the nearest cache when a loop comes to them again.
+const NEAR: f64 = 24_576.0;
 /// A layout is changed where it saves this share of the cost.
 const CLEARLY: f64 = 0.9;
 /// How long an axis is whose length other dimensions decide.
@@ -51,7 +55,7 @@ fn better(s: &Schedule, p: StageId) -> Option<Vec<usize>> {
     if sizes.iter().map(|n| *n as f64).product::<f64>() < SMALL {
         return None;
     }
-    let runs = runs(s, p);
+    let runs = runs(s, p, bytes);
     let cost = |order: &[usize]| runs.iter().map(|r| r.cost(order, &sizes, bytes)).sum::<f64>();
     let now: Vec<usize> = (0..axes).collect();
     let mut best = (cost(&now) * CLEARLY, now.clone());
@@ -81,6 +85,8 @@ fn orders(axes: usize) -> Vec<Vec<usize>> {
 struct Run {
     /// How often the innermost loop runs that is neither text nor a vector.
     times: f64,
+    /// How often it comes to the same elements while they are near.
+    again: f64,
     /// By how much each axis moves with that loop.
     steps: Vec<f64>,
     /// How many indices of each axis an iteration takes.
@@ -90,8 +96,8 @@ struct Run {
 }
 
 /// All that writes or reads a table.
-fn runs(s: &Schedule, p: StageId) -> Vec<Run> {
-    let mut out = vec![run(s, p, &[], true)];
+fn runs(s: &Schedule, p: StageId, bytes: f64) -> Vec<Run> {
+    let mut out = vec![run(s, p, &[], bytes)];
     for reader in s.consumers(p) {
         if s.plan(*reader).site == Site::Inline {
             continue;
@@ -101,16 +107,16 @@ fn runs(s: &Schedule, p: StageId) -> Vec<Run> {
             if let Node::Load(Source::Stage(q, _), _, at) = s.graph.bodies.node(b)
                 && *q == p
             {
-                out.push(run(s, *reader, at, false));
+                out.push(run(s, *reader, at, bytes));
             }
         }
     }
     out
 }
 
-/// How a stage runs through a table at indices: those of its own dimensions, where it writes.
-fn run(s: &Schedule, stage: StageId, at: &[Body], writes: bool) -> Run {
-    let (plan, known) = (s.plan(stage), s.graph.stage(stage));
+/// How a stage runs through a table at indices, none where it writes it at its own, of elements of so many bytes.
+fn run(s: &Schedule, stage: StageId, at: &[Body], bytes: f64) -> Run {
+    let (plan, known, writes) = (s.plan(stage), s.graph.stage(stage), at.is_empty());
     let axes = if writes { known.dims.len() } else { at.len() };
     // By how much an axis moves with a dimension: by about one, where that is not plain.
     let moves = |axis: usize, d: DimId| match writes {
@@ -118,7 +124,7 @@ fn run(s: &Schedule, stage: StageId, at: &[Body], writes: bool) -> Run {
         false if !s.graph.bodies.dims(at[axis]).contains(&d) => 0.0,
         false => coefficient(&s.graph, at[axis], d).map_or(1.0, |c| c.unsigned_abs() as f64),
     };
-    let mut out = Run { times: 1.0, steps: vec![0.0; axes], tile: vec![1.0; axes], lanes: None };
+    let mut out = Run { times: 1.0, again: 1.0, steps: vec![0.0; axes], tile: vec![1.0; axes], lanes: None };
     let mut innermost = None;
     for l in &plan.loops {
         // A result is written after what is reduced.
@@ -148,6 +154,15 @@ fn run(s: &Schedule, stage: StageId, at: &[Body], writes: bool) -> Run {
     if let Some((d, part)) = innermost {
         (0..axes).for_each(|axis| out.steps[axis] = moves(axis, d) * part);
     }
+    let mut near = out.tile.iter().product::<f64>() * bytes;
+    for l in plan.loops.iter().rev().filter(|l| matches!(l.kind, Kind::Serial | Kind::Parallel)) {
+        let Some(k) = plan.root(&l.name).filter(|_| !(writes && plan.reduces(&l.name))) else { continue };
+        match (0..axes).any(|axis| moves(axis, plan.dims[k].1) != 0.0) {
+            true => near *= length(s, plan, &l.name),
+            false if near <= NEAR => out.again *= length(s, plan, &l.name),
+            false => break,
+        }
+    }
     out
 }
 
@@ -176,8 +191,9 @@ impl Run {
         let Some(last) = order.last().copied() else { return 0.0 };
         let elements: f64 = self.tile.iter().product();
         let loads = match self.lanes {
-            Some((axis, lanes)) if axis == last => elements / lanes,
-            _ => elements,
+            Some((axis, lanes)) if axis == last => LOAD * elements / lanes,
+            Some(_) => LANE * elements,
+            None => LOAD * elements,
         };
         let mut far = 0.0;
         let mut stride = 1.0;
@@ -196,6 +212,6 @@ impl Run {
         } else {
             runs * (long / LINE).max(1.0) * if far >= PAGE { FAR } else { NEXT }
         };
-        self.times * (LOAD * loads + lines)
+        self.times * (loads + lines / self.again)
     }
 }

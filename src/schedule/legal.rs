@@ -14,6 +14,7 @@ impl Schedule {
         self.hosts_are_in_order()?;
         self.strips_are_apart()?;
         self.chains_are_apart()?;
+        self.triangles_are_plain()?;
         for s in self.graph.ids() {
             self.legal_in_steps(s)?;
             let Site::At(to, name) = &self.plan(s).site else { continue };

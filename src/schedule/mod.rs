@@ -38,6 +38,7 @@ pub mod text;
 mod threads;
 pub mod tiling;
 mod tree;
+mod triangle;
 mod unread;
 
 pub use cheap::{is_left, worth_inlining};

@@ -410,7 +410,7 @@ impl Plan {
     }
 
     /// Whether a loop is another one, or a part of it.
-    fn part_of(&self, name: &str, of: &str) -> bool {
+    pub(super) fn part_of(&self, name: &str, of: &str) -> bool {
         let mut name = name;
         while name != of {
             let Some(s) = self.splits.iter().rev().find(|s| s.outer == name || s.inner == name) else { return false };

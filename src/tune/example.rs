@@ -27,7 +27,11 @@ pub fn arguments(def: &Def, sizes: &[(String, u64)], seed: u64) -> Result<Vec<Va
     let total = all.iter().map(elements).try_fold(0u64, |n, e| n.checked_add(e?)).filter(|n| *n <= MAX_ELEMENTS);
     if total.is_none() {
         let d = Diagnostic::limit(format!("arguments of these sizes have more than {MAX_ELEMENTS} elements"));
-        return Err(d.note("smaller sizes do for a search; a schedule is right for all sizes"));
+        let names: Vec<String> = def.params.iter().flat_map(|p| (0..p.ty.axes()).map(|a| p.size(a))).collect();
+        return Err(match unsaid(names, sizes) {
+            Some(which) => d.note(which),
+            None => d.note("smaller sizes do for a search; a schedule is right for all sizes"),
+        });
     }
     made.below = all.iter().flatten().copied().min().unwrap_or(8).clamp(1, 8) as i64;
     let one = |(k, p): (usize, &crate::ir::Param)| match (p.ty == Ty::int(), named(&p.name)) {
@@ -35,6 +39,20 @@ pub fn arguments(def: &Def, sizes: &[(String, u64)], seed: u64) -> Result<Vec<Va
         _ => made.value(p.ty, &all[k]),
     };
     def.params.iter().enumerate().map(one).collect()
+}
+
+/// Which of some sizes nobody gives an estimate for, and how to give one.
+fn unsaid(mut names: Vec<String>, sizes: &[(String, u64)]) -> Option<String> {
+    let mut seen = vec![];
+    names.retain(|n| {
+        !sizes.iter().any(|(known, _)| known == n) && !seen.contains(n) && {
+            seen.push(n.clone());
+            true
+        }
+    });
+    let first = names.first()?;
+    let all = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    Some(format!("{ASSUMED} was assumed for {all}, of which nothing was said: say `--size {first}=N`"))
 }
 
 struct Made {

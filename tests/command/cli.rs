@@ -557,6 +557,33 @@ fn what_has_no_derivation_is_told() {
     assert!(message.contains("k.jsonl:2: `predict`: the definition costs"), "{message}");
 }
 
+/// Protects: arguments of small types are written as JSON has them, or as programs do, with their type; no other type is taken.
+#[test]
+fn arguments_may_end_in_their_type() {
+    let dir = dir();
+    let d = dir.path();
+    let text = "(def f Float32 ((x : Float32) (v : (Vec UInt8))) (add x (cast Float32 (sum v))))";
+    std::fs::write(d.join("t.ks"), text).unwrap();
+    for (x, v) in [("1.5", "[1,2]"), ("1.5f32", "[1,2]"), ("1.5f32", "[\"1u8\",2]")] {
+        assert_eq!(good(d, &["eval", "t.ks", "f", x, v]).trim(), "4.5");
+    }
+    for (x, v) in [("1.5u8", "[1,2]"), ("1.5f64", "[1]"), ("1.5", "[\"1i8\"]"), ("1.5", "[\"300u8\"]")] {
+        assert!(bad(d, 1, &["eval", "t.ks", "f", x, v]).contains("does not fit its type"));
+    }
+}
+
+/// Protects: sizes of which nothing is said are named where arguments of them would be too large.
+#[test]
+fn sizes_that_were_assumed_are_named() {
+    let dir = dir();
+    let d = dir.path();
+    std::fs::write(d.join("t.ks"), "(def f Float (x : (Tensor 3 Float) (h w c)) (index (tuple 0 0 0) x))").unwrap();
+    let told = bad(d, 2, &["schedule", "t.ks", "f", "--size", "h=4000", "--size", "w=4000"]);
+    assert!(told.contains("256 was assumed for `c`") && told.contains("--size c=N"), "{told}");
+    let told = bad(d, 2, &["schedule", "t.ks", "f", "--size", "h=4000", "--size", "w=4000", "--size", "c=256"]);
+    assert!(told.contains("smaller sizes do for a search"), "{told}");
+}
+
 /// Protects: schedules and their code are shown for all sizes, and for stated ones, which arguments have, too.
 #[test]
 fn schedules_are_shown_for_sizes() {

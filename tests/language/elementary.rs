@@ -257,6 +257,10 @@ fn values_at_the_ends_are_exact() {
     // Where exponentials end, and what is too small for normal numbers.
     assert!(wide::exp(709.782712893384).is_finite() && wide::exp(709.7827128933841).is_infinite());
     assert_eq!((wide::exp(-745.1332191019411), wide::exp(-745.1332191019412)), (5e-324, 0.0));
+    for small in [-746.1, -1e9, -1e300, f64::NEG_INFINITY] {
+        assert!(same(wide::exp(small), 0.0) && narrow::exp(small as f32).to_bits() == 0);
+    }
+    assert!(narrow::exp(-103.97).to_bits() == 1 && narrow::exp(-103.98).to_bits() == 0);
     assert!(narrow::exp(88.72283).is_finite() && narrow::exp(88.72284).is_infinite());
     assert!(wide::sinh(710.4758600739439).is_finite() && wide::sinh(710.475860073944).is_infinite());
     for tiny in [5e-324, -5e-324, 2e-310, f64::MIN_POSITIVE] {

@@ -248,3 +248,25 @@ fn short_rows_of_a_step_are_text() {
         }
     }
 }
+
+/// Protects: exponentials that the steps of one running sum read are made before it, in vectors; additions stay in the steps.
+#[test]
+fn what_takes_long_is_made_before_the_steps_of_a_number() {
+    let text = |of: &str| {
+        format!(
+            "(def f (Vec Float) (x : (Vec Float) n)
+               (let (v (build n (lam (i : Integer) {of})))
+                 (scan (lam ((s : Float) (i : Integer)) (add s (mul 0.5 (index i v)))) 0.0 n)))"
+        )
+    };
+    for (of, inlined) in [("(exp (index i x))", false), ("(add 1.0 (index i x))", true)] {
+        let program = read(&text(of));
+        for n in [0, 1, 50] {
+            let args = [tensor(Scalar::F64, &[n], 1)];
+            let made = by_default(&program, "f", &args, 32);
+            let is_inlined = made.steps.iter().any(|s| s.to_string() == "inline v");
+            assert_eq!(is_inlined, inlined, "{:#?}", made.steps);
+            compare(&program, "f", &made, &[args.to_vec()], n == 0);
+        }
+    }
+}

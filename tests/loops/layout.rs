@@ -84,6 +84,22 @@ fn tables_lie_as_they_are_read() {
     assert!(!small.steps.iter().any(|s| s.to_string().starts_with("layout")));
 }
 
+/// Protects: what is packed so that rows are lanes stays packed, though it is read in steps of a page: lanes that are put
+/// together one by one take longer.
+#[test]
+fn what_is_packed_for_lanes_stays_so() {
+    let program = read(
+        "(def f (Tensor 2 Float) ((x : (Tensor 2 Float) (n h)) (w : (Tensor 2 Float) (c h)))
+           (let (r (build (tuple n h) (lam ((i : Integer) (k : Integer)) (max 0.0 (exp (index (tuple i k) x))))))
+             (build (tuple n c) (lam ((i : Integer) (j : Integer))
+               (sumbuild h (lam (k : Integer) (mul (index (tuple i k) r) (index (tuple j k) w))))))))",
+    );
+    let made = held(&program, &[tensor(Scalar::F64, &[600, 32], 1), tensor(Scalar::F64, &[7, 32], 2)]);
+    let steps: Vec<String> = made.steps.iter().map(ToString::to_string).collect();
+    assert!(steps.iter().any(|s| s.starts_with("cache-read")), "{steps:#?}");
+    assert!(!steps.iter().any(|s| s.starts_with("layout packed")), "{steps:#?}");
+}
+
 /// How many products of a nest's sums are made, in vectors or alone.
 fn products(program: &Program, graph: &Graph, args: &[Value]) -> u64 {
     let def = program.named("f")[0];

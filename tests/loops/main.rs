@@ -33,6 +33,7 @@ mod states;
 mod strides;
 mod strips;
 mod tiles;
+mod triangles;
 mod unify;
 mod unswitch;
 mod vectorize;

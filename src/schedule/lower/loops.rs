@@ -362,7 +362,7 @@ impl<'s> Lower<'s> {
     }
 
     /// A loop over so many indices from a first one on.
-    fn iterations(
+    pub(super) fn iterations(
         &mut self,
         run: &mut Run,
         l: &Loop,

@@ -15,6 +15,7 @@ mod region;
 mod seen;
 mod stages;
 mod tile;
+mod triangle;
 mod update;
 mod window;
 

@@ -6,6 +6,7 @@ use super::{Block, Boxed, Lower, Lowered, Memory, Storage};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Info, Stmt, Var};
 use crate::schedule::plan::{Kind, Loop, Plan, Site};
+use crate::schedule::triangle;
 use crate::stage::{Body, Definition, Node, Output, Source, StageId};
 
 impl<'s> Lower<'s> {
@@ -438,14 +439,18 @@ impl<'s> Lower<'s> {
         })?;
         run.hosts = hosts;
         let outer = std::mem::take(&mut self.accs);
-        let done = self.nested(run, inner, &mut |l, run| {
+        let mut add = |l: &mut Self, run: &mut Run| {
             let at = l.place_in(&tile, run);
             l.accs = tile.load(&at);
             let values = l.at_here(run, &at_each, next);
             let values: Vec<Expr> = if values.len() == 1 { values } else { l.held(values) };
             l.accumulated(&tile, &at, values);
             Ok(())
-        });
+        };
+        let done = match triangle::of(&self.g, &run.plan)? {
+            Some(triangle) => self.over_triangle(run, inner, &triangle, &mut add),
+            None => self.nested(run, inner, &mut add),
+        };
         self.accs = outer;
         done?;
         run.hosts = false;

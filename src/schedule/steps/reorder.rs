@@ -38,7 +38,8 @@ pub(super) fn reorder(s: &mut Schedule, stage: &str, order: &[String]) -> Result
             return refuse(format!("`{}` says how long `{}` is, and stays around it", split.outer, split.inner));
         }
     }
-    for (name, d) in &plan.dims {
+    // Rows of a reduction may stand inside of what they are as long as; `triangle.rs` says where.
+    for (name, d) in plan.dims.iter().filter(|(name, _)| !plan.reduces(name)) {
         let extent = s.graph.dim(*d).extent;
         for b in s.graph.bodies.reachable([extent]) {
             if let Node::Index(outer) = s.graph.bodies.node(b)
