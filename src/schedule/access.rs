@@ -10,17 +10,40 @@ pub(super) const CHANNELS: i64 = 4;
 
 /// Whether all loads either do not depend on a dimension, or step by one element with it, as they are or packed.
 pub(super) fn strides(graph: &Graph, stage: &Stage, d: DimId) -> bool {
+    all_loads(graph, stage, |at| is_near(graph, stage, at, d))
+}
+
+/// Whether lanes of a dimension are worth it: all loads are as [`strides`] has it, or at places that data say, of which lanes
+/// gather; and where there are such, something is computed of floats, in lanes.
+pub(super) fn has_lanes(graph: &Graph, stage: &Stage, d: DimId) -> bool {
+    let computes = || {
+        let all = graph.bodies.reachable(stage.bodies());
+        all.iter().any(|b| matches!(graph.bodies.node(*b), Node::Op(_, ty, _) if ty.is_float()))
+    };
+    strides(graph, stage, d)
+        || all_loads(graph, stage, |at| is_near(graph, stage, at, d) || gathers(graph, at, d)) && computes()
+}
+
+/// Whether data say where elements are that lanes of a dimension read.
+pub(super) fn gathers(graph: &Graph, at: &[Body], d: DimId) -> bool {
+    at.iter().any(|i| graph.bodies.is_data(*i) && graph.bodies.dims(*i).contains(&d))
+}
+
+fn all_loads(graph: &Graph, stage: &Stage, mut holds: impl FnMut(&[Body]) -> bool) -> bool {
     let all = graph.bodies.reachable(stage.bodies());
     all.iter().all(|b| match graph.bodies.node(*b) {
-        Node::Load(_, _, at) => {
-            let axes = packs(graph, stage, at, d).unwrap_or_default();
-            let at: Vec<Body> = if axes.is_empty() { at.to_vec() } else { axes.iter().map(|k| at[*k]).collect() };
-            let depends = |i: &Body| graph.bodies.dims(*i).contains(&d);
-            let Some((last, outer)) = at.split_last() else { return true };
-            !outer.iter().any(depends) && (!depends(last) || unit(graph, *last, d) || stretches(graph, *last, d))
-        }
+        Node::Load(_, _, at) => holds(at),
         _ => true,
     })
+}
+
+/// Whether a load does not depend on a dimension, or steps by one element with it, as it is or packed.
+fn is_near(graph: &Graph, stage: &Stage, at: &[Body], d: DimId) -> bool {
+    let axes = packs(graph, stage, at, d).unwrap_or_default();
+    let at: Vec<Body> = if axes.is_empty() { at.to_vec() } else { axes.iter().map(|k| at[*k]).collect() };
+    let depends = |i: &Body| graph.bodies.dims(*i).contains(&d);
+    let Some((last, outer)) = at.split_last() else { return true };
+    !outer.iter().any(depends) && (!depends(last) || unit(graph, *last, d) || stretches(graph, *last, d))
 }
 
 /// Whether an index steps by one every few indices of a dimension, by a number that lanes are woven for.

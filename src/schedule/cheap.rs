@@ -1,6 +1,6 @@
 //! Which elements are as cheap to compute again as to read, or are read once: they are computed where they are read.
 
-use super::access::{coefficient, strides, unit};
+use super::access::{coefficient, gathers, has_lanes, unit};
 use super::attempt::{name, take};
 use super::plan::{Schedule, Site};
 use super::step::Step;
@@ -96,9 +96,15 @@ fn reads_same_index(s: &Schedule, stage: &Stage, b: Body) -> bool {
     matches!(s.graph.bodies.node(b), Node::Load(_, _, at) if at.len() == stage.dims.len() && at.iter().zip(&stage.dims).all(own))
 }
 
-/// The nodes of a stage's bodies, and whether some take long.
+/// The nodes of a stage's bodies, and whether some take long, as to gather what lanes read where data say does.
 pub(super) fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
-    nodes_of(&s.graph.bodies, s.graph.stage(stage).bodies())
+    let (g, known) = (&s.graph, s.graph.stage(stage));
+    let (nodes, dear) = nodes_of(&g.bodies, known.bodies());
+    let gathered = |d: DimId| {
+        let mut all = g.bodies.reachable(known.bodies()).into_iter();
+        all.any(|b| matches!(g.bodies.node(b), Node::Load(_, _, at) if gathers(g, at, d)))
+    };
+    (nodes, dear || known.dims.last().is_some_and(|d| gathered(*d)))
 }
 
 /// The same of bodies.
@@ -157,6 +163,6 @@ fn is_read_once(s: &Schedule, stage: StageId, reader: StageId) -> bool {
     let steps = |i: &Body, d: &DimId| unit(g, *i, *d) || last != Some(d) && coefficient(g, *i, *d) == Some(-1);
     let own = |d: &DimId| at.iter().filter(|i| steps(i, d)).count() == 1;
     let known = g.stage(stage);
-    let near = |stage: &Stage| stage.dims.last().is_some_and(|d| strides(g, stage, *d));
+    let near = |stage: &Stage| stage.dims.last().is_some_and(|d| has_lanes(g, stage, *d));
     of.dims[..of.looped()].iter().chain(of.over()).all(own) && (near(known) || !near(of))
 }

@@ -8,7 +8,7 @@
 //! its reader (`group/`). What only moves elements runs in blocks. Other stages run their last dimension in vectors. Outer loops run on
 //! several threads. Each step is tried; one that is refused is left out.
 
-use super::access::{apart, packable, strides, unit};
+use super::access::{apart, has_lanes, packable, strides, unit};
 use super::accumulators::sized;
 use super::attempt::{name, split, take};
 use super::cheap::{inline_cheap, nodes_of};
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::ir::Op;
 use crate::machine::Machine;
-use crate::stage::{Body, Definition, DimId, Graph, Node, Stage, StageId};
+use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
 
 /// Arms of more nodes are not both evaluated.
 const FEW_NODES: usize = 12;
@@ -182,9 +182,12 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
         Definition::Pure(each) if let Some(channels) = across(&s.graph, &known, each, i64::from(lanes)) => {
             blocks(s, stage, channels)
         }
-        Definition::Pure(_) if !near => drop(along::packed(s, stage, machine)),
+        Definition::Pure(_) if !near && (is_read_across(s, stage) || !has_lanes(&s.graph, &known, last)) => {
+            along::packed(s, stage, machine);
+        }
         Definition::Pure(_) if s.is_at_once(stage) && ends::asks(s, stage) => {}
-        Definition::Pure(_) | Definition::Recur { .. } if near => {
+        Definition::Recur { .. } if !near => {}
+        Definition::Pure(_) | Definition::Recur { .. } => {
             let plan = s.plan(stage);
             let Some(of) = plan.loops.last().map(|l| l.name.clone()) else { return };
             let lanes = along_last(s, stage, machine).0;
@@ -197,6 +200,23 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
         }
         _ => {}
     }
+}
+
+/// Whether a reader whose loops are decided has lanes over another dimension of a stage than the last: it is laid out for them
+/// then, and its own lanes are chosen after that.
+fn is_read_across(s: &Schedule, stage: StageId) -> bool {
+    let g = &s.graph;
+    s.consumers(stage).iter().any(|reader| {
+        let plan = s.plan(*reader);
+        let vector = plan.loops.iter().find(|l| l.kind == Kind::Vector);
+        let Some(lane) = vector.and_then(|l| plan.root(&l.name)).map(|k| plan.dims[k].1) else { return false };
+        g.bodies.reachable(g.stage(*reader).bodies()).into_iter().any(|b| match g.bodies.node(b) {
+            Node::Load(Source::Stage(p, _), _, at) if *p == stage => {
+                at.split_last().is_some_and(|(_, outer)| outer.iter().any(|i| g.bodies.dims(*i).contains(&lane)))
+            }
+            _ => false,
+        })
+    })
 }
 
 /// Whether rows of what a step of a recurrence computes are a few vectors. As text these have no element in common, which they
@@ -243,21 +263,32 @@ fn across(graph: &Graph, stage: &Stage, each: &[Body], lanes: i64) -> Option<usi
 }
 
 /// Runs the two innermost loops, but for some channels, in blocks, so that what one row of a block reads is near for the next.
+/// Without channels, and where rows are long, a block has all rows, and a row of it is a vector: its lanes are on as many lines
+/// of the cache, of which all elements are read before they are gone, and none waits until the one before is stored.
 fn blocks(s: &mut Schedule, stage: StageId, channels: usize) {
     let plan = s.plan(stage).clone();
     let (places, inner) = plan.loops.split_at(plan.loops.len() - channels);
     let [outer @ .., i, j] = places else { return };
     let widest = s.graph.stage(stage).tys.iter().map(|ty| ty.bytes()).max().unwrap_or(1);
     let columns = i64::from(LINE / widest);
-    // The channels of so many places are runs of lines already.
-    let rows = if channels > 0 { columns } else { LINES };
-    let (Some((jo, ji)), Some((io, ii))) = (split(s, stage, &j.name, columns), split(s, stage, &i.name, rows)) else {
-        return;
+    let last = s.graph.stage(stage).dims.last();
+    let short = last.and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent)).is_some_and(|n| n < 2 * columns);
+    let Some((jo, ji)) = split(s, stage, &j.name, columns) else { return };
+    let whole = channels == 0 && !short;
+    let (io, ii) = match whole {
+        true => (None, i.name.clone()),
+        // The channels of so many places are runs of lines already.
+        false => match split(s, stage, &i.name, if channels > 0 { columns } else { LINES }) {
+            Some((io, ii)) => (Some(io), ii),
+            None => return,
+        },
     };
-    let named = outer.iter().map(|l| l.name.clone());
-    let order = named.chain([io, jo, ii, ji]).chain(inner.iter().map(|l| l.name.clone())).collect();
-    let step = Step::Reorder { stage: name(s, stage), order };
-    take(s, step);
+    let named = outer.iter().map(|l| l.name.clone()).chain(io);
+    let order = named.chain([jo, ii, ji.clone()]).chain(inner.iter().map(|l| l.name.clone())).collect();
+    let of = name(s, stage);
+    if take(s, Step::Reorder { stage: of.clone(), order }) && whole {
+        take(s, Step::Run { stage: of, of: ji, kind: Kind::Vector });
+    }
 }
 
 /// Runs a loop in vectors; gives the names of the loops over them and inside.

@@ -91,7 +91,8 @@ struct Run {
     steps: Vec<f64>,
     /// How many indices of each axis an iteration takes.
     tile: Vec<f64>,
-    /// The lanes of a vector, and the axis that moves by one with them; none where all lanes read the same.
+    /// The lanes of a vector, and the axis that moves by one with them, where only that one does; none where all lanes read the
+    /// same, or each where data say.
     lanes: Option<(usize, f64)>,
 }
 
@@ -136,10 +137,13 @@ fn run(s: &Schedule, stage: StageId, at: &[Body], bytes: f64) -> Run {
         let d = plan.dims[k].1;
         match l.kind {
             Kind::Vector | Kind::Unrolled => {
-                for axis in 0..axes {
+                let by_data = |axis: usize| !writes && s.graph.bodies.is_data(at[axis]);
+                for axis in (0..axes).filter(|axis| !by_data(*axis)) {
                     out.tile[axis] *= if moves(axis, d) == 0.0 { 1.0 } else { n };
                 }
+                let scattered = (0..axes).any(|axis| by_data(axis) && moves(axis, d) != 0.0);
                 if l.kind == Kind::Vector
+                    && !scattered
                     && let Some(axis) = (0..axes).find(|axis| moves(*axis, d) == 1.0)
                 {
                     out.lanes = Some((axis, n));

@@ -103,3 +103,43 @@ fn equal_tables_are_one() {
     assert_eq!(shown.matches("\n  gathered").count(), 1, "{shown}");
     assert_eq!(shown.matches(" e[word").count(), 1, "{shown}");
 }
+
+/// A table at places that a float says, in both widths, and what is made of three neighbours of that, of its rows, and of it alone.
+const LOOKED_UP: &str = "
+(def f (Tuple (Tensor 2 TYPE) (Vec TYPE) (Tensor 2 TYPE)) ((x : (Tensor 2 TYPE) (h w)) (t : (Vec TYPE) n))
+  (let ((found (build (tuple h w) (lam ((y : Integer) (z : Integer))
+            (index (max 0 (min (sub n 1) (cast Integer (mul (cast TYPE n) (abs (index (tuple y z) x)))))) t))))
+        (next (build (tuple h w) (lam ((y : Integer) (z : Integer))
+            (index (max 0 (min (sub n 1) (cast Integer (mul 9.0SUFFIX (index (tuple y z) found))))) t)))))
+    (tuple
+      (build (tuple h w) (lam ((y : Integer) (z : Integer))
+        (add (index (tuple y (max 0 (sub z 1))) found)
+             (index (tuple y z) found)
+             (mul 0.5SUFFIX (index (tuple y (min (sub w 1) (add z 1))) found)))))
+      (build w (lam (z : Integer) (sumbuild h (lam (y : Integer) (index (tuple y z) found)))))
+      next)))
+";
+
+/// Protects: places that floats say are looked up in lanes, once for all that read them, with the interpreter's bits for all
+/// lengths of vectors, at sizes that fill them and that do not, and for what is no number.
+#[test]
+fn tables_are_looked_up_in_lanes() {
+    for (ty, name, suffix) in [(Scalar::F64, "Float", ""), (Scalar::F32, "Float32", "f32")] {
+        let text = LOOKED_UP.replace("TYPE", name).replace("SUFFIX", suffix);
+        for [h, w, n] in [[3, 5, 1], [4, 32, 16], [7, 37, 5], [1, 1, 2]] {
+            let x = tensor(ty, &[h, w], 1);
+            stages(&text, &[x, tensor(ty, &[n], 2)]);
+        }
+        let no_number =
+            Value::tensor(vec![1, 3], (0..3).map(|k| Value::Scalar(Lit::of(ty, [f64::NAN, 1e300, -2.0][k]))).collect());
+        stages(&text, &[no_number, tensor(ty, &[4], 2)]);
+        let program = read(&text);
+        let def = program.named("f")[0];
+        let sizes = incoming(def, &[tensor(ty, &[64, 96], 1), tensor(ty, &[16], 2)]);
+        let graph = empty(&program, "f").graph.only_for(&sizes);
+        let s = daedal::schedule::default(graph, &Machine { vector_bytes: 64, ..Machine::host() });
+        let steps: Vec<String> = s.steps.iter().map(ToString::to_string).collect();
+        assert!(!steps.contains(&"inline found".to_string()), "{steps:#?}");
+        assert!(steps.iter().any(|s| s.starts_with("vectorize next")), "{steps:#?}");
+    }
+}

@@ -252,3 +252,24 @@ fn sums_that_data_ask_for_are_computed_whole() {
         }
     }
 }
+
+/// Protects: elements that change rows and columns are stored in vectors where rows are long, and in blocks where they are
+/// short, with the interpreter's bits for elements of every width.
+#[test]
+fn what_is_turned_is_stored_in_vectors() {
+    for (name, ty) in [("Float", Scalar::F64), ("Float32", Scalar::F32), ("UInt8", Scalar::U8)] {
+        let program = read(&format!(
+            "(def f (Tensor 3 {name}) (x : (Tensor 3 {name}) (n h w))
+               (build (tuple n w h) (lam ((k : Integer) (z : Integer) (y : Integer)) (index (tuple k y z) x))))"
+        ));
+        for [n, h, w] in [[1, 150, 3], [2, 130, 37], [1, 5, 300], [2, 0, 4]] {
+            let args = vec![tensor(ty, &[n, h, w], 1)];
+            let sizes = daedal::tune::example::incoming(program.named("f")[0], &args);
+            let graph = empty(&program, "f").graph.only_for(&sizes);
+            let s = daedal::schedule::default(graph, &Machine { vector_bytes: 32, ..Machine::host() });
+            compare(&program, "f", &s, &[args], h == 0);
+            let lanes = s.steps.iter().any(|s| s.to_string().starts_with("vectorize"));
+            assert_eq!(lanes, h > 128, "{:#?}", s.steps);
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //! It must not know what that costs, nor which steps it becomes.
 
 use crate::machine::Machine;
-use crate::schedule::access::{CHANNELS, strides};
+use crate::schedule::access::{CHANNELS, has_lanes};
 use crate::schedule::footprint::{Footprints, points};
 use crate::schedule::plan::{Schedule, Site};
 use crate::schedule::product::is_product;
@@ -160,6 +160,6 @@ impl Group<'_> {
     /// Whether loops over the last dimension of a stage become vectors.
     pub(super) fn near(&self, of: StageId) -> bool {
         let stage = self.s.graph.stage(of);
-        stage.dims.last().is_some_and(|d| strides(&self.s.graph, stage, *d))
+        stage.dims.last().is_some_and(|d| has_lanes(&self.s.graph, stage, *d))
     }
 }
