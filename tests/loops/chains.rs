@@ -264,7 +264,7 @@ fn what_takes_long_is_made_before_the_steps_of_a_number() {
         for n in [0, 1, 50] {
             let args = [tensor(Scalar::F64, &[n], 1)];
             let made = by_default(&program, "f", &args, 32);
-            let is_inlined = made.steps.iter().any(|s| s.to_string() == "inline v");
+            let is_inlined = made.steps.iter().any(|s| s.to_string().starts_with("inline "));
             assert_eq!(is_inlined, inlined, "{:#?}", made.steps);
             compare(&program, "f", &made, &[args.to_vec()], n == 0);
         }

@@ -239,11 +239,7 @@ fn the_default_schedule_tiles_packs_and_moves() {
     let scores = [(13, 7, 131), (6, 1, 64), (5, 3, 2), (0, 3, 70), (7, 0, 70)];
     let cases = [
         ("scores", "by 1 0", scores.map(|(n, m, p)| two(1, &[n, m], &[p, m])).to_vec()),
-        (
-            "turned",
-            "reorder result io jo ii ji",
-            [(33, 47), (16, 16), (3, 40), (0, 3)].map(|(n, m)| one(&[n, m])).to_vec(),
-        ),
+        ("turned", "reorder result jo i ji", [(33, 47), (16, 16), (3, 40), (0, 3)].map(|(n, m)| one(&[n, m])).to_vec()),
         (
             "filtered",
             "reorder sum yo co",
