@@ -380,6 +380,11 @@ impl Bodies {
         self.as_int(b).is_some_and(|n| n > 0)
     }
 
+    /// Whether an operation has no value where its divisor is 0, which it may be.
+    pub(super) fn may_divide_by_zero(&self, node: &Node) -> bool {
+        matches!(node, Node::Op(op, ty, args) if op.divides() && ty.is_int() && !self.is_positive_number(args[1]))
+    }
+
     /// A product without some of its factors, those of another product.
     fn exact_quotient(&mut self, a: Body, by: Body) -> Option<Body> {
         let (mut of, mut out) = (vec![], vec![]);

@@ -406,7 +406,8 @@ impl Graph {
 }
 
 impl Graph {
-    /// The stages, producers before those that read them.
+    /// The stages, producers before those that read them, and before all what only checks sizes and indices of loops: a step of a
+    /// recurrence may read where such a check says, and have made the stage after its state.
     pub fn order(&self) -> Vec<StageId> {
         self.order_after(&FxHashMap::default()).0
     }
@@ -416,7 +417,8 @@ impl Graph {
         let mut can = true;
         let (mut out, mut seen) = (vec![], vec![false; self.stages.len()]);
         let mut made = vec![false; self.stages.len()];
-        for s in self.ids() {
+        let (first, others): (Vec<StageId>, Vec<StageId>) = self.ids().partition(|s| self.checks_without_data(*s));
+        for s in first.into_iter().chain(others) {
             // Depth first, without recursion: graphs may be deep.
             let mut todo = vec![(s, false)];
             while let Some((s, done)) = todo.pop() {
@@ -446,6 +448,23 @@ impl Graph {
             }
         }
         (out, can)
+    }
+
+    /// Whether a stage only checks, and neither data nor the step of a recurrence decide what: it can come before all others.
+    fn checks_without_data(&self, s: StageId) -> bool {
+        let known = self.stage(s);
+        let in_steps = || {
+            let mut all = self.ids().filter_map(|p| self.stage(p).recurrence());
+            all.any(|(leader, each)| known.dims.iter().any(|d| *d == each || self.stage(leader).dims.contains(d)))
+        };
+        let divides = |b: Body| self.bodies.may_divide_by_zero(self.bodies.node(b));
+        let asked = || known.checks.iter().copied().chain(known.dims.iter().map(|d| self.dim(*d).extent));
+        !known.checks.is_empty()
+            && known.tys.is_empty()
+            && known.when.is_none()
+            && known.over().is_empty()
+            && asked().all(|c| !self.bodies.is_data(c) && !self.bodies.reachable([c]).into_iter().any(divides))
+            && !in_steps()
     }
 
     /// A stage that is a copy of a source, with its axes in an order, and is read by a stage in place of it. Where the

@@ -61,7 +61,7 @@ impl Graph {
     /// Whether a node has a value at all these points where its parts have some.
     pub(super) fn is_total(&mut self, node: &Node, ranges: &Ranges, points: &[DimId]) -> bool {
         match node {
-            Node::Op(op, ty, args) => !(op.divides() && ty.is_int()) || self.bodies.is_positive_number(args[1]),
+            Node::Op(..) => !self.bodies.may_divide_by_zero(node),
             Node::Load(from, _, at) => self.in_doubt((*from, at), ranges, points).is_some_and(|left| left.is_empty()),
             _ => true,
         }

@@ -1,8 +1,10 @@
 //! Sums over the steps of recurrences: states of these with the interpreter's bits, or sums still.
 
-use crate::common::scheduled::{stages, tensor};
+use crate::common::scheduled::{compare, empty, read, stages, tensor};
 use daedal::eval::Value;
 use daedal::ir::{Lit, Scalar};
+use daedal::machine::Machine;
+use daedal::tune::example::incoming;
 
 /// What steps come to, and what each of them makes of it, of which `RESULT` is made.
 const STEPS: &str = "
@@ -173,5 +175,32 @@ fn dimensions_that_others_end_by_stay() {
     for n in [1, 2, 7] {
         let shown = stages(text, &[rows(n, 3), rows(n, 20)]);
         assert!(shown.contains("sum"), "{shown}");
+    }
+}
+
+/// Protects: an index of a state that no step decides is checked before the steps read there, whether it is a number, one that
+/// comes in or one of a loop in the step, and the failure is that of the program.
+#[test]
+fn indices_that_no_step_decides_are_checked_first() {
+    for at in ["-1", "2", "1", "-1000000000000", "(sub j 1)", "(add j k)", "k", "(div k j)"] {
+        let text = format!(
+            "(def f (Vec Float) ((x : Float) (n : Integer) (k : Integer))
+               (let (all (scan (lam ((s : (Vec Float)) (i : Integer))
+                       (build 2 (lam (j : Integer) (add 1.0 (index {at} s))))) (constVec 2 x) n))
+                 (build n (lam (i : Integer) (index 0 (index i all))))))"
+        );
+        let program = read(&text);
+        let number = |n: i64| Value::Scalar(Lit::int(n));
+        let cases: Vec<Vec<Value>> = [[0, 0], [1, 0], [3, 1], [3, -1], [2, 7]]
+            .map(|[n, k]| vec![Value::Scalar(Lit::float(0.5)), number(n), number(k)])
+            .to_vec();
+        // Where there is no step the start may ask for more than is needed.
+        compare(&program, "f", &empty(&program, "f"), &cases, true);
+        for args in &cases {
+            let sizes = incoming(program.named("f")[0], args);
+            let graph = empty(&program, "f").graph.only_for(&sizes);
+            let made = daedal::schedule::default(graph, &Machine { vector_bytes: 32, ..Machine::host() });
+            compare(&program, "f", &made, std::slice::from_ref(args), true);
+        }
     }
 }
