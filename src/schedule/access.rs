@@ -3,7 +3,7 @@
 use super::plan::Schedule;
 use crate::ir::Op;
 use crate::nest::stretch::SHARED;
-use crate::stage::{Body, DimId, Graph, Node, Source, Stage, StageId};
+use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
 
 /// Channels of pixels, which compilers take apart in vectors.
 pub(super) const CHANNELS: i64 = 4;
@@ -13,15 +13,15 @@ pub(super) fn strides(graph: &Graph, stage: &Stage, d: DimId) -> bool {
     all_loads(graph, stage, |at| is_near(graph, stage, at, d))
 }
 
-/// Whether lanes of a dimension are worth it: all loads are as [`strides`] has it, or at places that data say, of which lanes
-/// gather; and where there are such, something is computed of floats, in lanes.
+/// Whether lanes of a dimension are worth it: all loads are as [`strides`] has it, or, of elements that nothing is reduced for,
+/// at places that data say, which lanes gather; and where there are such, something is computed of floats, in lanes.
 pub(super) fn has_lanes(graph: &Graph, stage: &Stage, d: DimId) -> bool {
     let computes = || {
         let all = graph.bodies.reachable(stage.bodies());
         all.iter().any(|b| matches!(graph.bodies.node(*b), Node::Op(_, ty, _) if ty.is_float()))
     };
-    strides(graph, stage, d)
-        || all_loads(graph, stage, |at| is_near(graph, stage, at, d) || gathers(graph, at, d)) && computes()
+    let gathered = || all_loads(graph, stage, |at| is_near(graph, stage, at, d) || gathers(graph, at, d));
+    strides(graph, stage, d) || matches!(stage.def, Definition::Pure(_)) && gathered() && computes()
 }
 
 /// Whether data say where elements are that lanes of a dimension read.
@@ -29,7 +29,8 @@ pub(super) fn gathers(graph: &Graph, at: &[Body], d: DimId) -> bool {
     at.iter().any(|i| graph.bodies.is_data(*i) && graph.bodies.dims(*i).contains(&d))
 }
 
-fn all_loads(graph: &Graph, stage: &Stage, mut holds: impl FnMut(&[Body]) -> bool) -> bool {
+/// Whether something holds of the indices of all that a stage reads.
+pub(super) fn all_loads(graph: &Graph, stage: &Stage, mut holds: impl FnMut(&[Body]) -> bool) -> bool {
     let all = graph.bodies.reachable(stage.bodies());
     all.iter().all(|b| match graph.bodies.node(*b) {
         Node::Load(_, _, at) => holds(at),

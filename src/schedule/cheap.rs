@@ -1,6 +1,6 @@
 //! Which elements are as cheap to compute again as to read, or are read once: they are computed where they are read.
 
-use super::access::{coefficient, gathers, has_lanes, unit};
+use super::access::{all_loads, coefficient, gathers, has_lanes, unit};
 use super::attempt::{name, take};
 use super::plan::{Schedule, Site};
 use super::step::Step;
@@ -100,11 +100,8 @@ fn reads_same_index(s: &Schedule, stage: &Stage, b: Body) -> bool {
 pub(super) fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
     let (g, known) = (&s.graph, s.graph.stage(stage));
     let (nodes, dear) = nodes_of(&g.bodies, known.bodies());
-    let gathered = |d: DimId| {
-        let mut all = g.bodies.reachable(known.bodies()).into_iter();
-        all.any(|b| matches!(g.bodies.node(b), Node::Load(_, _, at) if gathers(g, at, d)))
-    };
-    (nodes, dear || known.dims.last().is_some_and(|d| gathered(*d)))
+    let gathered = |d: &DimId| !all_loads(g, known, |at| !gathers(g, at, *d));
+    (nodes, dear || known.dims.last().is_some_and(gathered))
 }
 
 /// The same of bodies.

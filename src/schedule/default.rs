@@ -5,7 +5,8 @@
 //! packed. Tables of points of which only numbers leave are computed a batch of points at a time (`batch.rs`), as are those that
 //! sums over points collect (`microbatch/`); sums of sums run
 //! in lanes of what they have in common (`nested.rs`). What else is read in small boxes is computed in strips or tiles of
-//! its reader (`group/`). What only moves elements runs in blocks. Other stages run their last dimension in vectors. Outer loops run on
+//! its reader (`group/`). What only moves elements runs in
+//! strips of vectors, or in blocks. Other stages run their last dimension in vectors. Outer loops run on
 //! several threads. Each step is tried; one that is refused is left out.
 
 use super::access::{apart, has_lanes, packable, strides, unit};
@@ -23,7 +24,7 @@ use super::{
 };
 use crate::ir::Op;
 use crate::machine::Machine;
-use crate::stage::{Body, Definition, DimId, Graph, Node, Source, Stage, StageId};
+use crate::stage::{Body, Definition, DimId, Graph, Node, Stage, StageId};
 
 /// Arms of more nodes are not both evaluated.
 const FEW_NODES: usize = 12;
@@ -210,12 +211,8 @@ fn is_read_across(s: &Schedule, stage: StageId) -> bool {
         let plan = s.plan(*reader);
         let vector = plan.loops.iter().find(|l| l.kind == Kind::Vector);
         let Some(lane) = vector.and_then(|l| plan.root(&l.name)).map(|k| plan.dims[k].1) else { return false };
-        g.bodies.reachable(g.stage(*reader).bodies()).into_iter().any(|b| match g.bodies.node(b) {
-            Node::Load(Source::Stage(p, _), _, at) if *p == stage => {
-                at.split_last().is_some_and(|(_, outer)| outer.iter().any(|i| g.bodies.dims(*i).contains(&lane)))
-            }
-            _ => false,
-        })
+        let across = |(_, outer): (&Body, &[Body])| outer.iter().any(|i| g.bodies.dims(*i).contains(&lane));
+        g.loads_of(stage, *reader).iter().any(|at| at.split_last().is_some_and(across))
     })
 }
 

@@ -223,7 +223,7 @@ impl Schedule {
     }
 
     /// Whether a stage runs inside of a loop of another, which has this place.
-    fn covers(&self, reader: StageId, to: StageId, place: usize) -> bool {
+    pub(super) fn covers(&self, reader: StageId, to: StageId, place: usize) -> bool {
         if reader == to {
             return true;
         }

@@ -4,8 +4,8 @@
 //! It says which loops these are, and where they may stand; `lower/triangle.rs` makes them.
 
 use super::access::coefficient;
-use super::plan::{Kind, Plan, Refusal, Schedule, Site, refuse};
-use crate::stage::{Graph, StageId};
+use super::plan::{Kind, Plan, Refusal, Schedule, refuse};
+use crate::stage::Graph;
 
 /// A loop over what is reduced, and the loops inside of it whose indices say how long it is.
 #[derive(Clone, Debug)]
@@ -25,6 +25,9 @@ pub(super) fn of(graph: &Graph, plan: &Plan) -> Result<Option<Triangle>, Refusal
     for (over, d) in &plan.dims[plan.dims.len() - plan.over..] {
         let extent = graph.dim(*d).extent;
         let decides = graph.bodies.dims(extent);
+        if decides.is_empty() {
+            continue;
+        }
         let Some(first) = plan.loops.iter().position(|l| plan.part_of(&l.name, over)) else { continue };
         let mut rows = vec![];
         for l in &plan.loops[first..] {
@@ -57,14 +60,9 @@ impl Schedule {
     /// Checks loops over triangles: nothing is computed in them, since they come to the same place more than once.
     pub(super) fn triangles_are_plain(&self) -> Result<(), Refusal> {
         for s in self.graph.ids() {
-            let plan = self.plan(s);
-            let fixed = |d| self.graph.bodies.dims(self.graph.dim(d).extent).is_empty();
-            if plan.over == 0 || plan.dims[plan.dims.len() - plan.over..].iter().all(|(_, d)| fixed(*d)) {
-                continue;
-            }
-            let Some(triangle) = of(&self.graph, plan)? else { continue };
-            let first = plan.find(&triangle.over)?;
-            if let Some(p) = self.graph.ids().find(|p| self.is_hosted_from(*p, s, first)) {
+            let Some(triangle) = of(&self.graph, self.plan(s))? else { continue };
+            let first = self.plan(s).find(&triangle.over)?;
+            if let Some(p) = self.graph.ids().find(|p| *p != s && self.covers(*p, s, first)) {
                 let (name, host) = (&self.graph.stage(p).name, &self.graph.stage(s).name);
                 let over = &triangle.over;
                 return refuse(format!(
@@ -73,13 +71,5 @@ impl Schedule {
             }
         }
         Ok(())
-    }
-
-    /// Whether a stage is computed in the loop of a host that has a place, or in one inside of it.
-    fn is_hosted_from(&self, p: StageId, host: StageId, place: usize) -> bool {
-        match &self.plan(p).site {
-            Site::At(to, at) => *to == host && self.plan(host).find(at).is_ok_and(|k| k >= place),
-            _ => false,
-        }
     }
 }

@@ -4,6 +4,7 @@ use crate::diag::{Diagnostic, Result};
 use crate::eval::Value;
 use crate::ir::evaluate::ranhash;
 use crate::ir::{Def, Lit, Scalar, Ty, TyKind};
+use indexmap::IndexSet;
 
 /// Sizes for which nobody gives an estimate.
 pub const ASSUMED: u64 = 256;
@@ -27,8 +28,7 @@ pub fn arguments(def: &Def, sizes: &[(String, u64)], seed: u64) -> Result<Vec<Va
     let total = all.iter().map(elements).try_fold(0u64, |n, e| n.checked_add(e?)).filter(|n| *n <= MAX_ELEMENTS);
     if total.is_none() {
         let d = Diagnostic::limit(format!("arguments of these sizes have more than {MAX_ELEMENTS} elements"));
-        let names: Vec<String> = def.params.iter().flat_map(|p| (0..p.ty.axes()).map(|a| p.size(a))).collect();
-        return Err(match unsaid(names, sizes) {
+        return Err(match unsaid(def, sizes) {
             Some(which) => d.note(which),
             None => d.note("smaller sizes do for a search; a schedule is right for all sizes"),
         });
@@ -41,15 +41,10 @@ pub fn arguments(def: &Def, sizes: &[(String, u64)], seed: u64) -> Result<Vec<Va
     def.params.iter().enumerate().map(one).collect()
 }
 
-/// Which of some sizes nobody gives an estimate for, and how to give one.
-fn unsaid(mut names: Vec<String>, sizes: &[(String, u64)]) -> Option<String> {
-    let mut seen = vec![];
-    names.retain(|n| {
-        !sizes.iter().any(|(known, _)| known == n) && !seen.contains(n) && {
-            seen.push(n.clone());
-            true
-        }
-    });
+/// Which sizes of parameters nobody gives an estimate for, and how to give one.
+fn unsaid(def: &Def, sizes: &[(String, u64)]) -> Option<String> {
+    let all = def.params.iter().flat_map(|p| (0..p.ty.axes()).map(|a| p.size(a)));
+    let names: IndexSet<String> = all.filter(|n| !sizes.iter().any(|(known, _)| known == n)).collect();
     let first = names.first()?;
     let all = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
     Some(format!("{ASSUMED} was assumed for {all}, of which nothing was said: say `--size {first}=N`"))

@@ -47,8 +47,7 @@ fn rows_of_any_length_keep_every_bit() {
     let steps = "split f i 3\nsplit f j 4\nreorder f io jo k ii ji\nvectorize f ji\nunroll f ii\nparallel f io\n";
     for (terms, from) in TRIANGLES {
         let program = read(&product(terms, from, "Float"));
-        let stage = empty(&program, "f").graph.ids().last().map(|s| empty(&program, "f").graph.stage(s).name.clone());
-        let steps = steps.replace(" f ", &format!(" {} ", stage.unwrap_or_default()));
+        let steps = steps.replace(" f ", &format!(" {} ", last(&program)));
         if terms.starts_with("(max") {
             // Not by one number a row: the rows stay around it.
             let refused = refusal(&program, &steps);
@@ -57,6 +56,12 @@ fn rows_of_any_length_keep_every_bit() {
         }
         check(&program, "f", &scheduled(&program, "f", &steps), &squares(Scalar::F64, &sizes));
     }
+}
+
+/// The name of the last stage.
+fn last(program: &Program) -> String {
+    let g = empty(program, "f").graph;
+    g.stage(g.ids().last().unwrap()).name.clone()
 }
 
 /// What a schedule is refused with.
@@ -90,8 +95,7 @@ fn triangles_have_tiles_by_default() {
 #[test]
 fn what_a_triangle_cannot_be_is_refused() {
     let program = read(&product("(add i 1)", "k", "Float"));
-    let g = empty(&program, "f").graph;
-    let name = g.stage(g.ids().last().unwrap()).name.clone();
+    let name = last(&program);
     for (steps, why) in [
         (format!("split {name} i 4\nreorder {name} io j k ii\nvectorize {name} ii\n"), "says how long `k` is"),
         (format!("split {name} i 4\nreorder {name} io j k ii\nparallel {name} ii\n"), "says how long `k` is"),
@@ -107,8 +111,7 @@ fn what_a_triangle_cannot_be_is_refused() {
     }
     for size in ["1", "(add i 1)"] {
         let program = read(&TWICE.replace("SIZE", size));
-        let g = empty(&program, "f").graph;
-        let name = g.stage(g.ids().last().unwrap()).name.clone();
+        let name = last(&program);
         let steps = format!("split {name} i 2\nreorder {name} io j k l ii\n");
         match size {
             "1" => {

@@ -2,7 +2,7 @@
 
 use super::members::{Level, Tiles, has_pixels, rows_of};
 use crate::machine::Machine;
-use crate::schedule::access::{has_lanes, strides};
+use crate::schedule::access::has_lanes;
 use crate::schedule::attempt::{name, split, take};
 use crate::schedule::plan::{Kind, Schedule};
 use crate::schedule::step::Step;
@@ -76,10 +76,7 @@ pub(super) fn apply(
 /// How the loops inside of a tile run.
 fn inner(s: &Schedule, stage: StageId) -> Tiling {
     let known = s.graph.stage(stage);
-    let near = known.dims.last().is_some_and(|d| match known.def {
-        Definition::Pure(_) => has_lanes(&s.graph, known, *d),
-        _ => strides(&s.graph, known, *d),
-    });
+    let near = known.dims.last().is_some_and(|d| has_lanes(&s.graph, known, *d));
     match &known.def {
         _ if !near || ends::asks(s, stage) => Tiling { vectors: 0, ..Tiling::plain() },
         Definition::Reduce { .. } if known.dims.len() > 1 => Tiling { rows: 2, vectors: 2, ..Tiling::default() },
