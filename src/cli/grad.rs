@@ -112,6 +112,7 @@ impl Grad {
     /// Carries it out.
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
         let program = pipeline::accumulated::accumulated(&input::program(&self.file)?)?;
+        let program = pipeline::tabulated::tabulated(&program)?;
         let def = input::definition(&program, &self.def)?;
         let wrt = self.by(def)?;
         if self.check {

@@ -27,6 +27,7 @@ pub mod samples;
 mod search;
 pub mod simplify;
 pub mod stages;
+pub mod tabulated;
 pub mod timed;
 pub mod trial;
 pub mod tuning;

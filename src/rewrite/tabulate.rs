@@ -25,6 +25,10 @@ pub struct Known {
 #[derive(Clone, Copy)]
 struct Bound {
     extent: Option<Id>,
+    /// Whether something around the present term, in the loop, does not depend on it.
+    left: bool,
+    /// The loops that it is bound with: those over rows and columns, say, of which nothing stands between.
+    with: usize,
 }
 
 /// What to turn into reads of a table.
@@ -33,6 +37,9 @@ pub struct Target {
     site: Site,
     /// Whether the table is there already: a vector of these terms that is made anyway.
     made: bool,
+    /// Whether it is computed again wherever it stands first: all around it depends on the loop that it does not depend on, so that
+    /// nothing of that is computed outside of the loop.
+    again: bool,
 }
 
 impl Target {
@@ -46,6 +53,12 @@ impl Target {
             Head::Const(_) | Head::Op(_) | Head::If => exact(terms.ty(id)),
             _ => false,
         })
+    }
+
+    /// Whether it is an elementary function of something that loops compute again.
+    pub fn is_elementary(&self, terms: &Terms) -> bool {
+        let head = terms.head(self.site.0);
+        self.again && matches!(head, Head::Op(op) if op.row().class == Class::Transcendental)
     }
 }
 
@@ -62,7 +75,11 @@ pub fn candidates(known: &mut Known) -> Vec<Target> {
         dear.entry(t.site.0).or_insert_with(|| terms.reachable(t.site.0).into_iter().any(|id| is_dear(terms, id)));
     }
     found.sort_by_key(|t| (!t.made, !dear[&t.site.0], std::cmp::Reverse((terms.size(t.site.0), t.site.0))));
-    found.dedup();
+    found.dedup_by(|b, a| {
+        let same = (&a.site, a.made) == (&b.site, b.made);
+        a.again |= same && b.again;
+        same
+    });
     found
 }
 
@@ -109,8 +126,11 @@ impl Walk<'_> {
         if self.table(id).is_some()
             && let Some(site) = self.site(id)
         {
-            self.found.push(Target { site, made: false });
+            let again = self.is_computed_again(id);
+            self.found.push(Target { site, made: false, again });
         }
+        let left: Vec<bool> = self.scope.iter().map(|b| b.left).collect();
+        self.leave(id);
         let Node { head, kids } = self.known.terms.node(id).clone();
         for (k, kid) in kids.iter().enumerate() {
             let depth = self.scope.len();
@@ -120,11 +140,27 @@ impl Walk<'_> {
                 && self.row(*kid).is_some()
                 && let Some(site) = self.site(*kid)
             {
-                self.found.push(Target { site, made: true });
+                self.found.push(Target { site, made: true, again: false });
             }
             deep(|| self.collect(*kid, inner));
             self.scope.truncate(depth);
         }
+        self.scope.iter_mut().zip(left).for_each(|(b, left)| b.left = left);
+    }
+
+    /// Notes the loops that a term does not depend on: it is computed outside of them, with all that stands in it.
+    fn leave(&mut self, id: Id) {
+        let (free, depth) = (self.known.terms.free(id), self.scope.len());
+        for (k, b) in self.scope.iter_mut().enumerate() {
+            b.left |= !free.has(depth - 1 - k);
+        }
+    }
+
+    /// Whether a loop that a term does not depend on, outside of one that it does, computes it again.
+    fn is_computed_again(&self, id: Id) -> bool {
+        let (free, depth) = (self.known.terms.free(id), self.scope.len());
+        let innermost = (0..depth).find(|i| free.has(*i)).unwrap_or(depth);
+        (innermost..depth).any(|i| !free.has(i) && !self.scope[depth - 1 - i].left)
     }
 
     /// Brings the variables into scope that child `k` sees; the frame of the child.
@@ -136,9 +172,10 @@ impl Walk<'_> {
             Head::Let => vec![None],
             _ => bound_extents(&mut self.known.terms, head, kids),
         };
-        self.scope.extend(extents.into_iter().map(|extent| Bound { extent }));
         self.frames += 1;
-        self.frames
+        let with = self.frames;
+        self.scope.extend(extents.into_iter().map(|extent| Bound { extent, with, left: false }));
+        with
     }
 
     /// The variables that a table of the term would have, outermost first, and their extents here.
@@ -159,11 +196,13 @@ impl Walk<'_> {
         outer.into_iter().find_map(|o| self.dims(free, o))
     }
 
-    /// The variables of a table that is to stand outside the loop of variable `outer`.
+    /// The variables of a table that is to stand outside the loop of variable `outer`, and of those that it is bound with.
     fn dims(&mut self, free: Free, outer: usize) -> Option<Vec<(usize, Id)>> {
         let depth = self.scope.len();
+        let with = |i: &usize| self.scope[depth - 1 - i].with == self.scope[depth - 1 - outer].with;
+        let outer = (outer..depth).take_while(with).last()?;
         let mut dims = vec![];
-        for i in (0..outer).rev().filter(|i| free.has(*i)) {
+        for i in (0..=outer).rev().filter(|i| free.has(*i)) {
             let extent = self.scope[depth - 1 - i].extent?;
             let here = self.known.terms.shift(extent, i + 1);
             if self.known.terms.free(here).below(outer + 1) || !self.is_size(extent) {

@@ -60,8 +60,12 @@ pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
     }
     let loops = |r: &StageId| s.graph.stage(*r).dims.len() + s.graph.stage(*r).over().len();
     let alone = matches!(readers, [r] if loops(r) <= known.dims.len());
-    // Places of two scatters, say: as many numbers as are computed again would be written and read.
-    let twice = || readers.len() <= 2 && readers.iter().all(|r| is_read_once(s, stage, *r));
+    // Places of two scatters, say: as many numbers as are computed again would be written and read. Of several, each counts
+    // by itself.
+    let twice = || {
+        let once = readers.iter().all(|r| is_read_once(s, stage, *r));
+        once && (0..known.tys.len()).all(|k| readers.iter().filter(|r| reads_part(s, **r, (stage, k))).count() <= 2)
+    };
     // Of a number that is read, or of an index, which is at hand.
     let plain = |of: Body| reads_same_index(s, known, of) || s.graph.bodies.is_arithmetic(of, false);
     let only = |b: &Body| match s.graph.bodies.node(*b) {
@@ -76,6 +80,12 @@ pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
             || copies(s, known)
             || nodes <= CHEAP && alone
             || nodes <= CHEAP * known.tys.len() && twice())
+}
+
+/// Whether a stage reads a component of another.
+fn reads_part(s: &Schedule, reader: StageId, (of, k): (StageId, usize)) -> bool {
+    let mut all = s.graph.reads(s.graph.stage(reader).bodies()).into_iter();
+    all.any(|from| matches!(from, Source::Stage(p, part) if p == of && part as usize == k))
 }
 
 /// Whether a stage is part of a source as it lies there, so that reading it is reading that.

@@ -7,7 +7,7 @@
 
 use super::body::{Body, Node, StageId};
 use super::graph::{Definition, Graph, Output};
-use crate::ir::{Op, Scalar};
+use crate::ir::{Lit, Op, Scalar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Graph {
@@ -66,6 +66,11 @@ impl Graph {
             return None;
         };
         let (x, y) = (args[0], args[1]);
+        if op == Op::Add
+            && let Some(chosen) = self.contracted_in_arms(ty, x, y)
+        {
+            return Some(chosen);
+        }
         let product = |s: &Self, b: Body| match s.bodies.node(b) {
             Node::Op(Op::Mul, _, args) => Some((args[0], args[1])),
             _ => None,
@@ -78,5 +83,24 @@ impl Graph {
         let (m, n) = product(self, x)?;
         let y = negated(self, y);
         Some(self.bodies.op(Op::Fma, ty, &[m, n, y]))
+    }
+
+    /// What is a number and a product, or just that number where a condition chooses 0 in place of the product.
+    fn contracted_in_arms(&mut self, ty: Scalar, x: Body, y: Body) -> Option<Body> {
+        let Node::If([c, a, b]) = *self.bodies.node(y) else { return None };
+        let zero = |s: &Self, b: Body| s.bodies.as_lit(b) == Some(Lit::zero(ty));
+        let (product, first) = match (zero(self, a), zero(self, b)) {
+            (false, true) => (a, true),
+            (true, false) => (b, false),
+            _ => return None,
+        };
+        let sum = match *self.bodies.node(product) {
+            Node::If(_) => self.contracted_in_arms(ty, x, product)?,
+            _ => {
+                let sum = self.bodies.op(Op::Add, ty, &[x, product]);
+                self.contracted_sum(sum)?
+            }
+        };
+        Some(if first { self.bodies.cond(c, sum, x) } else { self.bodies.cond(c, x, sum) })
     }
 }

@@ -7,6 +7,7 @@
 mod common;
 
 mod batch;
+mod borders;
 mod chains;
 mod cut;
 mod fuse;

@@ -105,8 +105,12 @@ fn random_programs_come_back() {
     assert!(total[3] > 1000 && total[1] < 100, "{total:?}");
 }
 
-/// Beside the sums a product of matrices.
+/// Beside the sums products of matrices, one of which is 0 on one side of its diagonal.
 const PRODUCT: &str = "
+(def banded (Tensor 2 Float) ((a : (Tensor 2 Float) (n m)) (b : (Tensor 2 Float) (m p)))
+  (build (tuple n p) (lam ((i : Integer) (j : Integer))
+    (sumbuild m (lam (k : Integer)
+      (if (lte k i) (mul (index (tuple i k) a) (index (tuple k j) b)) 0.0))))))
 (def product (Tensor 2 Float) ((a : (Tensor 2 Float) (n m)) (b : (Tensor 2 Float) (m p)))
   (matmul a b))";
 

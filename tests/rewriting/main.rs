@@ -22,4 +22,5 @@ mod rules;
 mod search;
 mod simplify;
 mod spelled;
+mod tabulated;
 mod value;

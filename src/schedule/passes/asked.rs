@@ -6,7 +6,7 @@ use crate::nest::{Expr, Stmt, Var};
 use rustc_hash::FxHashMap;
 
 /// So many iterations are an end, in which what is asked is asked again.
-const END: i64 = 2;
+pub(super) const END: i64 = 2;
 
 /// The answer to a question, in the iterations where it is always the same one.
 pub(super) struct Answer {
@@ -24,13 +24,13 @@ fn op(op: Op, a: Expr, b: Expr) -> Expr {
     Expr::index_op(op, a, b)
 }
 
-/// The answer to a comparison of two integers, of which one moves with the index, in most of so many iterations; nothing
-/// where it is not known which answer is that of most.
-pub(super) fn answer(of: Op, (c, a): Form, (d, b): Form, n: &Expr) -> Option<Answer> {
+/// The answer to a comparison of two integers, of which one moves with the index, in most of the iterations of a loop: how many it
+/// has, and how many are an end; nothing where it is not known which answer is that of most.
+pub(super) fn answer(of: Op, (c, a): Form, (d, b): Form, of_loop: (&Expr, i64)) -> Option<Answer> {
     match of {
-        Op::Gt => return answer(Op::Lt, (d, b), (c, a), n),
+        Op::Gt => return answer(Op::Lt, (d, b), (c, a), of_loop),
         Op::Gte | Op::Lte | Op::Ne => {
-            let other = answer(of.opposite()?, (c, a), (d, b), n)?;
+            let other = answer(of.opposite()?, (c, a), (d, b), of_loop)?;
             return Some(Answer { holds: !other.holds, ..other });
         }
         _ => {}
@@ -43,12 +43,12 @@ pub(super) fn answer(of: Op, (c, a): Form, (d, b): Form, n: &Expr) -> Option<Ans
     let even = if c == 1 { op(Op::Sub, b, a) } else { op(Op::Sub, a, b) };
     let after = op(Op::Add, even.clone(), Expr::int(1));
     match of {
-        Op::Eq if is_late(&even, n)? => Some(Answer { holds: false, from: None, to: Some(even) }),
+        Op::Eq if is_late(&even, of_loop)? => Some(Answer { holds: false, from: None, to: Some(even) }),
         Op::Eq => Some(Answer { holds: false, from: Some(after), to: None }),
         Op::Lt => {
             // Where the answer changes.
             let at = if c == 1 { even } else { after };
-            let late = is_late(&at, n)?;
+            let late = is_late(&at, of_loop)?;
             let (from, to) = if late { (None, Some(at)) } else { (Some(at), None) };
             Some(Answer { holds: late == (c == 1), from, to })
         }
@@ -57,12 +57,12 @@ pub(super) fn answer(of: Op, (c, a): Form, (d, b): Form, n: &Expr) -> Option<Ans
 }
 
 /// Whether a place is at the end of so many iterations, or at their beginning; nothing where it is neither, or not known.
-fn is_late(at: &Expr, n: &Expr) -> Option<bool> {
-    if at.as_int().is_some_and(|at| at <= END) {
+fn is_late(at: &Expr, (n, end): (&Expr, i64)) -> Option<bool> {
+    if at.as_int().is_some_and(|at| at <= end) {
         return Some(false);
     }
     let left = op(Op::Sub, n.clone(), at.clone()).as_int()?;
-    (left <= END).then_some(true)
+    (left <= end).then_some(true)
 }
 
 /// Takes the arms that literals choose, and leaves out checks that hold.

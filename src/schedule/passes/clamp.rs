@@ -2,8 +2,9 @@
 //! or asked, so that vectors can be made of it.
 //!
 //! Of `for c < n: … x[max(0, c - 1)] …`, where `0` and `n` stay, the iterations from 1 on read `x[c - 1]`, and `if c == 0 …` is
-//! not asked there; so of `max(0, c / 2 - 1)` from 2 on. Where the middle begins and ends is found before the loop runs; the order of iterations stays. Only
-//! innermost loops are looked at.
+//! not asked there; so of `max(0, c / 2 - 1)` from 2 on. Where the middle begins and ends is found before the loop runs; the order of iterations stays.
+//! Innermost loops are looked at, and those with nothing but sums of a known number of terms in them: `if j - m >= 0 …`, where `m`
+//! has 5 values, is not asked from 4 on.
 
 use super::asked::{self, Answer};
 use crate::ir::{Op, Scalar};
@@ -19,6 +20,11 @@ const LARGE: usize = 2000;
 const SMALL: i64 = 1 << 58;
 /// The loop's variable is divided by this at most.
 const DIVIDED: i64 = 8;
+/// Loops inside have so many iterations at most; around them are so many at least, of which an end is at most this share: what is
+/// left of an end is not much less than a vector.
+const TERMS: i64 = 32;
+const LONG: i64 = 128;
+const SHARE: i64 = 8;
 
 /// Cuts all loops of a function where that helps.
 pub fn clamp(func: &mut Func) {
@@ -51,10 +57,11 @@ fn op(op: Op, a: Expr, b: Expr) -> Expr {
 
 fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
     let n = l.extent().filter(|n| n.as_int().is_none_or(|n| n >= FEW))?.clone();
-    if l.kind != LoopKind::Serial || !is_plain(&l.body) {
+    let sums = if l.kind == LoopKind::Serial { sums_inside(&l.body)? } else { return None };
+    if !sums.is_empty() && n.as_int().is_none_or(|n| n < LONG) {
         return None;
     }
-    let known = Known::new(l);
+    let known = Known::new(l, sums);
     let (mut from, mut to, mut small, mut sure) = (vec![], vec![], vec![], true);
     let mut look = |e: &Expr| {
         let sides = if let Some((is_least, fixed, of)) = known.clamped(e) {
@@ -122,17 +129,23 @@ fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
     Some(out)
 }
 
-/// Whether a body has no loops, nor what only some passes make, and is not large.
-fn is_plain(body: &[Stmt]) -> bool {
-    let (mut plain, mut weight) = (true, 0);
+/// The loops in a body, and how many iterations each has, where all are short ones of a known number, and it has nothing that only
+/// some passes make, and is not large.
+fn sums_inside(body: &[Stmt]) -> Option<FxHashMap<Var, i64>> {
+    let (mut plain, mut weight, mut sums) = (true, 0, FxHashMap::default());
     walk::visit(body, &mut |s| {
-        plain &= matches!(
-            s,
-            Stmt::Let(..) | Stmt::Mut(..) | Stmt::Set(..) | Stmt::Store(..) | Stmt::If(..) | Stmt::Check(..)
-        );
+        plain &= match s {
+            Stmt::Let(..) | Stmt::Mut(..) | Stmt::Set(..) | Stmt::Store(..) | Stmt::If(..) | Stmt::Check(..) => true,
+            Stmt::For(l) => {
+                let n = l.extent().and_then(Expr::as_int).filter(|n| (1..=TERMS).contains(n));
+                sums.extend(n.map(|n| (l.var, n)));
+                n.is_some() && l.kind == LoopKind::Serial && !l.takes
+            }
+            _ => false,
+        };
         weight += s.exprs().iter().map(|e| e.weight()).sum::<usize>();
     });
-    plain && weight <= LARGE
+    (plain && weight <= LARGE).then_some(sums)
 }
 
 /// Whether a variable is read only where it is set: what is added to a sum may be a vector.
@@ -187,6 +200,8 @@ impl Moving {
 struct Known {
     var: Var,
     defs: FxHashMap<Var, Expr>,
+    /// Variables of loops inside, and how many values each has.
+    inside: FxHashMap<Var, i64>,
     /// Those that change in an iteration, or from one to the next.
     changed: FxHashSet<Var>,
     /// Whether some go from one iteration to the next, and others are made of them: no vectors can be made of the loop, so that
@@ -195,7 +210,7 @@ struct Known {
 }
 
 impl Known {
-    fn new(l: &Loop) -> Known {
+    fn new(l: &Loop, inside: FxHashMap<Var, i64>) -> Known {
         let (mut defs, mut changed, mut own) = (FxHashMap::default(), FxHashSet::default(), FxHashSet::default());
         walk::visit(&l.body, &mut |s| match s {
             Stmt::Let(v, e) => drop(defs.insert(*v, e.clone())),
@@ -204,7 +219,7 @@ impl Known {
             _ => {}
         });
         let carried = changed.iter().any(|v| !own.contains(v) && !is_own(&l.body, *v));
-        Known { var: l.var, defs, changed, carried }
+        Known { var: l.var, defs, inside, changed, carried }
     }
 
     /// Whether an expression is the least (or the greatest) of something fixed, and what moves with the loop's variable; both.
@@ -278,9 +293,48 @@ impl Known {
         if self.carried {
             return None;
         }
-        let (a, b) = (self.linear(a, DEPTH)?, self.linear(b, DEPTH)?);
+        let ([a, x], [b, y]) = (self.ends(a, DEPTH)?, self.ends(b, DEPTH)?);
+        if [&a, &b] != [&x, &y] && matches!(which, Op::Eq | Op::Ne) {
+            return None;
+        }
+        // The sides for which the answer is hardest to come by.
+        let all = (n, self.end(n));
+        let holds = asked::answer(*which, a.clone(), b.clone(), all)?.holds;
+        let (a, b) = if matches!(which, Op::Lt | Op::Lte) == holds { (x, b) } else { (a, y) };
         let sides = [a.1.clone(), b.1.clone()];
-        Some((asked::answer(*which, a, b, n)?, sides))
+        let answer = asked::answer(*which, a, b, all)?;
+        (answer.holds == holds).then_some((answer, sides))
+    }
+
+    /// How many of so many iterations are an end: what sums ask in each of their terms takes long.
+    fn end(&self, n: &Expr) -> i64 {
+        let share = n.as_int().filter(|_| !self.inside.is_empty()).map_or(0, |n| n / SHARE);
+        share.clamp(asked::END, TERMS)
+    }
+
+    /// The multiple of the loop's variable in an integer, with the least and the greatest rest over all values of loops inside.
+    fn ends(&self, e: &Expr, depth: usize) -> Option<[asked::Form; 2]> {
+        let below = depth.checked_sub(1)?;
+        if let Some(form) = self.linear(e, depth) {
+            return Some([form.clone(), form]);
+        }
+        match e {
+            Expr::Var(v) => match self.inside.get(v) {
+                Some(n) => Some([(0, Expr::int(0)), (0, Expr::int(n - 1))]),
+                None if self.changed.contains(v) => None,
+                None => self.ends(self.defs.get(v)?, below),
+            },
+            Expr::Op(which @ (Op::Add | Op::Sub), Scalar::I64, args) => {
+                let ([a, x], [b, y]) = (self.ends(&args[0], below)?, self.ends(&args[1], below)?);
+                let both = |(c, a): asked::Form, (d, b): asked::Form| {
+                    let all = if *which == Op::Add { c.checked_add(d) } else { c.checked_sub(d) };
+                    Some((all?, op(*which, a, b)))
+                };
+                let (low, high) = if *which == Op::Add { (b, y) } else { (y, b) };
+                Some([both(a, low)?, both(x, high)?])
+            }
+            _ => None,
+        }
     }
 
     /// What an expression is where nothing is clamped, and nothing asked.
@@ -304,7 +358,7 @@ impl Known {
         match e {
             Expr::Lit(l) if l.as_int().is_some() => Some((0, e.clone())),
             Expr::Var(v) if *v == self.var => Some((1, Expr::int(0))),
-            Expr::Var(v) if self.changed.contains(v) => None,
+            Expr::Var(v) if self.changed.contains(v) || self.inside.contains_key(v) => None,
             Expr::Var(v) => match self.defs.get(v) {
                 Some(e) => self.linear(e, below),
                 None => Some((0, e.clone())),
