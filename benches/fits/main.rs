@@ -10,9 +10,14 @@
     reason = "a benchmark that meets what it does not expect should stop there"
 )]
 
+#[path = "../common/mod.rs"]
+mod common;
+
+use common::command::{Chosen, daedal, python};
+use common::npy;
+use common::numbers::Numbers;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// Steps of a fit.
 const STEPS: usize = 1000;
@@ -28,20 +33,6 @@ struct Fit {
     arrays: Vec<(&'static str, Vec<usize>, Vec<f64>)>,
     rate: &'static str,
     shown: Option<usize>,
-}
-
-/// Numbers between -1 and 1, from a seed alone.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
-    }
-
-    fn some(&mut self, n: usize, scale: f64) -> Vec<f64> {
-        (0..n).map(|_| scale * self.next()).collect()
-    }
 }
 
 fn logistic() -> Fit {
@@ -89,29 +80,8 @@ fn mixture() -> Fit {
     Fit { name: "mixture", data: "1000 points, 4 dimensions, 5 Gaussians", arrays, rate: "0.1", shown: Some(0) }
 }
 
-/// An array as a file of numpy's format, version 1.
-fn npy(shape: &[usize], values: &[f64]) -> Vec<u8> {
-    let sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
-    let mut head = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}");
-    while (10 + head.len() + 1) % 64 != 0 {
-        head.push(' ');
-    }
-    head.push('\n');
-    let mut out = b"\x93NUMPY\x01\x00".to_vec();
-    out.extend((head.len() as u16).to_le_bytes());
-    out.extend(head.as_bytes());
-    out.extend(values.iter().flat_map(|v| v.to_le_bytes()));
-    out
-}
-
 fn file(folder: &Path, fit: &Fit, array: &str) -> PathBuf {
     folder.join(format!("{}_{array}.npy", fit.name))
-}
-
-fn daedal(words: &[&str]) -> String {
-    let out = Command::new(env!("CARGO_BIN_EXE_daedal")).args(words).stderr(Stdio::inherit()).output().unwrap();
-    assert!(out.status.success(), "daedal {}", words.join(" "));
-    String::from_utf8(out.stdout).unwrap()
 }
 
 /// Seconds of the fastest call, and the first parameters that it finds.
@@ -131,9 +101,7 @@ fn run(program: &str, folder: &Path, fit: &Fit, schedule: &[&str]) -> (f64, Vec<
 
 /// What the libraries that are installed make of it: seconds and first parameters, by library and fit.
 fn peers(folder: &Path) -> BTreeMap<(String, String), (f64, Vec<f64>)> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/fits/peers.py");
-    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
-    let out = Command::new(python).arg(script).arg(folder).arg(STEPS.to_string()).stderr(Stdio::inherit()).output();
+    let out = python("fits/peers.py").arg(folder).arg(STEPS.to_string()).output();
     let text = out.map(|o| String::from_utf8(o.stdout).unwrap()).unwrap_or_default();
     let line = |l: &str| {
         let words: Vec<&str> = l.split(' ').collect();
@@ -144,26 +112,18 @@ fn peers(folder: &Path) -> BTreeMap<(String, String), (f64, Vec<f64>)> {
 }
 
 fn main() {
-    let (mut page, mut names, mut words) = (None, vec![], std::env::args().skip(1));
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            // Cargo adds it.
-            "--bench" => {}
-            "--write" => page = Some(PathBuf::from(words.next().expect("--write needs a file"))),
-            _ => names.push(word),
-        }
-    }
+    let chosen = Chosen::read();
     let folder = tempfile::tempdir().unwrap();
     let all = [logistic(), network(), mixture()];
     for fit in &all {
         for (name, shape, values) in &fit.arrays {
-            std::fs::write(file(folder.path(), fit, name), npy(shape, values)).unwrap();
+            npy::write(&file(folder.path(), fit, name), shape, values.clone());
         }
     }
     let beside = peers(folder.path());
     println!("{HEAD}");
     let mut lines = vec![];
-    for fit in all.iter().filter(|f| names.is_empty() || names.iter().any(|n| n == f.name)) {
+    for fit in all.iter().filter(|f| chosen.has(f.name)) {
         let source = format!("{}/benches/fits/{}.ks", env!("CARGO_MANIFEST_DIR"), fit.name);
         let made = folder.path().join(format!("{}.ks", fit.name)).display().to_string();
         daedal(&["optimize", &source, "--def", "fit", "-o", &made]);
@@ -184,7 +144,7 @@ fn main() {
         println!("{line}");
         lines.push(line);
     }
-    if let Some(page) = page {
+    if let Some(page) = chosen.page {
         let head = HEAD.lines().map(str::to_string);
         daedal::data::section(&page, "fits", &head.chain(lines).collect::<Vec<_>>()).unwrap();
     }

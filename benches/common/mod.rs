@@ -1,0 +1,5 @@
+//! What benches that compare with libraries have in common: words of the command line, commands, and data for them.
+
+pub mod command;
+pub mod npy;
+pub mod numbers;
