@@ -85,9 +85,11 @@ impl Graph {
         Some(self.bodies.op(Op::Fma, ty, &[m, n, y]))
     }
 
-    /// What is a number and a product, or just that number where a condition chooses 0 in place of the product.
+    /// What is an accumulator and a product, or just the accumulator where a condition chooses 0 in place of the product. Other
+    /// numbers would be computed in either arm.
     fn contracted_in_arms(&mut self, ty: Scalar, x: Body, y: Body) -> Option<Body> {
-        let Node::If([c, a, b]) = *self.bodies.node(y) else { return None };
+        let (Node::Acc(..), Node::If([c, a, b])) = (self.bodies.node(x), self.bodies.node(y)) else { return None };
+        let [c, a, b] = [*c, *a, *b];
         let zero = |s: &Self, b: Body| s.bodies.as_lit(b) == Some(Lit::zero(ty));
         let (product, first) = match (zero(self, a), zero(self, b)) {
             (false, true) => (a, true),
