@@ -6,18 +6,14 @@
 //! that are written by hand are used. It must not know what is differentiated.
 
 use super::Options;
-use super::cheaper::{elaborated, with_bodies};
+use super::cheaper::with_calls;
 use crate::diag::Result;
-use crate::ir::{Def, Fun, Id, Program, Terms, Ty};
+use crate::ir::{Def, Program};
 use crate::rewrite::accumulate::accumulated as with_sums;
 use crate::rewrite::explain::running;
-use crate::rewrite::inline::flatten;
 use crate::rewrite::separate::separated;
 use crate::rewrite::tabulate::Known;
-use rustc_hash::FxHashSet;
 
-/// Larger definitions stay: that lets may leave loops is proved part by part.
-const MAX_NODES: usize = 5_000;
 /// So often sums take other forms and running sums are looked for: some stand in others.
 const MAX_ROUNDS: usize = 4;
 
@@ -27,17 +23,12 @@ const MAX_ROUNDS: usize = 4;
 /// # Errors
 /// A bug: what came out does not check.
 pub fn accumulated(program: &Program) -> Result<Program> {
-    let kept: FxHashSet<Fun> = program.defs.keys().copied().collect();
-    with_bodies(program, &|_| true, &|def, body| cheaper(program, def, body, &kept))
+    with_calls(program, &with_running_sums)
 }
 
-/// A cheaper body with running sums, in an arena of its own.
-fn cheaper(program: &Program, def: &Def, body: Id, kept: &FxHashSet<Fun>) -> Option<(Terms, Id)> {
+/// A term with running sums; nothing where it has no sums for them.
+fn with_running_sums(def: &Def, mut known: Known) -> Option<Known> {
     let level = Options::standard().float;
-    let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-    let flat = flatten(program, kept, (&program.terms, body), &tys, MAX_NODES)?;
-    let mut known = Known { terms: flat.terms, id: flat.id, total: Default::default() };
-    known.total = running::total(&mut known.terms, known.id, def);
     let mut found = false;
     for _ in 0..MAX_ROUNDS {
         let id = separated(&mut known);
@@ -52,8 +43,5 @@ fn cheaper(program: &Program, def: &Def, body: Id, kept: &FxHashSet<Fun>) -> Opt
             None => break,
         }
     }
-    if !found {
-        return None;
-    }
-    elaborated(program, def, known)
+    found.then_some(known)
 }

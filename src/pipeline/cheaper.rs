@@ -5,10 +5,16 @@
 use super::recursive;
 use crate::cost::{Costing, Model, Sweep};
 use crate::diag::{Diagnostic, Result};
-use crate::ir::{Body, Def, Id, Program, Terms};
+use crate::ir::{Body, Def, Fun, Id, Program, Terms, Ty};
 use crate::rewrite::egraph::elaborate::{Elaborated, elaborate_both};
+use crate::rewrite::explain::running;
+use crate::rewrite::inline::flatten;
 use crate::rewrite::tabulate::Known;
 use crate::types::{sizes, verify};
+use rustc_hash::FxHashSet;
+
+/// Larger definitions with calls stay: that lets may leave loops is proved part by part.
+const MAX_NODES: usize = 5_000;
 
 /// Makes a cheaper body of that of a definition, in an arena of its own; nothing where there is none.
 type Cheaper<'a> = dyn Fn(&Def, Id) -> Option<(Terms, Id)> + 'a;
@@ -32,6 +38,22 @@ pub(super) fn with_bodies(program: &Program, of: &dyn Fn(&Def) -> bool, made: &C
         Ok(()) => Ok(out),
         Err(d) => Err(Diagnostic::bug("what has cheaper bodies does not check").note(d.render())),
     }
+}
+
+/// The program with cheaper bodies for its definitions, each made of its own one without lets. Calls stay, so that derivatives that
+/// are written by hand are used.
+///
+/// # Errors
+/// A bug: what came out does not check.
+pub(super) fn with_calls(program: &Program, made: &dyn Fn(&Def, Known) -> Option<Known>) -> Result<Program> {
+    let kept: FxHashSet<Fun> = program.defs.keys().copied().collect();
+    with_bodies(program, &|_| true, &|def, body| {
+        let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
+        let flat = flatten(program, &kept, (&program.terms, body), &tys, MAX_NODES)?;
+        let mut known = Known { terms: flat.terms, id: flat.id, total: Default::default() };
+        known.total = running::total(&mut known.terms, known.id, def);
+        elaborated(program, def, made(def, known)?)
+    })
 }
 
 /// The body with lets, in its arena, where it is cheaper than that of the definition.

@@ -5,16 +5,11 @@
 //! A definition changes only where that costs less. No bit changes, and calls stay, so that derivatives that are written by hand
 //! are used. It must not know what is differentiated.
 
-use super::cheaper::{elaborated, with_bodies};
+use super::cheaper::with_calls;
 use crate::diag::Result;
-use crate::ir::{Def, Fun, Id, Program, Terms, Ty};
-use crate::rewrite::explain::running;
-use crate::rewrite::inline::flatten;
+use crate::ir::{Def, Program};
 use crate::rewrite::tabulate::{self, Known, Target};
-use rustc_hash::FxHashSet;
 
-/// Larger definitions stay: that lets may leave loops is proved part by part.
-const MAX_NODES: usize = 5_000;
 /// So many tables a definition gets at most.
 const MAX_TABLES: usize = 16;
 
@@ -23,16 +18,11 @@ const MAX_TABLES: usize = 16;
 /// # Errors
 /// A bug: what came out does not check.
 pub fn tabulated(program: &Program) -> Result<Program> {
-    let kept: FxHashSet<Fun> = program.defs.keys().copied().collect();
-    with_bodies(program, &|_| true, &|def, body| cheaper(program, def, body, &kept))
+    with_calls(program, &with_tables)
 }
 
-/// A cheaper body with tables, in an arena of its own.
-fn cheaper(program: &Program, def: &Def, body: Id, kept: &FxHashSet<Fun>) -> Option<(Terms, Id)> {
-    let tys: Vec<Ty> = def.params.iter().map(|p| p.ty).collect();
-    let flat = flatten(program, kept, (&program.terms, body), &tys, MAX_NODES)?;
-    let mut known = Known { terms: flat.terms, id: flat.id, total: Default::default() };
-    known.total = running::total(&mut known.terms, known.id, def);
+/// A term with tables; nothing where it needs none.
+fn with_tables(_: &Def, mut known: Known) -> Option<Known> {
     let mut made: Vec<Target> = vec![];
     while made.len() < MAX_TABLES {
         let mut all = tabulate::candidates(&mut known).into_iter();
@@ -41,5 +31,5 @@ fn cheaper(program: &Program, def: &Def, body: Id, kept: &FxHashSet<Fun>) -> Opt
         known = tabulate::tabulated(&known, &target);
         made.push(target);
     }
-    if made.is_empty() { None } else { elaborated(program, def, known) }
+    (!made.is_empty()).then_some(known)
 }

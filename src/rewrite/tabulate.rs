@@ -31,8 +31,8 @@ struct Bound {
     with: usize,
 }
 
-/// What to turn into reads of a table.
-#[derive(Clone, PartialEq, Debug)]
+/// What to turn into reads of a table. Two of one site are the same, wherever they were found.
+#[derive(Clone, Debug)]
 pub struct Target {
     site: Site,
     /// Whether the table is there already: a vector of these terms that is made anyway.
@@ -40,6 +40,12 @@ pub struct Target {
     /// Whether it is computed again wherever it stands first: all around it depends on the loop that it does not depend on, so that
     /// nothing of that is computed outside of the loop.
     again: bool,
+}
+
+impl PartialEq for Target {
+    fn eq(&self, other: &Target) -> bool {
+        (&self.site, self.made) == (&other.site, other.made)
+    }
 }
 
 impl Target {
@@ -76,9 +82,8 @@ pub fn candidates(known: &mut Known) -> Vec<Target> {
     }
     found.sort_by_key(|t| (!t.made, !dear[&t.site.0], std::cmp::Reverse((terms.size(t.site.0), t.site.0))));
     found.dedup_by(|b, a| {
-        let same = (&a.site, a.made) == (&b.site, b.made);
-        a.again |= same && b.again;
-        same
+        a.again |= a == b && b.again;
+        a == b
     });
     found
 }

@@ -96,12 +96,9 @@ impl Graph {
             (true, false) => (b, false),
             _ => return None,
         };
-        let sum = match *self.bodies.node(product) {
-            Node::If(_) => self.contracted_in_arms(ty, x, product)?,
-            _ => {
-                let sum = self.bodies.op(Op::Add, ty, &[x, product]);
-                self.contracted_sum(sum)?
-            }
+        let sum = match self.bodies.node(product).clone() {
+            Node::Op(Op::Mul, _, args) => self.bodies.op(Op::Fma, ty, &[args[0], args[1], x]),
+            _ => self.contracted_in_arms(ty, x, product)?,
         };
         Some(if first { self.bodies.cond(c, sum, x) } else { self.bodies.cond(c, x, sum) })
     }

@@ -5,9 +5,6 @@ use crate::ir::{Lit, Op, Scalar};
 use crate::nest::{Expr, Stmt, Var};
 use rustc_hash::FxHashMap;
 
-/// So many iterations are an end, in which what is asked is asked again.
-pub(super) const END: i64 = 2;
-
 /// The answer to a question, in the iterations where it is always the same one.
 pub(super) struct Answer {
     pub(super) holds: bool,

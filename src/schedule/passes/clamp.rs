@@ -20,6 +20,8 @@ const LARGE: usize = 2000;
 const SMALL: i64 = 1 << 58;
 /// The loop's variable is divided by this at most.
 const DIVIDED: i64 = 8;
+/// So many iterations are an end, in which what is asked is asked again.
+const END: i64 = 2;
 /// Loops inside have so many iterations at most; around them are so many at least, of which an end is at most this share: what is
 /// left of an end is not much less than a vector.
 const TERMS: i64 = 32;
@@ -309,7 +311,7 @@ impl Known {
     /// How many of so many iterations are an end: what sums ask in each of their terms takes long.
     fn end(&self, n: &Expr) -> i64 {
         let share = n.as_int().filter(|_| !self.inside.is_empty()).map_or(0, |n| n / SHARE);
-        share.clamp(asked::END, TERMS)
+        share.clamp(END, TERMS)
     }
 
     /// The multiple of the loop's variable in an integer, with the least and the greatest rest over all values of loops inside.
