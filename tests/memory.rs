@@ -339,12 +339,12 @@ fn tensors_that_do_not_fit_are_named() {
             &["a tensor of size 9000000000000 is too large", "`states` takes 72000000000000 bytes"],
         ),
         (
-            "run p.ks '[rev end]' '[0.5,400000000]' 1.0",
-            &["size 400000000 is too large", "takes 3200000000 bytes", "hint: `daedal grad`"],
+            "run p.ks '[rev end]' '[0.5,600000000]' 1.0",
+            &["size 600000000 is too large", "takes 4800000000 bytes", "hint: `daedal grad`"],
         ),
         (
-            "eval p.ks '[rev end]' '[0.5,400000000]' 1.0",
-            &["size 400000000 is too large", "takes 3200000000 bytes", "hint: `daedal grad`"],
+            "eval p.ks '[rev end]' '[0.5,600000000]' 1.0",
+            &["size 600000000 is too large", "takes 4800000000 bytes", "hint: `daedal grad`"],
         ),
     ] {
         let (code, said) = cramped(d, 3_000_000, args);

@@ -24,8 +24,8 @@ use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 use std::cell::{Cell, RefCell};
 
-/// A tensor may have so many elements, whatever their type: those of 24 bytes, as references to rows are, take 4 GiB.
-pub const MAX_ELEMENTS: usize = (1 << 32) / 24;
+/// A tensor may have so many elements, whatever their type: those of 8 bytes take 4 GiB.
+pub const MAX_ELEMENTS: usize = 1 << 29;
 
 /// Calls may nest so deep.
 pub const MAX_CALLS: usize = 100_000;

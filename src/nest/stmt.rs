@@ -75,12 +75,23 @@ pub struct Loop {
     pub independent: bool,
     /// How the iterations run.
     pub kind: LoopKind,
+    /// How many iterations there are about, where the range does not say: for estimates alone.
+    pub likely: Option<i64>,
 }
 
 impl Loop {
     /// A serial loop from 0 that takes no memory.
     pub fn new(var: Var, to: Expr, body: Vec<Stmt>) -> Loop {
-        Loop { var, from: Expr::int(0), to, body, takes: false, independent: false, kind: LoopKind::Serial }
+        Loop {
+            var,
+            from: Expr::int(0),
+            to,
+            body,
+            takes: false,
+            independent: false,
+            kind: LoopKind::Serial,
+            likely: None,
+        }
     }
 
     /// The same way of running over another range and body.

@@ -70,6 +70,8 @@ pub const SCHEDULED: &[Pass] = &[
     Pass { name: "value numbering", run: |f, _| share::share(f) },
     Pass { name: "dead code", run: |f, _| dead::remove(f) },
     Pass { name: "loops without clamps", run: |f, _| clamp::clamp(f) },
+    // What clamps alone asked for would say how many lanes there are.
+    Pass { name: "dead code of clamps", run: |f, _| dead::remove(f) },
     Pass { name: "choice of the remaining vector loops", run: |f, m| choose::complete(f, m.vector_bytes) },
     Pass { name: "vectorization", run: |f, _| vectorize::vectorize(f) },
     Pass { name: "registers", run: |f, _| registers::promote(f) },

@@ -1,9 +1,10 @@
 //! Which elements are as cheap to compute again as to read, or are read once: they are computed where they are read.
 
-use super::access::{all_loads, coefficient, gathers, has_lanes, unit};
+use super::access::{CHANNELS, all_loads, coefficient, gathers, has_lanes, unit};
 use super::attempt::{name, take};
 use super::plan::{Schedule, Site};
 use super::step::Step;
+use super::unread::reads;
 use crate::ir::Op;
 use crate::ir::op::Class;
 use crate::stage::{Bodies, Body, Definition, DimId, Node, Source, Stage, StageId};
@@ -12,6 +13,10 @@ use crate::stage::{Bodies, Body, Definition, DimId, Node, Source, Stage, StageId
 const CHEAP: usize = 12;
 /// Bodies of more nodes are computed by themselves, though each element is read once.
 const ONCE: usize = 64;
+/// Tables of so many elements are in no cache.
+const FAR: i64 = 1 << 24;
+/// To compute elements so often again takes less than to write and read them there.
+const AGAIN: i64 = 2;
 
 /// Computes cheap elements where they are read.
 pub(super) fn inline_cheap(s: &mut Schedule) {
@@ -79,7 +84,48 @@ pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
             || cast
             || copies(s, known)
             || nodes <= CHEAP && alone
-            || nodes <= CHEAP * known.tys.len() && twice())
+            || nodes <= CHEAP * known.tys.len() && twice()
+            || nodes <= ONCE && matches!(readers, [r] if is_far(s, stage, *r)))
+        || nodes <= CHEAP && is_map(s, stage)
+}
+
+/// Whether elements are in no cache, and made of those of one source at the same place, which are as many: to read that takes no
+/// longer, and nothing is written.
+fn is_map(s: &Schedule, stage: StageId) -> bool {
+    let (g, known) = (&s.graph, s.graph.stage(stage));
+    let (Definition::Pure(_), [ty]) = (&known.def, known.tys.as_slice()) else { return false };
+    let far = g.points(&known.dims).is_some_and(|n| n >= FAR / 4);
+    let mut sources: Vec<Source> = vec![];
+    let mut own = |b: Body| match g.bodies.node(b) {
+        Node::Load(from, of, at) => {
+            let short = |d: &DimId| g.bodies.as_int(g.dim(*d).extent).is_some_and(|n| n <= CHANNELS);
+            let channel = |i: Body, d: &DimId| g.bodies.as_int(i).is_some() && short(d);
+            let here = |(i, d): (&Body, &DimId)| *g.bodies.node(*i) == Node::Index(*d) || channel(*i, d);
+            sources.push(*from);
+            at.len() == known.dims.len() && at.iter().zip(&known.dims).all(here) && of.bytes() <= ty.bytes()
+        }
+        // Channels may be made in other ways; vectors have all of them.
+        Node::If([c, ..]) => !g.bodies.is_data(*c),
+        Node::Op(op, ty, _) => !ty.is_float() || matches!(op.row().class, Class::Cheap | Class::Multiply),
+        _ => true,
+    };
+    let plain = far && g.bodies.reachable(known.bodies()).into_iter().all(&mut own);
+    sources.dedup();
+    plain && sources.len() == 1 && !s.is_output(stage)
+}
+
+/// Whether elements would come back from memory, a few times each, to a reduction over a dimension that its reader does not
+/// have: no loop of the reader could have a part of them at hand.
+fn is_far(s: &Schedule, stage: StageId, reader: StageId) -> bool {
+    let (g, of) = (&s.graph, s.graph.stage(reader));
+    let only_over = |i: &Body| {
+        let dims = g.bodies.dims(*i);
+        !dims.is_empty() && dims.iter().all(|d| of.over().contains(d))
+    };
+    let reduced = |at: &[Body]| at.iter().any(only_over);
+    let all = g.points(&g.stage(stage).dims).filter(|n| *n >= FAR);
+    let again = all.zip(reads(s, reader, stage)).is_some_and(|(all, n)| n <= AGAIN * all);
+    again && g.loads_of(stage, reader).iter().all(|at| reduced(at))
 }
 
 /// Whether a stage reads a component of another.

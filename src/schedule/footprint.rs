@@ -4,6 +4,7 @@
 //! tile, but for the ends. These are sizes to decide by; what is computed in the end is found from bounds when loops are made
 //! (`lower/region.rs`), and nothing here is a proof.
 
+use super::access::CHANNELS;
 use super::plan::Schedule;
 use crate::ir::Op;
 use crate::stage::{Body, DimId, Node, Source, StageId};
@@ -147,13 +148,20 @@ impl Footprints {
                 let own = |i: Body, d: DimId| steps(d).or_else(|| self.all(s, *reader, i, d));
                 let each = at.iter().zip(dims).map(|(i, d)| own(*i, *d).or_else(|| self.axis(s, *reader, *i)));
                 let each = each.collect::<Option<Vec<_>>>()?;
+                let both = |(k, (a, b)): (usize, (&Axis, &Axis))| a.with(b).or_else(|| self.few(s, g.stage(p).dims[k]));
                 out = Some(match out {
                     None => each,
-                    Some(known) => known.iter().zip(&each).map(|(a, b)| a.with(b)).collect::<Option<_>>()?,
+                    Some(known) => known.iter().zip(&each).enumerate().map(both).collect::<Option<_>>()?,
                 });
             }
         }
         out
+    }
+
+    /// All indices of a dimension, where these are a few channels: of pixels that read their own one and another.
+    fn few(&self, s: &Schedule, d: DimId) -> Option<Axis> {
+        let n = s.graph.bodies.as_int(s.graph.dim(d).extent).filter(|n| *n <= CHANNELS);
+        n.map(|n| Axis::whole(self.rank, Some(n)))
     }
 
     /// All indices of a dimension, where a stage reduces over them.
@@ -172,11 +180,12 @@ impl Footprints {
         let mut out = Axis::constant(self.rank, form.offset() as f64);
         for (atom, c) in form.terms() {
             let own = self.atom(s, reader, atom)?;
-            if own.whole.is_some() {
-                // All steps of a recurrence, shifted or backwards.
+            if let Some(n) = own.whole {
+                // All steps of a recurrence, shifted or backwards, or the channels of a pixel.
                 let steps = s.graph.stage(reader).recurrence().is_some();
-                let alone = steps && form.terms().all(|(a, _)| a == atom || bodies.dims(a).is_empty());
-                return (alone && c.abs() == 1).then_some(own);
+                let channels = n <= CHANNELS as f64 && matches!(bodies.node(index), Node::Index(_));
+                let alone = form.terms().all(|(a, _)| a == atom || bodies.dims(a).is_empty());
+                return (alone && (steps || channels) && c.abs() == 1).then_some(own);
             }
             out.add(&own, c as f64);
         }

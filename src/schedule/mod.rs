@@ -32,6 +32,7 @@ mod readings;
 mod single;
 mod step;
 pub mod steps;
+mod streams;
 mod strips;
 mod sums;
 pub mod text;

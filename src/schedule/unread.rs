@@ -58,7 +58,7 @@ fn places(s: &Schedule, reader: StageId, of: StageId) -> i64 {
 }
 
 /// How often a stage reads elements of another.
-fn reads(s: &Schedule, reader: StageId, of: StageId) -> Option<i64> {
+pub(super) fn reads(s: &Schedule, reader: StageId, of: StageId) -> Option<i64> {
     let known = s.graph.stage(reader);
     let loops: Vec<DimId> = known.dims[..known.looped()].iter().chain(known.over()).copied().collect();
     s.graph.points(&loops)?.checked_mul(places(s, reader, of))

@@ -33,7 +33,7 @@ impl Graph {
             let left = left.into_iter().filter(|c| !self.is_checked_by(&made, *c, &points)).collect();
             self.stages[s.0 as usize].checks = left;
         }
-        self.with_first(made)
+        self.with_stages_at(0, made)
     }
 
     /// Whether a condition on the points of a stage is one that stages that only check have checked.
@@ -129,7 +129,7 @@ impl Graph {
     }
 
     /// A condition over other dimensions.
-    fn moved(&mut self, c: Body, (from, to): (&[DimId], &[DimId])) -> Body {
+    pub(super) fn moved(&mut self, c: Body, (from, to): (&[DimId], &[DimId])) -> Body {
         let of: FxHashMap<DimId, Body> = from.iter().zip(to).map(|(a, b)| (*a, self.bodies.index(*b))).collect();
         self.bodies.substitute(c, &of)
     }

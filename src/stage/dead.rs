@@ -28,12 +28,13 @@ impl Graph {
         self
     }
 
-    /// The graph with stages in front of the others, which keep their order and names.
+    /// The graph with stages in front of those from a place on; the others keep their order and names.
     #[must_use]
-    pub(super) fn with_first(mut self, first: Vec<Stage>) -> Graph {
-        let n = first.len() as u32;
-        self.renumber(&|s| Some(StageId(s.0 + n)), &|_| true);
-        self.stages.splice(0..0, first);
+    pub(super) fn with_stages_at(mut self, place: u32, more: Vec<Stage>) -> Graph {
+        let (n, at) = (more.len() as u32, place as usize);
+        self.stages.splice(at..at, more);
+        let moved = |s: StageId| Some(if s.0 < place { s } else { StageId(s.0 + n) });
+        self.renumber(&moved, &|_| true);
         self
     }
 

@@ -11,6 +11,7 @@
 //!
 //! This layer must not know of loops, memory or machines.
 
+mod ahead;
 mod apart;
 mod asked;
 mod body;

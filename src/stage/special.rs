@@ -43,7 +43,8 @@ impl Graph {
     /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions, sums that
     /// add to one of many elements at a time are scatters, and sums over the steps of a recurrence are states of it; what is read
     /// again and again where data say is gathered once; what nothing needs for these numbers is no stage, and what stages
-    /// in arms check, and others check anyway, is checked first.
+    /// in arms check, and others check anyway, is checked first, as what large tables check at few of their points is before
+    /// them.
     #[must_use]
     pub fn only_for(&self, incoming: &[f64]) -> Graph {
         let mut out = self.specialized(incoming);
@@ -69,7 +70,7 @@ impl Graph {
         out.sums_to_states();
         out.gathered_once();
         // Checks that are proved for these numbers need no stage any more.
-        out.without_dead().checked_first()
+        out.without_dead().checked_ahead().checked_first()
     }
 
     /// The body of a stage of plain arithmetic, at indices.

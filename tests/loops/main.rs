@@ -21,6 +21,7 @@ mod microbatch;
 mod native;
 mod nests;
 mod picks;
+mod pictures;
 mod points;
 mod proofs;
 mod real;

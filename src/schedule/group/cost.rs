@@ -192,7 +192,8 @@ impl Group<'_> {
         let own = matches!(self.members.iter().find(|(m, _)| *m == p), Some((_, Level::Tile(d))) if *d >= y);
         let moves = |a: &&Axis| a.along[y] != 0.0;
         let one = self.prints.get(p).iter().filter(moves).all(|a| a.extent(&ones) == 1.0);
-        let late = |r: &StageId| *r == self.head || is(*r, Level::Row) || self.is_line(*r, tiles);
+        let last = |r: &StageId| *r == self.head || is(*r, Level::Row) || is(*r, Level::Pixel);
+        let late = |r: &StageId| last(r) || self.is_line(*r, tiles);
         // Rows of a recurrence take their steps together.
         let steps = matches!(self.s.graph.stage(p).def, Definition::Recur { .. });
         strips && own && one && !steps && !self.any_by_rows() && self.s.consumers(p).iter().all(late)
@@ -231,7 +232,7 @@ impl Group<'_> {
                 .map(|(_, n)| n)
                 .product();
             let count = elements(axes, tile) / moving;
-            let byte = if level == Level::Row { 0.0 } else { byte };
+            let byte = if matches!(level, Level::Row | Level::Pixel) { 0.0 } else { byte };
             let ends = if tiles.columns + tiles.part > 0 && self.is_clamped(p) { ENDS } else { 1.0 };
             sum += count * (self.cycles(p) * ends + byte * self.bytes(p) + cut * self.incoming(p));
         }

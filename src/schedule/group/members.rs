@@ -16,6 +16,8 @@ use rustc_hash::FxHashMap;
 pub(super) enum Level {
     /// In the loop over vectors of the head.
     Row,
+    /// In the loop over pixels of the head: the channels of one are in registers.
+    Pixel,
     /// In the loop over tiles of a dimension of the head.
     Tile(usize),
     /// In the loop over the rows of a strip: what one row needs is needed by no other.
@@ -70,6 +72,7 @@ impl Level {
         let (rank, y) = (s.graph.stage(head).dims.len(), rows_of(s, head));
         match self {
             Level::Row | Level::There | Level::Sum => Some(usize::MAX),
+            Level::Pixel => Some(y + 1 + usize::from(tiles.rows > 0) + usize::from(tiles.part > 0)),
             Level::Line => Some(y + usize::from(tiles.rows > 0) + usize::from(tiles.part > 0)),
             Level::Tile(d) if d < y => Some(d),
             Level::Tile(_) if has_pixels(s, head) => Some(y),
@@ -124,9 +127,19 @@ impl Group<'_> {
         }
         let row = |r: &StageId| *r == self.head || self.members.contains(&(*r, Level::Row));
         let own = axes.len() == rank && axes.iter().enumerate().all(|(k, a)| a.follows(k));
+        if !in_sums && self.is_pixel(p) && readers == [self.head] {
+            return Some(Level::Pixel);
+        }
         let head = s.graph.stage(self.head);
         let vectors = matches!(head.def, Definition::Pure(_)) && self.near(self.head) && self.near(p);
         Some(if !in_sums && own && vectors && readers.iter().all(row) { Level::Row } else { Level::Tile(last) })
+    }
+
+    /// Whether a pixel of the head needs all channels of the same pixel of a stage.
+    fn is_pixel(&self, p: StageId) -> bool {
+        let [y, x, c] = self.prints.get(p) else { return false };
+        let pure = |of: StageId| matches!(self.s.graph.stage(of).def, Definition::Pure(_)) && has_pixels(self.s, of);
+        pure(self.head) && pure(p) && y.follows(0) && x.follows(1) && c.whole.is_some()
     }
 
     /// Whether a product shares a tile of accumulators with the head.

@@ -6,8 +6,8 @@ use crate::schedule::access::has_lanes;
 use crate::schedule::attempt::{name, split, take};
 use crate::schedule::plan::{Kind, Schedule};
 use crate::schedule::step::Step;
-use crate::schedule::tiling::Tiling;
-use crate::schedule::{along, chains, ends, sums};
+use crate::schedule::tiling::{Tiling, along_last};
+use crate::schedule::{along, chains, ends, streams, sums};
 use crate::stage::{Definition, StageId};
 
 /// Vectors of a row that stays in registers.
@@ -27,6 +27,7 @@ pub(super) fn apply(
         take(s, step);
     }
     let in_rows = members().any(|(_, level)| *level == Level::Row);
+    let pixels = members().any(|(_, level)| *level == Level::Pixel);
     let sum = members().find(|(_, level)| *level == Level::Sum).map(|(p, _)| *p);
     // Several sums of a row have a register each.
     let sums = |(p, level): &&(StageId, Level)| *level == Level::Row && !s.graph.stage(*p).over().is_empty();
@@ -34,6 +35,8 @@ pub(super) fn apply(
     let own = match sum {
         Some(p) => sums::tiling(s, p, machine),
         None if in_rows => row,
+        // A few channels are no vector, whose lanes would mostly be empty.
+        None if pixels && !along_last(s, head, machine).1 => Tiling { vectors: 0, ..Tiling::plain() },
         None => inner(s, head),
     };
     let mut decided = vec![head];
@@ -63,7 +66,11 @@ pub(super) fn apply(
         let Some(host) = plan.loops.get(place).map(|l| l.name.clone()) else { continue };
         let step = Step::ComputeAt { stage: name(s, *p), reader: name(s, head), at: host };
         if take(s, step) {
-            let own = if *level == Level::Row { row } else { inner(s, *p) };
+            let own = match (level, streams::rows(s, *p)) {
+                (Level::Row, _) => row,
+                (Level::Tile(_), Some(rows)) => Tiling { rows, ..Tiling::plain() },
+                _ => inner(s, *p),
+            };
             if !(chains::choose(s, *p, machine) || along::packed(s, *p, machine)) {
                 run(s, *p, own, machine);
             }

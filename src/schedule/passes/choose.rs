@@ -4,7 +4,7 @@ use super::divergence::{Class, Divergence, analyse, are_masked, is_direct, is_di
 use crate::ir::op::Class as Kind;
 use crate::ir::{Op, Scalar};
 use crate::machine::fitting;
-use crate::nest::{Expr, Func, Loop, LoopKind, Stmt, Var, walk};
+use crate::nest::{Buf, Expr, Func, Loop, LoopKind, Stmt, Var, walk};
 
 /// Makes vector loops of those that are cheaper so. `vector_bytes` is the width of vectors.
 pub fn choose(func: &mut Func, vector_bytes: u32) {
@@ -36,6 +36,8 @@ const GATHER: f64 = 1.25;
 const WOVEN: f64 = 3.0;
 /// What waiting for the last addition costs, in additions.
 const LATENCY: f64 = 3.0;
+/// Bytes that a row of memory of each lane takes at most.
+const ROW: i64 = 1 << 16;
 /// Vectors have to save so much: estimates are coarse, and the text doubles.
 const MARGIN: f64 = 0.75;
 
@@ -55,7 +57,7 @@ struct Wide {
 }
 
 fn trips(l: &Loop) -> f64 {
-    l.extent().and_then(Expr::as_int).map_or(TRIPS, |n| n.max(0) as f64)
+    l.extent().and_then(Expr::as_int).or(l.likely).map_or(TRIPS, |n| n.max(0) as f64)
 }
 
 fn mentions(e: &Expr, v: Var) -> bool {
@@ -164,11 +166,26 @@ impl Costs<'_> {
         cost
     }
 
-    /// Whether statements hold what a compiler makes no vectors of: loops that carry values, checks, arms, some operations, and
-    /// indices that are divided.
+    /// Whether statements hold what a compiler makes no vectors of, or not always: loops that carry values, checks, arms, some
+    /// operations, indices that are divided, and elements at a small stride.
     fn needs_vectors(&self, w: &Wide, stmts: &[Stmt]) -> bool {
         let mut needed = false;
-        let woven = |e: &Expr| matches!(e, Expr::Load(_, at) if w.known.stretch(at).is_some());
+        // Of elements that are only moved, or made of others.
+        let step = |at: &Expr| match w.known.class(at) {
+            Class::Affine(step) => step.as_int(),
+            _ => None,
+        };
+        let gathers = |e: &Expr| matches!(e, Expr::Load(_, at) if w.known.class(at) == Class::Divergent);
+        let moves = |s: &Stmt| match s {
+            Stmt::Let(..) | Stmt::Store(..) => !s.exprs().into_iter().any(|e| e.any(&mut |e| gathers(e))),
+            _ => false,
+        };
+        let plain = self.arms && stmts.iter().all(moves);
+        let woven = |e: &Expr| match e {
+            Expr::Load(_, at) if w.known.stretch(at).is_some() => true,
+            Expr::Load(_, at) => plain && self.func.ty(e).bytes() >= 4 && matches!(step(at), Some(2..=4)),
+            _ => false,
+        };
         walk::visit(stmts, &mut |s| {
             needed |= match s {
                 Stmt::For(l) => !l.independent,
@@ -220,7 +237,7 @@ impl Costs<'_> {
             }
             Stmt::Check(ok, ..) => one(ok) + 1.0,
             // Each lane has memory of its own: rows fit, larger tensors would take much and leave the caches.
-            Stmt::Alloc(_, dims) if dims.len() > 1 => f64::INFINITY,
+            Stmt::Alloc(b, dims) if dims.len() > 1 || self.is_long(*b, dims, w.lanes) => f64::INFINITY,
             Stmt::Alloc(..) | Stmt::Mark(_) | Stmt::Reset(_) => 1.0,
             // The analysis refuses these.
             Stmt::Call(..)
@@ -231,6 +248,12 @@ impl Costs<'_> {
             | Stmt::StoreLane(..)
             | Stmt::Leave(..) => f64::INFINITY,
         }
+    }
+
+    /// Whether rows of so many lanes are known to take more than a row may.
+    fn is_long(&self, b: Buf, dims: &[Expr], lanes: u32) -> bool {
+        let each = i64::from(self.func.buf(b).ty.bytes() * lanes);
+        dims.iter().any(|n| n.as_int().is_some_and(|n| n.saturating_mul(each) > ROW))
     }
 
     fn lane_expr(&self, w: &Wide, e: &Expr) -> f64 {

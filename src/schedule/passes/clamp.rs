@@ -18,8 +18,9 @@ const FEW: i64 = 16;
 const LARGE: usize = 2000;
 /// What is added to a variable is smaller, or nothing is taken for the middle: sums would wrap.
 const SMALL: i64 = 1 << 58;
-/// The loop's variable is divided by this at most.
+/// The loop's variable is divided by this at most, and multiplied.
 const DIVIDED: i64 = 8;
+const MULTIPLE: i64 = 8;
 /// So many iterations are an end, in which what is asked is asked again.
 const END: i64 = 2;
 /// Loops inside have so many iterations at most; around them are so many at least, of which an end is at most this share: what is
@@ -125,7 +126,8 @@ fn cut(l: &Loop, vars: &mut Vec<Info>) -> Option<Vec<Stmt>> {
         let (var, count) = (fresh(name), op(Op::Sub, to, from.clone()));
         if count != Expr::int(0) {
             let own = vec![Stmt::Let(l.var, op(Op::Add, Expr::Var(var), from))];
-            out.push(Stmt::For(Box::new(l.with(var, count, [own, body].concat()))));
+            let likely = (name == "middle").then(|| l.to.as_int()).flatten();
+            out.push(Stmt::For(Box::new(Loop { likely, ..l.with(var, count, [own, body].concat()) })));
         }
     }
     Some(out)
@@ -160,8 +162,10 @@ fn is_own(body: &[Stmt], v: Var) -> bool {
     own
 }
 
-/// An integer that moves with the loop's variable: the variable plus a rest, divided by a number, plus what comes after.
+/// An integer that moves with the loop's variable: a multiple of the variable plus a rest, or the variable plus a rest, divided
+/// by a number, plus what comes after.
 struct Moving {
+    times: i64,
     rest: Expr,
     by: i64,
     after: Expr,
@@ -172,11 +176,21 @@ impl Moving {
     fn first_from(&self, least: &Expr) -> Expr {
         let least = op(Op::Sub, least.clone(), self.after.clone());
         if self.by == 1 {
-            return op(Op::Sub, least, self.rest.clone());
+            return self.reaches(op(Op::Sub, least, self.rest.clone()));
         }
         // Below 0 it is rounded towards 0, and not looked at.
         let least = op(Op::Max, op(Op::Mul, least, Expr::int(self.by)), Expr::int(0));
         op(Op::Sub, least, self.rest.clone())
+    }
+
+    /// The first of the variable's values from which on its multiple is at least so much.
+    fn reaches(&self, least: Expr) -> Expr {
+        if self.times == 1 {
+            return least;
+        }
+        // All values are, where that is less than 0.
+        let least = op(Op::Max, least, Expr::int(0));
+        op(Op::Div, op(Op::Add, least, Expr::int(self.times - 1)), Expr::int(self.times))
     }
 
     /// The first of the variable's values at which it is greater than so much.
@@ -184,7 +198,7 @@ impl Moving {
         let greatest = op(Op::Sub, greatest.clone(), self.after.clone());
         let next = op(Op::Add, greatest.clone(), Expr::int(1));
         if self.by == 1 {
-            return op(Op::Sub, next, self.rest.clone());
+            return self.reaches(op(Op::Sub, next, self.rest.clone()));
         }
         let first = op(Op::Sub, op(Op::Mul, next, Expr::int(self.by)), self.rest.clone());
         match greatest.as_int() {
@@ -243,15 +257,15 @@ impl Known {
         if let Expr::Op(Op::Min | Op::Max, Scalar::I64, _) = e {
             return Some(self.clamped_in(e, below)?.2);
         }
-        if let Some((1, rest)) = self.linear(e, depth) {
-            return Some(Moving { rest, by: 1, after: Expr::int(0) });
+        if let Some((times @ 1..=MULTIPLE, rest)) = self.linear(e, depth) {
+            return Some(Moving { times, rest, by: 1, after: Expr::int(0) });
         }
         match e {
             Expr::Var(v) if !self.changed.contains(v) => self.moving(self.defs.get(v)?, below),
             Expr::Op(Op::Div, Scalar::I64, args) => {
                 let by = args[1].as_int().filter(|by| (2..=DIVIDED).contains(by))?;
                 let (1, rest) = self.linear(&args[0], below)? else { return None };
-                Some(Moving { rest, by, after: Expr::int(0) })
+                Some(Moving { times: 1, rest, by, after: Expr::int(0) })
             }
             Expr::Op(which @ (Op::Add | Op::Sub), Scalar::I64, args) => {
                 let (own, fixed) = match self.linear(&args[1], below) {
@@ -366,8 +380,8 @@ impl Known {
                 None => Some((0, e.clone())),
             },
             Expr::Op(which, Scalar::I64, args) if args.len() == 2 => {
-                if let Some((_, _, Moving { rest, by: 1, .. })) = self.clamped_in(e, below) {
-                    return Some((1, rest));
+                if let Some((_, _, Moving { times, rest, by: 1, .. })) = self.clamped_in(e, below) {
+                    return Some((times, rest));
                 }
                 let ((c, a), (d, b)) = (self.linear(&args[0], below)?, self.linear(&args[1], below)?);
                 match which {
