@@ -72,12 +72,13 @@ impl Picture {
 
     /// Between 0.02 and 1; of what is opaque, 1 at three of ten pixels.
     fn bright(&self) -> Vec<f64> {
-        let (mut noise, columns) = (Numbers(7), self.shape[1]);
+        let columns = self.shape[1];
         let channels = self.shape.get(2).copied().unwrap_or(1);
         let count: usize = self.shape.iter().product();
-        let mut of = |at: usize| {
+        let noise = Numbers(7).some(count, 0.5);
+        let of = |at: usize| {
             let (y, x, c) = (at / channels / columns, at / channels % columns, at % channels);
-            let random = 0.5 + 0.5 * noise.next();
+            let random = 0.5 + noise[at];
             if c == 3 {
                 return f64::from(u8::from(random > 0.7));
             }
@@ -85,6 +86,6 @@ impl Picture {
             let shade = 0.5 + 0.25 * (x as f64 / 97.0).sin() * (y as f64 / 61.0).cos() + 0.2 * squares as f64;
             (shade * (0.7 + 0.1 * c as f64) + 0.05 * random).clamp(0.02, 1.0)
         };
-        (0..count).map(&mut of).collect()
+        (0..count).map(of).collect()
     }
 }

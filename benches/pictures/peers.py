@@ -52,7 +52,7 @@ def brightness(image):
     return gray
 
 
-# Each takes the image and its extents from the innermost on, and makes the output, its extents, and what schedules by hand.
+# Each takes the image and its extents from the innermost on, and makes the output, its extents, and what schedules by hand, if anything.
 
 def blur(image, w, h):
     across, down = stages("across", "down")
@@ -125,15 +125,9 @@ def stencil_chain(image, w, h, times=32):
         all_stages.append(stage)
         last = clamped(stage, w, h)
 
-    def by_hand():
-        # Four steps go down a strip of rows together; only the last of them is stored whole.
-        for first in range(0, times, 4):
-            *inner, whole = all_stages[first:first + 4]
-            whole.compute_root().split(y, yo, yi, 160).parallel(yo).vectorize(x, SHORTS)
-            for func in inner:
-                func.store_at(whole, yo).compute_at(whole, yi).vectorize(x, SHORTS)
-
-    return all_stages[-1], (w, h), by_hand
+    # By hand, rows of several steps would slide down together; where borders repeat after each step, not just at the start,
+    # that takes longer than what is found.
+    return all_stages[-1], (w, h), None
 
 
 def max_filter(image, w, h, channels, radius=26):
@@ -325,8 +319,10 @@ def compiled(name, data, way, threads):
     if WAYS[way]:
         options = {"parallelism": threads}
         pipeline.apply_autoscheduler(target, hl.AutoschedulerParams(WAYS[way], options))
-    else:
+    elif by_hand:
         by_hand()
+    else:
+        sys.exit("there is no schedule by hand")
     seconds = time.perf_counter() - start
     call = pipeline.compile_to_callable([image], target)
     result = np.zeros(sizes[::-1], data.dtype)

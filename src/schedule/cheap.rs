@@ -3,8 +3,8 @@
 use super::access::{CHANNELS, all_loads, coefficient, gathers, has_lanes, unit};
 use super::attempt::{name, take};
 use super::plan::{Schedule, Site};
+use super::readings::reads;
 use super::step::Step;
-use super::unread::reads;
 use crate::ir::Op;
 use crate::ir::op::Class;
 use crate::stage::{Bodies, Body, Definition, DimId, Node, Source, Stage, StageId};
@@ -124,7 +124,7 @@ fn is_far(s: &Schedule, stage: StageId, reader: StageId) -> bool {
     };
     let reduced = |at: &[Body]| at.iter().any(only_over);
     let all = g.points(&g.stage(stage).dims).filter(|n| *n >= FAR);
-    let again = all.zip(reads(s, reader, stage)).is_some_and(|(all, n)| n <= AGAIN * all);
+    let again = all.zip(reads(g, reader, stage)).is_some_and(|(all, n)| n <= AGAIN * all);
     again && g.loads_of(stage, reader).iter().all(|at| reduced(at))
 }
 

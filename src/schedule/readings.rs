@@ -1,7 +1,7 @@
 //! What schedules ask of a graph again and again: which stages read a stage, and in the steps of which recurrence one is
 //! computed. It knows nothing of where stages are computed.
 
-use crate::stage::{DimId, Graph, Source, StageId};
+use crate::stage::{Body, DimId, Graph, Node, Source, StageId};
 use std::collections::BTreeSet;
 
 /// Who reads what, found once for a graph: every step asks.
@@ -121,4 +121,18 @@ fn waits(graph: &Graph, of: &[(StageId, DimId)]) -> Vec<BTreeSet<StageId>> {
             return out;
         }
     }
+}
+
+/// At how many places a stage reads another.
+pub(super) fn places(g: &Graph, reader: StageId, of: StageId) -> i64 {
+    let bodies = &g.bodies;
+    let is_read = |b: &Body| matches!(bodies.node(*b), Node::Load(Source::Stage(p, _), _, _) if *p == of);
+    bodies.reachable(g.stage(reader).bodies()).iter().filter(|b| is_read(b)).count() as i64
+}
+
+/// How often a stage reads elements of another.
+pub(super) fn reads(g: &Graph, reader: StageId, of: StageId) -> Option<i64> {
+    let known = g.stage(reader);
+    let loops: Vec<DimId> = known.dims[..known.looped()].iter().chain(known.over()).copied().collect();
+    g.points(&loops)?.checked_mul(places(g, reader, of))
 }

@@ -6,8 +6,9 @@
 use super::attempt::{name, take};
 use super::cheap::nodes;
 use super::plan::{Schedule, Site};
+use super::readings::{places, reads};
 use super::step::Step;
-use crate::stage::{Body, Definition, DimId, Node, Source, StageId};
+use crate::stage::{Definition, StageId};
 
 /// There are so many elements for each that is read: those that are computed where they are read are not in vectors, or their
 /// operands are read from many places.
@@ -45,21 +46,7 @@ fn is_mostly_unread(s: &Schedule, stage: StageId) -> bool {
         && !s.is_output(stage);
     let (true, Some(all)) = (plain, s.graph.points(&known.dims)) else { return false };
     let readers = s.consumers(stage);
-    let text = readers.iter().map(|r| places(s, *r, stage)).sum::<i64>() * nodes(s, stage).0 as i64;
-    let reads: Option<i64> = readers.iter().map(|r| reads(s, *r, stage)).sum();
+    let text = readers.iter().map(|r| places(&s.graph, *r, stage)).sum::<i64>() * nodes(s, stage).0 as i64;
+    let reads: Option<i64> = readers.iter().map(|r| reads(&s.graph, *r, stage)).sum();
     text <= MOST && reads.is_some_and(|n| n.checked_mul(UNREAD).is_some_and(|n| 0 < n && n <= all))
-}
-
-/// At how many places a stage reads another.
-fn places(s: &Schedule, reader: StageId, of: StageId) -> i64 {
-    let bodies = &s.graph.bodies;
-    let is_read = |b: &Body| matches!(bodies.node(*b), Node::Load(Source::Stage(p, _), _, _) if *p == of);
-    bodies.reachable(s.graph.stage(reader).bodies()).iter().filter(|b| is_read(b)).count() as i64
-}
-
-/// How often a stage reads elements of another.
-pub(super) fn reads(s: &Schedule, reader: StageId, of: StageId) -> Option<i64> {
-    let known = s.graph.stage(reader);
-    let loops: Vec<DimId> = known.dims[..known.looped()].iter().chain(known.over()).copied().collect();
-    s.graph.points(&loops)?.checked_mul(places(s, reader, of))
 }

@@ -128,8 +128,11 @@ fn the_step_that_is_refused_is_told() {
     let steps = folder.path().join("wrong.sched");
     std::fs::write(&steps, "fuse vertical x c\nfuse horizontal x c\ncompute-at vertical horizontal y\n").unwrap();
     let program = root("programs/imaging/max_filter.ks");
-    let words = ["schedule", program.to_str().unwrap(), "max_filter", "--size", "channels=3", "--apply"];
-    let out = std::process::Command::new(env!("CARGO_BIN_EXE_daedal")).args(words).arg(&steps).output().unwrap();
+    // A table so small that it checks its indices itself.
+    let sizes = ["h=32", "w=32", "channels=3", "radius=3"].map(|n| ["--size", n]);
+    let words = ["schedule", program.to_str().unwrap(), "max_filter"].into_iter().chain(sizes.into_iter().flatten());
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_daedal"));
+    let out = command.args(words).arg("--apply").arg(&steps).output().unwrap();
     let said = String::from_utf8(out.stderr).unwrap();
     assert!(said.contains("`vertical` may fail") && said.contains("wrong.sched:3:1"), "{said}");
 }
