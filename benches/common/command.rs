@@ -24,6 +24,14 @@ impl Chosen {
         Chosen { names, page }
     }
 
+    /// Stops where a name is none of what there is.
+    pub fn are_known<'a>(&self, what: &str, all: impl Iterator<Item = &'a str>) {
+        let all: Vec<&str> = all.collect();
+        for name in &self.names {
+            assert!(all.contains(&name.as_str()), "no {what} is called {name}; there are {}", all.join(", "));
+        }
+    }
+
     pub fn has(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|n| n == name)
     }
@@ -42,4 +50,13 @@ pub fn python(script: &str) -> Command {
     let mut command = Command::new(python);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("benches").join(script)).stderr(Stdio::inherit());
     command
+}
+
+/// The version that a script prints of the library that it needs; nothing where that is not there.
+#[allow(dead_code, reason = "not every bench says it")]
+pub fn version(script: &str) -> Option<String> {
+    let out = python(script).output().ok()?;
+    assert!(out.status.success(), "benches/{script} fails");
+    let said = String::from_utf8(out.stdout).unwrap().trim().to_string();
+    (!said.is_empty()).then_some(said)
 }

@@ -115,6 +115,7 @@ fn main() {
     let chosen = Chosen::read();
     let folder = tempfile::tempdir().unwrap();
     let all = [logistic(), network(), mixture()];
+    chosen.are_known("fit", all.iter().map(|f| f.name));
     for fit in &all {
         for (name, shape, values) in &fit.arrays {
             npy::write(&file(folder.path(), fit, name), shape, values.clone());

@@ -16,7 +16,7 @@
 mod common;
 mod data;
 
-use common::command::{Chosen, daedal, python};
+use common::command::{Chosen, daedal, python, version};
 use data::Loss;
 use serde_json::Value as Json;
 use std::path::Path;
@@ -84,14 +84,6 @@ fn flat(value: &Json) -> Vec<f64> {
     }
 }
 
-/// The version of JAX, where there is one.
-fn version() -> Option<String> {
-    let out = python("losses/peers.py").output().ok()?;
-    assert!(out.status.success(), "benches/losses/peers.py fails");
-    let said = String::from_utf8(out.stdout).unwrap().trim().to_string();
-    (!said.is_empty()).then_some(said)
-}
-
 /// Seconds of the fastest call of JAX, and what it makes.
 fn jax(loss: &Loss, folder: &Path) -> (f64, Vec<Vec<f64>>) {
     let out = python("losses/peers.py").arg(folder).arg(loss.name).args(loss.by).output().unwrap();
@@ -153,11 +145,8 @@ fn means(all: &[Vec<f64>]) -> Option<String> {
 fn main() -> ExitCode {
     let chosen = Chosen::read();
     let all = data::all();
-    for name in &chosen.names {
-        let known: Vec<&str> = all.iter().map(|l| l.name).collect();
-        assert!(known.contains(&name.as_str()), "no loss is called {name}; there are {}", known.join(", "));
-    }
-    let version = version();
+    chosen.are_known("loss", all.iter().map(|l| l.name));
+    let version = version("losses/peers.py");
     match &version {
         Some(version) => eprintln!("beside JAX {version}"),
         None => eprintln!("no JAX is found: the table has no columns of it; PYTHON names a Python that has it"),

@@ -18,7 +18,7 @@ mod common;
 mod data;
 mod peer;
 
-use common::command::{Chosen, daedal};
+use common::command::{Chosen, daedal, version};
 use data::Picture;
 use peer::Peer;
 use serde_json::Value as Json;
@@ -28,9 +28,8 @@ use std::process::ExitCode;
 /// Rounds in which each way is timed once.
 const TURNS: usize = 3;
 const THREADS: [&str; 2] = ["1", "2"];
-/// What a number may differ from Halide's by, as a part of the greatest magnitude of the result: a brightness between two cells of a
-/// grid may be rounded to either.
-const BOUND: f64 = 1e-3;
+/// What a number may differ from Halide's by, as a part of the greatest magnitude of the result.
+const BOUND: f64 = 1e-4;
 
 const HEAD: [&str; 2] = ["| pipeline | size | threads | default | by hand |", "|---|---|---:|---:|---:|"];
 const BESIDE: [&str; 2] = [
@@ -38,7 +37,8 @@ const BESIDE: [&str; 2] = [
     "---:|---:|---:|---:|---:|",
 ];
 
-/// Milliseconds of the fastest calls, infinite where there are none: ours, by default and by hand, and Halide's.
+/// Milliseconds of the fastest calls, infinite where there are none: ours, by default and by hand, and Halide's in the order of
+/// [`peer::WAYS`].
 struct Times {
     own: [f64; 2],
     theirs: Option<[f64; 3]>,
@@ -88,14 +88,15 @@ fn measured(picture: &Picture, folder: &Path, threads: &str, beside: bool) -> (T
     (times, peers.into_iter().flatten().map(Peer::off).fold(0.0, f64::max))
 }
 
-fn shown(number: f64, digits: usize) -> String {
-    if number.is_finite() && number > 0.0 { format!(" {number:.digits$} |") } else { " – |".into() }
+/// A number of a row; a ratio to what is not there is 0.
+fn shown(number: f64) -> String {
+    if number.is_finite() && number > 0.0 { format!(" {number:.2} |") } else { " – |".into() }
 }
 
 fn line(picture: &Picture, threads: &str, times: &Times) -> String {
     let all = times.own.iter().chain(times.theirs.iter().flatten());
-    let times_of: String = all.map(|t| shown(*t, 2)).collect();
-    let ratios: String = times.ratios().iter().flatten().map(|r| shown(*r, 2)).collect();
+    let times_of: String = all.map(|t| shown(*t)).collect();
+    let ratios: String = times.ratios().iter().flatten().map(|r| shown(*r)).collect();
     format!("| `{}` | {} | {threads} |{times_of}{ratios}", picture.name, picture.size())
 }
 
@@ -107,19 +108,15 @@ fn means(all: &[(&str, Times)]) -> Vec<String> {
         (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp()
     };
     let ratios = |n: &&str| all.iter().any(|(m, times)| m == n && times.ratios().is_some());
-    let line =
-        |n: &str| format!("| geometric mean | | {n} | | | | | |{}{}", shown(mean(n, 0), 2), shown(mean(n, 1), 2));
+    let line = |n: &str| format!("| geometric mean | | {n} | | | | | |{}{}", shown(mean(n, 0)), shown(mean(n, 1)));
     THREADS.into_iter().filter(ratios).map(line).collect()
 }
 
 fn main() -> ExitCode {
     let chosen = Chosen::read();
     let all = data::all();
-    for name in &chosen.names {
-        let known: Vec<&str> = all.iter().map(|p| p.name).collect();
-        assert!(known.contains(&name.as_str()), "no pipeline is called {name}; there are {}", known.join(", "));
-    }
-    let version = peer::version();
+    chosen.are_known("pipeline", all.iter().map(|p| p.name));
+    let version = version(peer::SCRIPT);
     match &version {
         Some(version) => eprintln!("beside Halide {version}"),
         None => eprintln!("no Halide is found: the table has no columns of it; PYTHON names a Python that has it"),

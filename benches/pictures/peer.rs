@@ -4,7 +4,7 @@ use crate::common::command::python;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// The ways, in the order of the table.
@@ -12,15 +12,7 @@ pub const WAYS: [&str; 3] = ["mullapudi", "adams", "hand"];
 /// What a search and a compilation may take.
 const LIMIT: Duration = Duration::from_secs(240);
 
-const SCRIPT: &str = "pictures/peers.py";
-
-/// The version of Halide, where there is one.
-pub fn version() -> Option<String> {
-    let out = python(SCRIPT).output().ok()?;
-    assert!(out.status.success(), "benches/{SCRIPT} fails");
-    let said = String::from_utf8(out.stdout).unwrap().trim().to_string();
-    (!said.is_empty()).then_some(said)
-}
+pub const SCRIPT: &str = "pictures/peers.py";
 
 /// A compiled pipeline.
 pub struct Peer {
@@ -52,8 +44,12 @@ impl Peer {
                 eprintln!("{name}, {way}, {threads} threads: searched for {seconds:.1} s");
                 Some(peer)
             }
-            Err(_) => {
-                eprintln!("{name}, {way}, {threads} threads: no schedule in {} s", LIMIT.as_secs());
+            Err(why) => {
+                let why = match why {
+                    RecvTimeoutError::Timeout => format!("no schedule in {} s", LIMIT.as_secs()),
+                    RecvTimeoutError::Disconnected => "no schedule".into(),
+                };
+                eprintln!("{name}, {way}, {threads} threads: {why}");
                 peer.process.kill().ok();
                 peer.process.wait().unwrap();
                 None

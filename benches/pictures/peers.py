@@ -193,7 +193,8 @@ def bilateral_grid(image, w, h, side=8, range_sigma=0.1):
     depth = int(1 / range_sigma)
     level, grid, output = stages("level", "grid", "bilateral")
     blurred = stages("blur_z", "blur_x", "blur_y")
-    level[x, y] = hl.clamp(image[x, y], real(0), real(1)) / real(range_sigma)
+    # Multiplied by its inverse, a brightness between two cells would be rounded to the other.
+    level[x, y] = hl.strict_float(hl.clamp(image[x, y], real(0), real(1)) / real(range_sigma))
     r = hl.RDom([(0, side), (0, side)], "r")
     px, py = x * side + r.x - side // 2, y * side + r.y - side // 2
     r.where((px >= 0) & (px < w) & (py >= 0) & (py < h))

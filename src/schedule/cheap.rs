@@ -13,7 +13,8 @@ use crate::stage::{Bodies, Body, Definition, DimId, Node, Source, Stage, StageId
 const CHEAP: usize = 12;
 /// Bodies of more nodes are computed by themselves, though each element is read once.
 const ONCE: usize = 64;
-/// Tables of so many elements are in no cache.
+/// Pictures of so many elements leave the caches from one stage to the next, and tables of so many are in none.
+const LEAVES: i64 = 1 << 22;
 const FAR: i64 = 1 << 24;
 /// To compute elements so often again takes less than to write and read them there.
 const AGAIN: i64 = 2;
@@ -85,16 +86,16 @@ pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
             || copies(s, known)
             || nodes <= CHEAP && alone
             || nodes <= CHEAP * known.tys.len() && twice()
-            || nodes <= ONCE && matches!(readers, [r] if is_far(s, stage, *r)))
+            || nodes <= ONCE && matches!(readers, [r] if comes_back(s, stage, *r)))
         || nodes <= CHEAP && is_map(s, stage)
 }
 
-/// Whether elements are in no cache, and made of those of one source at the same place, which are as many: to read that takes no
+/// Whether elements leave the caches, and are made of those of one source at the same place, which are as many: to read that takes no
 /// longer, and nothing is written.
 fn is_map(s: &Schedule, stage: StageId) -> bool {
     let (g, known) = (&s.graph, s.graph.stage(stage));
     let (Definition::Pure(_), [ty]) = (&known.def, known.tys.as_slice()) else { return false };
-    let far = g.points(&known.dims).is_some_and(|n| n >= FAR / 4);
+    let far = g.points(&known.dims).is_some_and(|n| n >= LEAVES);
     let mut sources: Vec<Source> = vec![];
     let mut own = |b: Body| match g.bodies.node(b) {
         Node::Load(from, of, at) => {
@@ -116,7 +117,7 @@ fn is_map(s: &Schedule, stage: StageId) -> bool {
 
 /// Whether elements would come back from memory, a few times each, to a reduction over a dimension that its reader does not
 /// have: no loop of the reader could have a part of them at hand.
-fn is_far(s: &Schedule, stage: StageId, reader: StageId) -> bool {
+fn comes_back(s: &Schedule, stage: StageId, reader: StageId) -> bool {
     let (g, of) = (&s.graph, s.graph.stage(reader));
     let only_over = |i: &Body| {
         let dims = g.bodies.dims(*i);

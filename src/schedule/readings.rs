@@ -1,5 +1,5 @@
-//! What schedules ask of a graph again and again: which stages read a stage, and in the steps of which recurrence one is
-//! computed. It knows nothing of where stages are computed.
+//! What schedules ask of a graph again and again: which stages read a stage, how often, and in the steps of which
+//! recurrence one is computed. It knows nothing of where stages are computed.
 
 use crate::stage::{Body, DimId, Graph, Node, Source, StageId};
 use std::collections::BTreeSet;
