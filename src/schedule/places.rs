@@ -73,7 +73,7 @@ fn row(s: &Schedule, stage: StageId, machine: &Machine) -> Option<Row> {
     let [.., place, channel] = known.dims.as_slice() else { return None };
     let (all, channels) = (extent(*place)?, extent(*channel)?);
     let fills = along_last(s, stage, machine).1;
-    let room = all.checked_mul(channels).is_some_and(|n| n <= room);
-    let suits = !fills && (2..lanes).contains(&channels) && all >= 2 * lanes && room;
+    let fits = all.checked_mul(channels).is_some_and(|n| n <= room);
+    let suits = !fills && (2..lanes).contains(&channels) && all >= 2 * lanes && fits;
     (suits && apart_along(s, stage, *place).is_some()).then_some(Row::Channels)
 }

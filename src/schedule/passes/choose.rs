@@ -170,7 +170,6 @@ impl Costs<'_> {
     /// operations, indices that are divided, and elements at a small stride.
     fn needs_vectors(&self, w: &Wide, stmts: &[Stmt]) -> bool {
         let mut needed = false;
-        // Of elements that are only moved, or made of others.
         let step = |at: &Expr| match w.known.class(at) {
             Class::Affine(step) => step.as_int(),
             _ => None,
@@ -180,10 +179,11 @@ impl Costs<'_> {
             Stmt::Let(..) | Stmt::Store(..) => !s.exprs().into_iter().any(|e| e.any(&mut |e| gathers(e))),
             _ => false,
         };
+        // Elements are only moved, or made of others.
         let plain = self.arms && stmts.iter().all(moves);
         let woven = |e: &Expr| match e {
             Expr::Load(_, at) if w.known.stretch(at).is_some() => true,
-            Expr::Load(_, at) => plain && self.func.ty(e).bytes() >= 4 && matches!(step(at), Some(2..=4)),
+            Expr::Load(_, at) => plain && step(at).is_some_and(|step| is_picked(step, self.func.ty(e))),
             _ => false,
         };
         walk::visit(stmts, &mut |s| {
@@ -286,9 +286,14 @@ impl Costs<'_> {
 fn strided(step: Option<i64>, ty: Scalar, lanes: f64) -> f64 {
     match step {
         Some(1) => 1.0,
-        Some(step @ 2..=4) if ty.bytes() >= 4 => 2.0 * step as f64 - 1.0,
+        Some(step) if is_picked(step, ty) => 2.0 * step as f64 - 1.0,
         _ => lanes * GATHER,
     }
+}
+
+/// Whether lanes at a stride are picked out of neighbouring vectors.
+fn is_picked(step: i64, ty: Scalar) -> bool {
+    (2..=4).contains(&step) && ty.bytes() >= 4
 }
 
 /// Whether a compiler makes no vectors of an expression: functions that the language defines itself, and, if they count, arms,
