@@ -24,8 +24,7 @@ use daedal::ad::{self, Mode, Wanted};
 use daedal::eval::Value;
 use daedal::ir::Def;
 use daedal::machine::Machine;
-use daedal::pipeline::{self, Options, native, simplify};
-use daedal::rules::Level;
+use daedal::pipeline::{self, Options, around, native};
 use daedal::run::Toolchain;
 use daedal::tune::example;
 use daedal::{schedule, stage};
@@ -157,7 +156,7 @@ fn daedal_gradient(
     scheduled: Option<Float>,
 ) -> Option<Timer> {
     let inputs = check::inputs_of(w.meaning);
-    let program = check::program(root, w.timed());
+    let program = around::before(&check::program(root, w.timed())).unwrap_or_else(|d| panic!("{d}"));
     let def = check::definition(&program, w.timed());
     let wrt = (0..def.params.len()).map(|k| inputs.contains(&k)).collect();
     let wanted = Wanted { fun: def.fun, mode: Mode::Reverse, wrt, value: true, checkpoint: false };
@@ -169,8 +168,7 @@ fn daedal_gradient(
     };
     let (derived, fun) = made.unwrap_or_else(|d| panic!("{d}"));
     let made = |d: &Def| d.name() == fun.sig().name;
-    let derived = simplify::simplified(&derived, &made, Level::Exact).unwrap_or_else(|d| panic!("{d}"));
-    let derived = pipeline::factored::factored(&derived, &made).unwrap_or_else(|d| panic!("{d}"));
+    let derived = around::after(&derived, &made).unwrap_or_else(|d| panic!("{d}"));
     let options = Options { defs: vec![fun.sig().name.clone()], ..Options::standard() };
     let optimized = pipeline::optimize(&derived, &options).unwrap_or_else(|d| panic!("{d}")).program;
     let def = optimized.defs.values().find(|d| d.name() == fun.sig().name).unwrap();

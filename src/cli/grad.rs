@@ -14,9 +14,8 @@ use crate::diag::{Diagnostic, Result, nearest};
 use crate::eval::Value;
 use crate::ir::{Def, Fun, Program, print};
 use crate::pipeline::needs::Known;
-use crate::pipeline::{self, Row};
+use crate::pipeline::{self, Row, around};
 use crate::report::{self, Derived};
-use crate::rules::Level;
 use clap::{ArgGroup, Args, ValueEnum, value_parser};
 use rustc_hash::FxHashSet;
 use serde_json::{Value as Json, json};
@@ -111,8 +110,7 @@ enum Order {
 impl Grad {
     /// Carries it out.
     pub fn run(&self, world: &mut World<'_>) -> Result<()> {
-        let program = pipeline::accumulated::accumulated(&input::program(&self.file)?)?;
-        let program = pipeline::tabulated::tabulated(&program)?;
+        let program = around::before(&input::program(&self.file)?)?;
         let def = input::definition(&program, &self.def)?;
         let wrt = self.by(def)?;
         if self.check {
@@ -231,9 +229,7 @@ impl Grad {
             }
         };
         let by_itself = |def: &Def| !program.defs.contains_key(&def.fun);
-        let needed = needed(&derived, &[Some(fun), pattern]);
-        let program = pipeline::simplify::simplified(&needed, &by_itself, Level::Exact)?;
-        let program = pipeline::factored::factored(&program, &by_itself)?;
+        let program = around::after(&needed(&derived, &[Some(fun), pattern]), &by_itself)?;
         Ok((Made { program, fun, decisions }, pattern))
     }
 

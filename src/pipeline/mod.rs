@@ -4,6 +4,7 @@
 //! that were told and at others.
 
 pub mod accumulated;
+pub mod around;
 mod assemble;
 pub mod bounded;
 mod callers;

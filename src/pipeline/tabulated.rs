@@ -1,6 +1,7 @@
-//! Definitions get tables of elementary functions that inner loops compute again in every round of an outer one, before they are
-//! differentiated: `exp` of each row's number, say, in a sum over rows and columns. A product of two such is one `exp` of a sum
-//! to a search that does not see the loops, and that is computed for each row and column.
+//! Definitions get tables of floats that inner loops compute again in every round of an outer one, before they are differentiated:
+//! `exp` of each row's number, say, or its distance from a mean, in a sum over rows and columns. A product of two `exp` is one
+//! of a sum to a search that does not see the loops, and that is computed for each row and column; and what a table's element
+//! adds to the adjoints of its own parts is added once for it, and not in every round.
 //!
 //! A definition changes only where that costs less. No bit changes, and calls stay, so that derivatives that are written by hand
 //! are used. It must not know what is differentiated.
@@ -27,7 +28,7 @@ fn with_tables(_: &Def, mut known: Known) -> Option<Known> {
     while made.len() < MAX_TABLES {
         let mut all = tabulate::candidates(&mut known).into_iter();
         // What stands in a table is in no other.
-        let Some(target) = all.find(|t| !made.contains(t) && t.is_elementary(&known.terms)) else { break };
+        let Some(target) = all.find(|t| !made.contains(t) && t.is_repeated(&known.terms)) else { break };
         known = tabulate::tabulated(&known, &target);
         made.push(target);
     }

@@ -61,10 +61,10 @@ impl Target {
         })
     }
 
-    /// Whether it is an elementary function of something that loops compute again.
-    pub fn is_elementary(&self, terms: &Terms) -> bool {
-        let head = terms.head(self.site.0);
-        self.again && matches!(head, Head::Op(op) if op.row().class == Class::Transcendental)
+    /// Whether it is arithmetic of floats that loops compute again.
+    pub fn is_repeated(&self, terms: &Terms) -> bool {
+        let of_floats = terms.ty(self.site.0).as_scalar().is_some_and(|s| s.is_float());
+        self.again && of_floats && matches!(terms.head(self.site.0), Head::Op(_))
     }
 }
 
@@ -252,7 +252,11 @@ impl Walk<'_> {
     fn is_size(&self, id: Id) -> bool {
         match self.known.terms.head(id) {
             Head::Const(Lit::Int(_, v)) => v >= 0,
-            Head::Size(_) => self.known.total.get(&id) == Some(&true),
+            // Extents are renumbered where they stand beside variables, so that a size may be no part of the term.
+            Head::Size(_) => {
+                let of = self.known.terms.kids(id)[0];
+                matches!(self.known.terms.head(of), Head::Var(..)) || self.known.total.get(&id) == Some(&true)
+            }
             _ => false,
         }
     }

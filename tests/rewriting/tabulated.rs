@@ -46,6 +46,26 @@ fn what_loops_compute_again_is_a_table() {
     }
 }
 
+/// Protects: both factors get tables where rows and columns are of one size; arithmetic counts as functions do.
+#[test]
+fn loops_of_one_size_are_told_apart() {
+    for f in ["(exp X)", "(div X (index P x))"] {
+        let of = |row: &str, of: &str| f.replace('X', &format!("(index (tuple {row} q) {of})")).replace('P', row);
+        let body = format!(
+            "(sumbuild (tuple n n) (lam ((i : Integer) (j : Integer))
+               (sumbuild k (lam (q : Integer) (mul {} {})))))",
+            of("i", "u"),
+            of("j", "w")
+        );
+        let text = format!(
+            "(def f Float ((u : (Tensor 2 Float) (n k)) (w : (Tensor 2 Float) (n k)) (x : (Vec Float) n)) {body})"
+        );
+        let before = read("f.ks", &text).unwrap();
+        let after = print::program(&tabulated(&before).unwrap());
+        assert_eq!(after.matches("(build ").count(), 2, "{after}");
+    }
+}
+
 /// Protects: what depends on all loops around, or stands in something that leaves the loop as a whole, stays as it is.
 #[test]
 fn what_is_computed_once_stays() {
