@@ -2,7 +2,7 @@
 //!
 //! Elements that are cheap, or read once, are computed where they are read. A reduction whose last dimension lies in memory
 //! next to each other, or can be packed so, is tiled: rows by vectors of accumulators, and the operand that all rows share is
-//! packed. Tables of points of which only numbers leave are computed a batch of points at a time (`batch.rs`), as are those that
+//! packed; sums of columns alone have a row of accumulators (`columns.rs`). Tables of points of which only numbers leave are computed a batch of points at a time (`batch.rs`), as are those that
 //! sums over points collect (`microbatch/`); sums of sums run
 //! in lanes of what they have in common (`nested.rs`). What else is read in small boxes is computed in strips or tiles of
 //! its reader (`group/`). What only moves elements runs in
@@ -20,7 +20,8 @@ use super::step::Step;
 use super::tiling::{FEW, Tiling, along_last, lanes};
 use super::unread::inline_unread;
 use super::{
-    along, batch, chains, channels, ends, group, layout, microbatch, nested, orders, places, points, single, threads,
+    along, batch, chains, channels, columns, ends, group, layout, microbatch, nested, orders, places, points, single,
+    threads,
 };
 use crate::ir::Op;
 use crate::machine::Machine;
@@ -159,7 +160,8 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
             let few = !is_product(s, stage, machine);
             let (vectors, rows) = sized(s, stage, machine, few);
             // Rows that are as long as data say have no loop in common.
-            let _ = tile(s, stage, machine, (vectors, rows))
+            let _ = columns::choose(s, stage, machine)
+                || tile(s, stage, machine, (vectors, rows))
                 || along::along(s, stage, machine)
                 || rows > 1 && tile(s, stage, machine, (vectors, 1));
         }

@@ -12,6 +12,7 @@ mod beside;
 mod chains;
 mod channels;
 mod cheap;
+mod columns;
 mod default;
 mod ends;
 mod footprint;

@@ -122,7 +122,7 @@ fn most_terms(g: &Graph, known: &Stage, k: DimId) -> Option<i64> {
     bodies.as_int(hi)
 }
 
-/// Whether a stage reads elements that lie next to each other along a dimension, and some of them only once.
+/// Whether a stage reads elements that lie next to each other along a dimension, or backwards, and some of them only once.
 fn streams(g: &Graph, stage: &Stage, k: DimId) -> bool {
     let all = stage.all_dims();
     let mut once = false;
@@ -130,7 +130,7 @@ fn streams(g: &Graph, stage: &Stage, k: DimId) -> bool {
         let Node::Load(_, _, at) = g.bodies.node(b) else { continue };
         let moves = |i: &Body| g.bodies.dims(*i).contains(&k);
         let Some((last, outer)) = at.split_last() else { continue };
-        if outer.iter().any(moves) || moves(last) && coefficient(g, *last, k) != Some(1) {
+        if outer.iter().any(moves) || moves(last) && !matches!(coefficient(g, *last, k), Some(1 | -1)) {
             return false;
         }
         let named = all.iter().all(|d| at.iter().any(|i| g.bodies.dims(*i).contains(d)));
@@ -151,7 +151,9 @@ pub(super) fn is_strided(g: &Graph, stage: &Stage) -> bool {
     let Some(lanes) = g.bodies.as_int(g.dim(*lane).extent) else { return false };
     g.bodies.reachable(stage.bodies()).into_iter().any(|b| match g.bodies.node(b) {
         Node::Load(_, _, at) => {
-            at.last().is_some_and(|i| coefficient(g, *i, *lane) == Some(1) && coefficient(g, *i, *round) == Some(lanes))
+            let by = |i: &Body, d: &DimId| coefficient(g, *i, *d);
+            at.last()
+                .is_some_and(|i| [1, -1].iter().any(|k| [by(i, lane), by(i, round)] == [Some(*k), Some(k * lanes)]))
         }
         _ => false,
     })

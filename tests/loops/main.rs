@@ -9,6 +9,7 @@ mod common;
 mod batch;
 mod borders;
 mod chains;
+mod columns;
 mod cut;
 mod fuse;
 mod gather;

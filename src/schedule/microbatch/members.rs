@@ -2,6 +2,7 @@
 //! would not stay in a near cache. It takes no step.
 
 use crate::machine::Machine;
+use crate::schedule::orders;
 use crate::schedule::plan::{Schedule, Site};
 use crate::schedule::points::distinct;
 use crate::schedule::tiling::lanes;
@@ -57,6 +58,8 @@ fn is_free(s: &Schedule, stage: StageId) -> bool {
         && plan.splits.is_empty()
         && known.checks.is_empty()
         && !known.tys.is_empty()
+        // Those have lanes of their own.
+        && !orders::is_strided(&s.graph, known)
 }
 
 /// Whether a stage has elements at each of so many points, of which none says how many there are.

@@ -4,8 +4,8 @@
 //! What diverges is a vector; what is uniform, or only grows from lane to lane, stays a number, that of lane 0.
 //! Statements that not all lanes run are done lane by lane. Where a check fails in some lane, the loop over blocks
 //! is left, and the serial loop does the block again: it finds the failure that comes first. Fewer iterations than
-//! lanes, and more than one, are the first lanes of one block. Where iterations may be done twice, the last block
-//! overlaps the one before.
+//! lanes, and more than one, are the first lanes of one block, or vectors of fewer lanes where their number is known. Where
+//! iterations may be done twice, the last block overlaps the one before.
 
 use super::divergence::{Class, Divergence, analyse, are_masked, is_direct, is_direct_cast, is_masked, is_safe};
 use crate::ir::{Op, Scalar};
@@ -46,7 +46,10 @@ fn vector_loop(func: &mut Func, l: Loop, lanes: u32) -> Vec<Stmt> {
     };
     let lanes_of = i64::from(lanes);
     if n.as_int() == Some(lanes_of) && known.is_plain() {
-        return one_block(func, &known, &serial, lanes);
+        return one_block(func, &known, &serial, lanes, 0);
+    }
+    if let Some(pieces) = pieces(func, &known, &serial, n.as_int().filter(|n| (1..lanes_of).contains(n))) {
+        return pieces;
     }
     let mut out = vec![];
     let n = if n.is_atom() {
@@ -91,12 +94,47 @@ fn vector_loop(func: &mut Func, l: Loop, lanes: u32) -> Vec<Stmt> {
     out
 }
 
-/// A loop of as many iterations as there are lanes, without checks or sums: its body once, and no loop.
-fn one_block(func: &mut Func, known: &Divergence, l: &Loop, lanes: u32) -> Vec<Stmt> {
+/// So many iterations of a loop as there are lanes, without checks or sums: its body once, and no loop.
+fn one_block(func: &mut Func, known: &Divergence, l: &Loop, lanes: u32, first: i64) -> Vec<Stmt> {
     let var = func.fresh(func.var(l.var).name.clone(), Scalar::I64);
     let mut maker = Maker::new(func, known, Wide { lanes, counter: var, live: None }, l.var, var);
-    maker.zero = Some(var);
+    maker.first = Some((var, first));
     maker.block(&l.body)
+}
+
+/// Fewer iterations than lanes, where their number is known: vectors of fewer lanes, and no loop, so that each place that is
+/// written is a place of its own. Nothing where they are not so simple.
+fn pieces(func: &mut Func, known: &Divergence, l: &Loop, n: Option<i64>) -> Option<Vec<Stmt>> {
+    let (n, mut first, mut out) = (n?, 0, vec![]);
+    let simple = |s: &Stmt| matches!(s, Stmt::Let(..) | Stmt::Store(..));
+    if !known.is_plain() || walk::count(&l.body) > MAX_FEW || !l.body.iter().all(simple) {
+        return None;
+    }
+    while first < n {
+        let lanes = 1 << (n - first).ilog2();
+        out.extend(match lanes {
+            1 => alone(func, known, l, first),
+            _ => one_block(func, known, l, lanes, first),
+        });
+        first += i64::from(lanes);
+    }
+    Some(out)
+}
+
+/// One iteration of a loop that only names and stores.
+fn alone(func: &mut Func, known: &Divergence, l: &Loop, first: i64) -> Vec<Stmt> {
+    let var = func.fresh(func.var(l.var).name.clone(), Scalar::I64);
+    let mut maker = Maker::new(func, known, Wide { lanes: 1, counter: var, live: None }, l.var, var);
+    maker.first = Some((var, first));
+    let mut one = |s: &Stmt| match s {
+        Stmt::Let(v, e) => {
+            let e = maker.number(e);
+            Some(Stmt::Let(maker.declare(*v, 1), e))
+        }
+        Stmt::Store(b, at, e) => Some(Stmt::Store(maker.buf(*b), maker.number(at), maker.number(e))),
+        _ => None,
+    };
+    l.body.iter().filter_map(&mut one).collect()
 }
 
 /// How a loop over blocks runs.
@@ -143,8 +181,8 @@ pub(super) struct Maker<'a> {
     pub mask: Option<Var>,
     /// What has to stand before the statement.
     pub before: Vec<Stmt>,
-    /// A variable that is 0, where the loop is one block: it is not declared.
-    zero: Option<Var>,
+    /// The iteration of lane 0, where that is known: its variable is not declared.
+    first: Option<(Var, i64)>,
 }
 
 impl<'a> Maker<'a> {
@@ -160,7 +198,7 @@ impl<'a> Maker<'a> {
             lane: None,
             mask: None,
             before: vec![],
-            zero: None,
+            first: None,
         }
     }
 }
@@ -340,10 +378,9 @@ impl Maker<'_> {
     pub fn number(&mut self, e: &Expr) -> Expr {
         match e {
             Expr::Var(v) => {
-                let new = match self.var(*v) {
-                    v if self.zero == Some(v) => Expr::int(0),
-                    v => Expr::Var(v),
-                };
+                let own = self.var(*v);
+                let first = self.first.filter(|(var, _)| *var == own);
+                let new = first.map_or(Expr::Var(own), |(_, first)| Expr::int(first));
                 let Some(lane) = self.lane.map(Expr::Var).filter(|_| !self.own.contains(v)) else { return new };
                 match self.known.class(e) {
                     Class::Uniform => new,

@@ -1,0 +1,55 @@
+//! Sums over rows, one for each column, keep all columns in registers: with the interpreter's bits at all widths.
+
+use crate::common::scheduled::{check, compare, empty, read, tensor};
+use daedal::ir::Scalar;
+use daedal::machine::Machine;
+use daedal::pipeline::native::scheduled_nest;
+use daedal::schedule::default_for;
+use daedal::tune::example::incoming;
+
+const MACHINE: Machine = Machine { vector_bytes: 64, threads: 1, caches: [32 << 10, 1 << 20, 8 << 20] };
+
+fn product(ty: &str) -> String {
+    format!(
+        "(def f (Vec {ty}) ((x : (Tensor 2 {ty}) (n d)) (v : (Vec {ty}) n))
+           (build d (lam (j : Integer) (sumbuild n (lam (i : Integer) (mul (index i v) (index (tuple i j) x)))))))"
+    )
+}
+
+/// Protects: rows that are read once are the only loop, whatever is left of a row after whole vectors; other sizes of the same
+/// schedule have their bits, too.
+#[test]
+fn rows_are_read_once() {
+    for (name, ty, columns) in [
+        ("Float", Scalar::F64, [9, 10, 15, 20, 63].as_slice()),
+        ("Float32", Scalar::F32, &[17, 20, 31, 50]),
+        ("Int32", Scalar::I32, &[18, 40]),
+    ] {
+        let program = read(&product(name));
+        let def = program.named("f")[0];
+        for d in columns {
+            let of = |n: usize| vec![tensor(ty, &[n, *d], 1), tensor(ty, &[n], 2)];
+            let schedule = default_for(empty(&program, "f").graph, &incoming(def, &of(40)), &MACHINE);
+            let nest = scheduled_nest(def, &schedule, &MACHINE).unwrap().to_string();
+            assert_eq!(nest.matches("for ").count(), 1, "{nest}");
+            check(&program, "f", &schedule, &[of(40)]);
+        }
+    }
+}
+
+/// Protects: rows that are wider than all registers, and sums of what takes long, keep their loops over columns; so do columns
+/// that threads share.
+#[test]
+fn wide_rows_are_cut() {
+    let dear = product("Float").replace("(index i v)", "(exp (index i v))");
+    for (text, d, threads) in [(product("Float"), 300, 1), (dear, 20, 1), (product("Float"), 64, 2)] {
+        let program = read(&text);
+        let args = [tensor(Scalar::F64, &[40, d], 1), tensor(Scalar::F64, &[40], 2)];
+        let machine = Machine { threads, ..MACHINE };
+        let graph = empty(&program, "f").graph;
+        let schedule = default_for(graph, &incoming(program.named("f")[0], &args), &machine);
+        let nest = scheduled_nest(program.named("f")[0], &schedule, &machine).unwrap().to_string();
+        assert!(nest.matches("for ").count() > 1, "{nest}");
+        compare(&program, "f", &schedule, &[args.to_vec()], true);
+    }
+}
