@@ -1,10 +1,11 @@
 //! Sums over rows, one for each column, keep all columns in registers: with the interpreter's bits at all widths.
 
 use crate::common::scheduled::{check, compare, empty, read, tensor};
+use daedal::diag::Source;
 use daedal::ir::Scalar;
 use daedal::machine::Machine;
 use daedal::pipeline::native::scheduled_nest;
-use daedal::schedule::default_for;
+use daedal::schedule::{Schedule, default_for, text};
 use daedal::tune::example::incoming;
 
 const MACHINE: Machine = Machine { vector_bytes: 64, threads: 1, caches: [32 << 10, 1 << 20, 8 << 20] };
@@ -29,7 +30,7 @@ fn rows_are_read_once() {
         let def = program.named("f")[0];
         for d in columns {
             let of = |n: usize| vec![tensor(ty, &[n, *d], 1), tensor(ty, &[n], 2)];
-            let schedule = default_for(empty(&program, "f").graph, &incoming(def, &of(40)), &MACHINE);
+            let schedule = default_for(empty(&program, "f").graph.as_ref().clone(), &incoming(def, &of(40)), &MACHINE);
             let nest = scheduled_nest(def, &schedule, &MACHINE).unwrap().to_string();
             assert_eq!(nest.matches("for ").count(), 1, "{nest}");
             check(&program, "f", &schedule, &[of(40)]);
@@ -46,10 +47,29 @@ fn wide_rows_are_cut() {
         let program = read(&text);
         let args = [tensor(Scalar::F64, &[40, d], 1), tensor(Scalar::F64, &[40], 2)];
         let machine = Machine { threads, ..MACHINE };
-        let graph = empty(&program, "f").graph;
+        let graph = empty(&program, "f").graph.as_ref().clone();
         let schedule = default_for(graph, &incoming(program.named("f")[0], &args), &machine);
         let nest = scheduled_nest(program.named("f")[0], &schedule, &machine).unwrap().to_string();
         assert!(nest.matches("for ").count() > 1, "{nest}");
         compare(&program, "f", &schedule, &[args.to_vec()], true);
+    }
+}
+
+/// Protects: what is left of a row is elementary functions, too, in vectors that processors have, and one by one.
+#[test]
+fn what_is_left_of_a_row_takes_functions() {
+    for (name, ty, left) in [("Float", Scalar::F64, [1, 3, 6].as_slice()), ("Float32", Scalar::F32, &[1, 2, 3, 6, 13])]
+    {
+        let text = product(name).replace("(mul (index i v) (index (tuple i j) x))", "(exp (index (tuple i j) x))");
+        let program = read(&text);
+        let lanes = 64 / ty.bytes() as usize;
+        for left in left {
+            let args = vec![tensor(ty, &[30, lanes + left], 1), tensor(ty, &[30], 2)];
+            let steps = format!("split sum j {lanes}\nreorder sum i jo ji\nvectorize sum ji\nunroll sum jo\n");
+            let graph = empty(&program, "f").graph.only_for(&incoming(program.named("f")[0], &args));
+            let made =
+                text::apply(Schedule::new(graph), &Source::new("test.sched", steps)).unwrap_or_else(|d| panic!("{d}"));
+            check(&program, "f", &made, &[args]);
+        }
     }
 }

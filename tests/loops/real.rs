@@ -315,3 +315,49 @@ fn a_negated_fma_keeps_its_zero() {
         }
     }
 }
+
+/// Protects: by default, sums of what is read backwards run in lanes, as those of what is read as it lies; small whole numbers
+/// keep every bit.
+#[test]
+fn sums_backwards_are_lanes() {
+    for at in ["i", "(sub (sub n 1) i)"] {
+        let program = read(&format!(
+            "(def f Float ((x : (Vec Float) n) (y : (Vec Float) n))
+               (sumbuild n (lam (i : Integer) (mul (index {at} x) (index i y)))))"
+        ));
+        let args = whole(program.named("f")[0], [333, 0]);
+        let sizes = incoming(program.named("f")[0], &args);
+        let graph = over_the_reals(&program, "f").graph.as_ref().clone();
+        let made = schedule::default_for(graph, &sizes, &Machine { threads: 1, ..Machine::host() });
+        let lanes = made.graph.stages.iter().find(|s| s.name.ends_with("_lanes")).unwrap_or_else(|| panic!("{made}"));
+        let plan = made.plan(made.stage(&lanes.name).unwrap());
+        assert!(plan.loops.iter().any(|l| l.kind == schedule::plan::Kind::Vector), "{made}");
+        check(&program, "f", &made, &[args]);
+    }
+}
+
+/// Protects: sums over each row of a table, in lanes of the row, are no batches of rows, in which lanes would be far apart.
+#[test]
+fn rows_in_lanes_are_no_batches() {
+    let program = read(
+        "(def f Float ((x : (Tensor 2 Float) (n m)) (y : (Tensor 2 Float) (n m)))
+           (sumbuild n (lam (i : Integer)
+             (let (s (sumbuild m (lam (j : Integer) (mul (index (tuple i j) x) (index (tuple i j) y)))))
+               (mul s (sumbuild m (lam (j : Integer) (index (tuple i j) x))))))))",
+    );
+    let args = [tensor(Scalar::F64, &[512, 256], 1), tensor(Scalar::F64, &[512, 256], 2)];
+    let sizes = incoming(program.named("f")[0], &args);
+    let graph = over_the_reals(&program, "f").graph.as_ref().clone();
+    let machine = Machine { vector_bytes: 64, threads: 1, caches: [32 << 10, 256 << 10, 8 << 20] };
+    let made = schedule::default_for(graph, &sizes, &machine);
+    let text = made.to_string();
+    let lanes = made.graph.stages.iter().filter(|s| s.name.ends_with("_lanes")).collect::<Vec<_>>();
+    assert!(!lanes.is_empty(), "{text}");
+    for stage in lanes {
+        let plan = made.plan(made.stage(&stage.name).unwrap());
+        let vector =
+            plan.loops.iter().find(|l| l.kind == schedule::plan::Kind::Vector).unwrap_or_else(|| panic!("{text}"));
+        let k = plan.root(&vector.name).unwrap();
+        assert_eq!(Some(&plan.dims[k].1), stage.dims.last(), "{text}");
+    }
+}

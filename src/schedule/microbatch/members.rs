@@ -58,8 +58,6 @@ fn is_free(s: &Schedule, stage: StageId) -> bool {
         && plan.splits.is_empty()
         && known.checks.is_empty()
         && !known.tys.is_empty()
-        // Those have lanes of their own.
-        && !orders::is_strided(&s.graph, known)
 }
 
 /// Whether a stage has elements at each of so many points, of which none says how many there are.
@@ -72,6 +70,13 @@ fn is_at_points(s: &Schedule, stage: StageId, n: Body) -> bool {
         && rest.iter().all(|d| known_extent(s, *d).is_some())
         && known.over().iter().all(apart)
         && known.when.is_none_or(|c| !g.bodies.dims(c).contains(first))
+}
+
+/// Whether a stage has lanes of its own, and reads what lies there already: others would be far from each other.
+fn has_own_lanes(s: &Schedule, stage: StageId, at_points: &[StageId]) -> bool {
+    let (g, known) = (&s.graph, s.graph.stage(stage));
+    let lies = |from: Source| from.stage().is_none_or(|p| !at_points.contains(&p));
+    orders::is_strided(g, known) && g.reads(known.bodies()).into_iter().any(lies)
 }
 
 /// What is computed at so many points and read by sums over them and by nothing else, where its tables would not stay in a near
@@ -94,6 +99,9 @@ pub(super) fn members(s: &Schedule, n: Body, machine: &Machine, decided: &[Stage
             };
             let own = |r: &StageId| at(r) || !sums.contains(r) && !at_points.contains(r);
             let number = s.graph.stage(*p).dims.len() == 1;
+            if has_own_lanes(s, *p, &at_points) {
+                return false;
+            }
             match leaves(s, *p, &at_points, &sums) {
                 true => number && s.consumers(*p).iter().all(own),
                 false => !s.consumers(*p).is_empty() && s.consumers(*p).iter().all(at),

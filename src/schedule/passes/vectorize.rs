@@ -9,6 +9,7 @@
 
 use super::divergence::{Class, Divergence, analyse, are_masked, is_direct, is_direct_cast, is_masked, is_safe};
 use crate::ir::{Op, Scalar};
+use crate::machine::NARROW;
 use crate::nest::stretch::Stretch;
 use crate::nest::{Buf, Expr, Func, Info, Loop, LoopKind, Stmt, Var, walk};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -102,6 +103,9 @@ fn one_block(func: &mut Func, known: &Divergence, l: &Loop, lanes: u32, first: i
     maker.block(&l.body)
 }
 
+/// Iterations that are left after short vectors, each written for itself, at most.
+const MAX_ALONE: i64 = 3;
+
 /// Fewer iterations than lanes, where their number is known: vectors of fewer lanes, and no loop, so that each place that is
 /// written is a place of its own. Nothing where they are not so simple.
 fn pieces(func: &mut Func, known: &Divergence, l: &Loop, n: Option<i64>) -> Option<Vec<Stmt>> {
@@ -110,13 +114,22 @@ fn pieces(func: &mut Func, known: &Divergence, l: &Loop, n: Option<i64>) -> Opti
     if !known.is_plain() || walk::count(&l.body) > MAX_FEW || !l.body.iter().all(simple) {
         return None;
     }
+    // No vector of what is computed is shorter than the shortest that there are.
+    let mut bytes = NARROW;
+    let mut look = |e: &Expr| bytes = bytes.min(func.ty(e).bytes().into());
+    l.body.iter().flat_map(Stmt::exprs).for_each(|e| e.visit(&mut look));
+    let shortest = NARROW / bytes;
+    if n % shortest > MAX_ALONE {
+        return None;
+    }
     while first < n {
         let lanes = 1 << (n - first).ilog2();
-        out.extend(match lanes {
-            1 => alone(func, known, l, first),
-            _ => one_block(func, known, l, lanes, first),
-        });
-        first += i64::from(lanes);
+        let (each, made) = match lanes >= shortest {
+            true => (lanes, one_block(func, known, l, lanes as u32, first)),
+            false => (1, alone(func, known, l, first)),
+        };
+        out.extend(made);
+        first += each;
     }
     Some(out)
 }
