@@ -2,12 +2,11 @@
 //!
 //! Elements that are cheap, or read once, are computed where they are read. A reduction whose last dimension lies in memory
 //! next to each other, or can be packed so, is tiled: rows by vectors of accumulators, and the operand that all rows share is
-//! packed; sums of columns alone have a row of accumulators (`columns.rs`). Tables of points of which only numbers leave are computed a batch of points at a time (`batch.rs`), as are those that
-//! sums over points collect (`microbatch/`); sums of sums run
-//! in lanes of what they have in common (`nested.rs`). What else is read in small boxes is computed in strips or tiles of
-//! its reader (`group/`). What only moves elements runs in
-//! strips of vectors, or in blocks. Other stages run their last dimension in vectors. Outer loops run on
-//! several threads. Each step is tried; one that is refused is left out.
+//! packed; sums of a few vectors of columns have one row of accumulators (`columns.rs`). Tables of points of which only numbers
+//! leave are computed a batch of points at a time (`batch.rs`), as are those that sums over points collect (`microbatch/`);
+//! sums of sums run in lanes of what they have in common (`nested.rs`). What else is read in small boxes is computed in strips
+//! or tiles of its reader (`group/`). What only moves elements runs in strips of vectors, or in blocks. Other stages run their
+//! last dimension in vectors. Outer loops run on several threads. Each step is tried; one that is refused is left out.
 
 use super::access::{apart, has_lanes, packable, strides, unit};
 use super::accumulators::sized;

@@ -17,8 +17,7 @@ fn product(ty: &str) -> String {
     )
 }
 
-/// Protects: rows that are read once are the only loop, whatever is left of a row after whole vectors; other sizes of the same
-/// schedule have their bits, too.
+/// Protects: rows are read once, in the only loop that there is, whatever is left of a row after whole vectors.
 #[test]
 fn rows_are_read_once() {
     for (name, ty, columns) in [
