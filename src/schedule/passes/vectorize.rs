@@ -49,7 +49,9 @@ fn vector_loop(func: &mut Func, l: Loop, lanes: u32) -> Vec<Stmt> {
     if n.as_int() == Some(lanes_of) && known.is_plain() {
         return one_block(func, &known, &serial, lanes, 0);
     }
-    if let Some(pieces) = pieces(func, &known, &serial, n.as_int().filter(|n| (1..lanes_of).contains(n))) {
+    if let Some(few) = n.as_int().filter(|n| (1..lanes_of).contains(n))
+        && let Some(pieces) = pieces(func, &known, &serial, few)
+    {
         return pieces;
     }
     let mut out = vec![];
@@ -95,7 +97,7 @@ fn vector_loop(func: &mut Func, l: Loop, lanes: u32) -> Vec<Stmt> {
     out
 }
 
-/// So many iterations of a loop as there are lanes, without checks or sums: its body once, and no loop.
+/// As many iterations of a loop as there are lanes, from this one on, without checks or sums: its body once, and no loop.
 fn one_block(func: &mut Func, known: &Divergence, l: &Loop, lanes: u32, first: i64) -> Vec<Stmt> {
     let var = func.fresh(func.var(l.var).name.clone(), Scalar::I64);
     let mut maker = Maker::new(func, known, Wide { lanes, counter: var, live: None }, l.var, var);
@@ -108,8 +110,8 @@ const MAX_ALONE: i64 = 3;
 
 /// Fewer iterations than lanes, where their number is known: vectors of fewer lanes, and no loop, so that each place that is
 /// written is a place of its own. Nothing where they are not so simple.
-fn pieces(func: &mut Func, known: &Divergence, l: &Loop, n: Option<i64>) -> Option<Vec<Stmt>> {
-    let (n, mut first, mut out) = (n?, 0, vec![]);
+fn pieces(func: &mut Func, known: &Divergence, l: &Loop, n: i64) -> Option<Vec<Stmt>> {
+    let (mut first, mut out) = (0, vec![]);
     let simple = |s: &Stmt| matches!(s, Stmt::Let(..) | Stmt::Store(..));
     if !known.is_plain() || walk::count(&l.body) > MAX_FEW || !l.body.iter().all(simple) {
         return None;
@@ -126,7 +128,7 @@ fn pieces(func: &mut Func, known: &Divergence, l: &Loop, n: Option<i64>) -> Opti
         let lanes = 1 << (n - first).ilog2();
         let (each, made) = match lanes >= shortest {
             true => (lanes, one_block(func, known, l, lanes as u32, first)),
-            false => (1, alone(func, known, l, first)),
+            false => (1, one_iteration(func, known, l, first)),
         };
         out.extend(made);
         first += each;
@@ -134,20 +136,12 @@ fn pieces(func: &mut Func, known: &Divergence, l: &Loop, n: Option<i64>) -> Opti
     Some(out)
 }
 
-/// One iteration of a loop that only names and stores.
-fn alone(func: &mut Func, known: &Divergence, l: &Loop, first: i64) -> Vec<Stmt> {
+/// One iteration of a loop, and no loop.
+fn one_iteration(func: &mut Func, known: &Divergence, l: &Loop, first: i64) -> Vec<Stmt> {
     let var = func.fresh(func.var(l.var).name.clone(), Scalar::I64);
     let mut maker = Maker::new(func, known, Wide { lanes: 1, counter: var, live: None }, l.var, var);
     maker.first = Some((var, first));
-    let mut one = |s: &Stmt| match s {
-        Stmt::Let(v, e) => {
-            let e = maker.number(e);
-            Some(Stmt::Let(maker.declare(*v, 1), e))
-        }
-        Stmt::Store(b, at, e) => Some(Stmt::Store(maker.buf(*b), maker.number(at), maker.number(e))),
-        _ => None,
-    };
-    l.body.iter().filter_map(&mut one).collect()
+    l.body.iter().flat_map(|s| maker.alone(s)).collect()
 }
 
 /// How a loop over blocks runs.
