@@ -23,7 +23,7 @@ pub struct Entry {
     pub val: Val,
     /// The number under which its adjoint is collected, or its tangent; nothing where neither is wanted.
     pub active: Active,
-    /// The sizes of its axes, where it is a tensor.
+    /// The sizes of its axes, where it is a tensor, and of all tensors in it where these are known.
     pub sizes: Vec<Val>,
 }
 

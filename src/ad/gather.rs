@@ -7,9 +7,10 @@
 
 use super::emit::{Emit, Val};
 use super::like::Like;
+use super::loops::put_out;
 use super::piece::{Item, Piece, Step};
 use super::scatter;
-use super::solve::{Plan, put_out, solve};
+use super::solve::{Plan, solve};
 use super::walk::Walk;
 use crate::diag::Result;
 use crate::ir::{Head, Id, Lit, Op, Scalar, Ty, TyKind};

@@ -207,7 +207,7 @@ impl Reverse<'_, '_> {
             let entry = self.w.entry(value, Active::No);
             if keeps && takes_work(self.w.e.terms, value) && self.w.e.terms.head(value) != Head::Fold {
                 let sizes = self.w.sizes(value);
-                let sizes = (sizes.len() == self.w.e.ty(value).axes()).then_some(sizes);
+                let sizes = (sizes.len() == self.w.e.ty(value).all_axes()).then_some(sizes);
                 made.push(Made { target: Target { route: vec![at], states: false }, value: entry.val, sizes });
             }
             self.w.env.push(entry);
@@ -268,7 +268,7 @@ impl Reverse<'_, '_> {
             return sizes.map(|all| all.concat());
         }
         let sizes = self.w.sizes(id);
-        (ty.as_tensor().is_some() && sizes.len() == ty.axes()).then_some(sizes)
+        (sizes.len() == ty.all_axes()).then_some(sizes)
     }
 
     /// Sizes in the scope of `outer` variables; nothing where they are not known there.

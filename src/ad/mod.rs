@@ -32,6 +32,7 @@ pub mod keeping;
 mod kept;
 mod leaving;
 mod like;
+mod loops;
 mod make;
 mod mode;
 mod nested;
@@ -61,6 +62,7 @@ mod stand_in;
 mod sweep;
 mod unread;
 mod walk;
+mod window;
 mod written;
 
 pub use flow::has_floats;

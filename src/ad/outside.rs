@@ -3,17 +3,8 @@
 
 use super::adjoint::{Reverse, contains_tuple_of_tensors};
 use super::scope::Place;
-use crate::ir::{Head, Id, Ty, TyKind};
+use crate::ir::{Head, Id, TyKind};
 use crate::types::shape::{lowered, shape};
-
-/// The number of sizes of all tensors in a value of a type.
-fn leaves(ty: Ty) -> usize {
-    match ty.kind() {
-        TyKind::Tensor(rank, elem) => rank + leaves(*elem),
-        TyKind::Tuple(parts) => parts.iter().map(|p| leaves(*p)).sum(),
-        TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => 0,
-    }
-}
 
 impl Reverse<'_, '_> {
     /// A size in the scope of `outer` variables, where it depends on nothing inside.
@@ -35,8 +26,10 @@ impl Reverse<'_, '_> {
                         return self.fixed_outside(outer, size, Place::at(level));
                     }
                 }
-                // It would be made for its size alone.
-                _ if self.w.e.terms.free(kids[0]).below(at.depth + at.under - outer) => return None,
+                // It would be made for its size alone, so that has to follow from what it is a part of.
+                _ if self.w.e.terms.free(kids[0]).below(at.depth + at.under - outer) => {
+                    return self.sizes_by_kids(outer, kids[0], at)?.get(k).copied();
+                }
                 _ => {}
             },
             Head::Op(_) => {
@@ -82,8 +75,8 @@ impl Reverse<'_, '_> {
             Head::Get(k, _) => {
                 let all = self.sizes_outside(outer, kids[0], at)?;
                 let TyKind::Tuple(parts) = self.w.e.ty(kids[0]).kind() else { return None };
-                let before: usize = parts[..k as usize].iter().map(|p| leaves(*p)).sum();
-                all.get(before..before + leaves(parts[k as usize])).map(<[Id]>::to_vec)
+                let before: usize = parts[..k as usize].iter().map(|p| p.all_axes()).sum();
+                all.get(before..before + parts[k as usize].all_axes()).map(<[Id]>::to_vec)
             }
             Head::Index(d) => self.sizes_outside(outer, kids[d], at).map(|all| all[d..].to_vec()),
             Head::If => {

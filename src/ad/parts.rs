@@ -67,7 +67,7 @@ impl Reverse<'_, '_> {
     fn element_has_shape(&self, adjoint: usize) -> bool {
         let (ty, like) = &self.likes[adjoint];
         let elem = ty.as_tensor().map_or(*ty, |(_, elem)| elem);
-        !elem.has_tensor() || !contains_tuple_of_tensors(elem) && like.sizes.len() == ty.axes()
+        !elem.has_tensor() || !contains_tuple_of_tensors(elem) && like.sizes.len() == ty.all_axes()
     }
 
     /// Guards that hold where there is an element at an index.

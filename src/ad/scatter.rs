@@ -7,8 +7,8 @@
 
 use super::emit::{Emit, Val};
 use super::like::Like;
+use super::loops::{free_to_move, moved, put_out};
 use super::piece::{Item, Piece, Step, mentioned, simple};
-use super::solve::{free_to_move, moved, put_out};
 use super::walk::Walk;
 use crate::diag::Result;
 use crate::ir::{Head, Id, Monoid, Op, Terms, Ty, TyKind};

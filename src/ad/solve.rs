@@ -7,7 +7,9 @@
 //! index of the loops. It must not know what the pieces are added up to.
 
 use super::emit::Emit;
-use super::piece::{Item, Piece, Step, mentioned, put_for, simple};
+use super::loops::{Asked, free_to_move, index_of, moved, put_out, taken_away};
+use super::piece::{Item, Piece, Step, mentioned, simple};
+use super::window::Window;
 use crate::ir::{Head, Id, Op, Terms, Ty};
 use rustc_hash::FxHashMap;
 
@@ -36,16 +38,10 @@ enum Solved {
     /// The index is the variable of loop `of`, or a sum with it where `sum` holds; it is subtracted
     /// where `negative` holds.
     For { of: usize, sum: bool, negative: bool, asked: Asked },
+    /// The index goes through windows, which may overlap.
+    Strided(Window),
     /// The index does not depend on loops.
     Fixed,
-}
-
-/// What is asked of the variable that an index is solved for: that it is not below 0, and that it is below the extent of its
-/// loop.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    low: bool,
-    high: bool,
 }
 
 impl Plan {
@@ -74,6 +70,16 @@ impl Plan {
         let mut compare: Vec<usize> = if self.search { (0..index.len()).collect() } else { vec![] };
         let mut place: Vec<usize> = (0..p.loops()).collect();
         for (k, how) in self.each.iter().enumerate() {
+            if let Solved::Strided(w) = *how {
+                let w = Window { windows: place[w.windows], places: place[w.places] };
+                let (element, overlap) = w.element(e, p, k, at[k]);
+                p = element;
+                for x in &mut place {
+                    let gone = usize::from(*x > w.windows) + usize::from(*x > w.places);
+                    *x = (*x + usize::from(overlap)).saturating_sub(gone);
+                }
+                continue;
+            }
             let Solved::For { of, sum, negative, asked } = *how else {
                 // Nothing in the index depends on loops, so the test may stand outside of them.
                 let loops = p.loops();
@@ -171,77 +177,6 @@ fn by_digits(e: &mut Emit<'_>, p: Piece, at: Id) -> Piece {
     p
 }
 
-/// Index `k` of the first step.
-fn index_of(p: &Piece, k: usize) -> Id {
-    match p.steps.first() {
-        Some(Step::At(index)) => index[k],
-        _ => p.value,
-    }
-}
-
-/// A term under binders that it does not depend on, outside of the innermost `n`.
-pub fn put_out(e: &mut Emit<'_>, id: Id, n: usize) -> Id {
-    e.terms.map_free(id, n, &mut |t, i, ty, under| t.var((i as usize + under) as u32, ty))
-}
-
-/// The piece with loop `q` behind loop `to`; nothing between depends on it.
-pub fn moved(e: &mut Emit<'_>, p: Piece, q: usize, to: usize) -> Piece {
-    if q == to {
-        return p;
-    }
-    let zero = e.int(0);
-    let items = p.items.clone();
-    let mut out = p.map(&mut |id, c| match c {
-        c if c <= q => id,
-        c if c <= to => put_for(e.terms, id, c, q, zero, 0),
-        c => e.terms.map_free(id, 0, &mut |t, i, ty, under| {
-            let i = i as usize;
-            let new = match c.checked_sub(1 + i) {
-                Some(k) if k == q => to,
-                Some(k) if k > q && k <= to => k - 1,
-                Some(k) => k,
-                None => return t.var((i + under) as u32, ty),
-            };
-            t.var((c - 1 - new + under) as u32, ty)
-        }),
-    });
-    // The items in their new order: those of loop q come right behind loop `to`.
-    let is_loop = |i: &Item| matches!(i, Item::Loop(_));
-    let place = |n: usize| items.iter().enumerate().filter(|(_, i)| is_loop(i)).map(|(k, _)| k).nth(n).unwrap_or(0);
-    let (from, behind) = (place(q), place(to));
-    let Item::Loop(extent) = out.items.remove(from) else { return out };
-    let extent = e.terms.shift(extent, to - q);
-    out.items.insert(behind, Item::Loop(extent));
-    out
-}
-
-/// The piece without loop `q`, whose variable has a value; that stands under the loops before it.
-fn taken_away(e: &mut Emit<'_>, p: Piece, q: usize, value: Id, asked: Asked) -> Piece {
-    let terms = &mut *e.terms;
-    let mut out = p.map(&mut |id, c| if c <= q { id } else { put_for(terms, id, c, q, value, q) });
-    let (mut seen, mut items) = (0, vec![]);
-    for item in std::mem::take(&mut out.items) {
-        match item {
-            Item::Loop(extent) if seen == q => {
-                if asked.low {
-                    let zero = e.int(0);
-                    items.push(Item::Guard(e.op(Op::Gte, [value, zero])));
-                }
-                if asked.high {
-                    items.push(Item::Guard(e.op(Op::Lt, [value, extent])));
-                }
-                seen += 1;
-            }
-            item => {
-                seen += usize::from(matches!(item, Item::Loop(_)));
-                items.push(item);
-            }
-        }
-    }
-    out.items = items;
-    out
-}
-
 /// A term in which what is counted from the other end twice is what it was.
 fn counted_on(terms: &mut Terms, id: Id) -> Id {
     let twice = |terms: &Terms, at: Id| {
@@ -298,6 +233,11 @@ pub fn solve(e: &mut Emit<'_>, p: &Piece, outer: &[Id]) -> Option<Plan> {
     if digits(e, p).is_some() {
         return Some(Plan { digits: true, ..Plan::default() });
     }
+    by_each(e, p, (index, outer), true).or_else(|| by_each(e, p, (index, outer), false))
+}
+
+/// The same, each index for itself; `strided` says whether windows are looked for.
+fn by_each(e: &mut Emit<'_>, p: &Piece, (index, outer): (&[Id], &[Id]), strided: bool) -> Option<Plan> {
     let loops = p.loops();
     let mut each = vec![];
     let mut used: Vec<usize> = vec![];
@@ -308,6 +248,11 @@ pub fn solve(e: &mut Emit<'_>, p: &Piece, outer: &[Id]) -> Option<Plan> {
                 return None;
             }
             each.push(Solved::Fixed);
+            continue;
+        }
+        if let Some(w) = Window::of(e, p, *i).filter(|_| strided && !of.iter().any(|q| used.contains(q))) {
+            used.extend(of);
+            each.push(Solved::Strided(w));
             continue;
         }
         let found = of.into_iter().find_map(|q| solved(e, p, (*i, outer[k]), q, &used))?;
@@ -349,17 +294,6 @@ fn is_mirrored(e: &mut Emit<'_>, index: Id, loops: usize, (q, extent): (usize, I
     let outside = mentioned(e.terms, n, loops).is_empty() && mentioned(e.terms, extent, q).is_empty();
     let own = matches!(e.terms.head(var), Head::Var(i, _) if i as usize == loops - 1 - q);
     own && outside && one == e.int(1) && put_out(e, n, loops) == put_out(e, extent, q)
-}
-
-/// Whether loop `q` may stand behind loop `to`: nothing up to there depends on it.
-pub fn free_to_move(e: &Emit<'_>, p: &Piece, q: usize, to: usize) -> bool {
-    let mut seen = 0;
-    p.items.iter().all(|item| {
-        let (Item::Loop(id) | Item::Guard(id)) = *item;
-        let free = !(seen > q && seen <= to && mentioned(e.terms, id, seen).contains(&q));
-        seen += usize::from(matches!(item, Item::Loop(_)));
-        free
-    })
 }
 
 /// Whether an index is a sum with the variable of loop `q` once: whether it is subtracted.

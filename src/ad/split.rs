@@ -12,7 +12,7 @@ use super::nothing::{rows_of_none, unless_none};
 use super::piece::shift_above;
 use crate::ir::op::Class;
 use crate::ir::{Fun, Head, Id, Monoid, Terms, Ty, deep};
-use crate::types::shape::{lowered, shape, shape_as_made};
+use crate::types::shape::{lowered, shape, shape_as_made, sizes_of_parts};
 use rustc_hash::FxHashMap;
 
 /// A variable of the source.
@@ -308,11 +308,15 @@ impl Split<'_> {
 
     /// Whether a value takes work, and a table of it would not be ragged.
     fn worth(&mut self, value: Id, depth: usize) -> bool {
-        if !takes_work(self.e.terms, value) {
-            return false;
-        }
-        let sizes = shape(self.e.terms, value);
-        sizes.into_iter().all(|s| self.known(s, depth))
+        let sizes = if takes_work(self.e.terms, value) {
+            Some(shape(self.e.terms, value))
+        } else if self.e.terms.head(value) == Head::Fold && has_floats(self.e.ty(value)) {
+            // A state of several parts.
+            sizes_of_parts(self.e.terms, value)
+        } else {
+            None
+        };
+        sizes.is_some_and(|all| all.into_iter().all(|s| self.known(s, depth)))
     }
 }
 

@@ -8,12 +8,13 @@ use super::Requests;
 use super::emit::{Emit, Val};
 use super::env::{Active, Entry, Env};
 use super::flow::{Flow, Known};
+use super::like::part_of;
 use super::nested::Nested;
 use super::scalar::Partials;
 use super::slope::Slope;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Terms, Ty, TyKind, deep};
-use crate::types::shape::shape_as_made;
+use crate::types::shape::{all_sizes_as_made, shape_as_made};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -173,9 +174,7 @@ impl<'a, 't> Walk<'a, 't> {
                 out
             }
             Head::Size(k) => {
-                if let Head::Var(i, _) = self.e.terms.head(kids[0])
-                    && let Some(size) = self.env[self.env.len() - 1 - i as usize].sizes.get(k)
-                {
+                if let Some(size) = self.known_sizes(kids[0]).get(k) {
                     return *size;
                 }
                 self.by_kids(id, head, &kids)
@@ -223,16 +222,33 @@ impl<'a, 't> Walk<'a, 't> {
 
     /// The sizes of a term of the source, nested tensors included.
     pub fn sizes(&mut self, id: Id) -> Vec<Val> {
-        if let Head::Var(i, _) = self.e.terms.head(id) {
-            let entry = &self.env[self.env.len() - 1 - i as usize];
-            if !entry.sizes.is_empty() {
-                return entry.sizes.clone();
-            }
+        let known = self.known_sizes(id);
+        if !known.is_empty() {
+            return known;
         }
-        let all = shape_as_made(self.e.terms, id);
+        let axes = self.e.ty(id).axes();
+        let all = match self.e.ty(id).all_axes() > axes {
+            true => all_sizes_as_made(self.e.terms, id),
+            false => None,
+        };
+        let all = all.unwrap_or_else(|| shape_as_made(self.e.terms, id));
         let mut sizes: Vec<Val> = all.into_iter().map(|s| self.value(s)).collect();
         self.e.only_safe(self.e.ty(id), &mut sizes);
         sizes
+    }
+
+    /// The sizes of a variable of the source, or of a part or an element of one, where they are known with it.
+    fn known_sizes(&self, id: Id) -> Vec<Val> {
+        let kids = self.e.terms.kids(id);
+        match self.e.terms.head(id) {
+            Head::Var(i, _) => self.env[self.env.len() - 1 - i as usize].sizes.clone(),
+            Head::Get(k, _) => {
+                let ty = self.e.ty(kids[0]);
+                deep(|| part_of(ty, k as usize, &self.known_sizes(kids[0])).to_vec())
+            }
+            Head::Index(d) => deep(|| self.known_sizes(kids[d]).get(d..).unwrap_or_default().to_vec()),
+            _ => vec![],
+        }
     }
 
     /// The zero tangent of a value. Sizes of its axes may be known beside.
@@ -243,10 +259,12 @@ impl<'a, 't> Walk<'a, 't> {
             TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => self.e.put(Head::Tuple, []),
             TyKind::Tuple(parts) => {
                 let n = parts.len();
+                let known: Vec<Val> = sizes.iter().map(|s| self.e.val(*s)).collect();
                 let parts: Vec<Id> = (0..n)
                     .map(|k| {
                         let part = self.e.get(k as u32, n as u32, like);
-                        self.zero(part, &[])
+                        let sizes: Vec<Id> = part_of(ty, k, &known).iter().map(|s| s.id).collect();
+                        self.zero(part, &sizes)
                     })
                     .collect();
                 self.e.put(Head::Tuple, parts)
@@ -277,7 +295,11 @@ impl<'a, 't> Walk<'a, 't> {
                 let mut index: Vec<Id> = at.into_iter().map(|v| self.e.now(v)).collect();
                 index.push(self.e.terms.shift(like, *rank));
                 let element = self.e.put(Head::Index(*rank), index);
-                let zero = self.zero(element, &[]);
+                let inner: Vec<Id> = match elem.as_tuple() {
+                    Some(_) => inner.iter().map(|s| self.e.terms.shift(*s, *rank)).collect(),
+                    None => vec![],
+                };
+                let zero = self.zero(element, &inner);
                 let zero = self.e.wrapped(depth + rank, zero);
                 self.e.leave(depth);
                 kids.push(zero);

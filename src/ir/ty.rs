@@ -269,6 +269,15 @@ impl Ty {
         self.as_tensor().map_or(0, |(r, e)| r + e.axes())
     }
 
+    /// The number of axes of all tensors in values of the type, those in tuples included.
+    pub fn all_axes(self) -> usize {
+        match self.kind() {
+            TyKind::Tensor(rank, e) => *rank as usize + e.all_axes(),
+            TyKind::Tuple(parts) => parts.iter().map(|p| p.all_axes()).sum(),
+            TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => 0,
+        }
+    }
+
     /// Whether values of the type form a vector space: floats, and tuples and tensors of them.
     pub fn is_linear(self) -> bool {
         match self.kind() {

@@ -8,7 +8,7 @@ use crate::lower::lower;
 use crate::machine::Machine;
 use crate::nest::{self, Func, Nest, verify};
 use crate::run::{Native, Toolchain};
-use crate::schedule::passes::{choose, clamp, dead, in_place, name, registers, share, split, vectorize};
+use crate::schedule::passes::{aligned, choose, clamp, dead, in_place, name, registers, share, split, vectorize};
 use crate::schedule::{self, Schedule};
 
 /// A pass from nest to nest: it keeps every bit of the results, and the first failure.
@@ -73,6 +73,7 @@ pub const SCHEDULED: &[Pass] = &[
     // What clamps alone asked for would say how many lanes there are.
     Pass { name: "dead code of clamps", run: |f, _| dead::remove(f) },
     Pass { name: "choice of the remaining vector loops", run: |f, m| choose::complete(f, m.vector_bytes) },
+    Pass { name: "quotients of vectors", run: |f, _| aligned::align(f) },
     Pass { name: "vectorization", run: |f, _| vectorize::vectorize(f) },
     Pass { name: "registers", run: |f, _| registers::promote(f) },
     Pass { name: "name gathers", run: |f, _| name::name_gathers(f) },

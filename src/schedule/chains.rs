@@ -83,7 +83,7 @@ fn rows(s: &Schedule, stage: StageId) -> Vec<DimId> {
 }
 
 /// Whether a dimension has one index where a stage is computed: a loop around it runs over that index of all that read it.
-fn is_single(s: &Schedule, stage: StageId, k: usize) -> bool {
+pub(super) fn is_single(s: &Schedule, stage: StageId, k: usize) -> bool {
     let Site::At(host, at) = &s.plan(stage).site else { return false };
     let (g, plan) = (&s.graph, s.plan(*host));
     let Ok(place) = plan.find(at) else { return true };

@@ -19,8 +19,8 @@ use super::step::Step;
 use super::tiling::{FEW, Tiling, along_last, lanes};
 use super::unread::inline_unread;
 use super::{
-    along, batch, chains, channels, columns, ends, group, layout, microbatch, nested, orders, places, points, single,
-    threads,
+    along, batch, chains, channels, columns, ends, group, instances, layout, microbatch, nested, orders, places,
+    points, single, threads,
 };
 use crate::ir::Op;
 use crate::machine::Machine;
@@ -79,6 +79,7 @@ fn after(mut s: Schedule, machine: &Machine) -> Schedule {
     decided = batch::choose(&mut s, machine, &decided);
     decided = nested::choose(&mut s, machine, &decided);
     decided = group::choose(&mut s, machine, &decided);
+    decided = instances::choose(&mut s, machine, &decided);
     for stage in s.graph.order() {
         if s.plan(stage).site != Site::Inline && !decided.contains(&stage) {
             loops(&mut s, stage, machine);

@@ -83,32 +83,32 @@ impl Schedule {
         Ok(())
     }
 
-    /// Checks recurrences of which several take a step together, since other loops stand in the loop over steps: their states
-    /// are numbers, and what a step computes of them is part of the next ones. Each has an outer index of its own, by which
-    /// alone it reads its states.
+    /// Checks recurrences of which several take a step together, since other loops stand in the loop over steps. Each has an
+    /// outer index of its own, by which alone it reads its states, so what they compute in a step are boxes of their rows.
     fn chains_are_apart(&self) -> Result<(), Refusal> {
         for s in self.graph.ids().filter(|s| self.graph.leads(*s).is_some()) {
-            let (plan, name) = (self.plan(s), &self.graph.stage(s).name);
-            let over = plan.loops.iter().position(|l| plan.root(&l.name) == plan.steps);
-            if over.is_none_or(|k| k + 1 == plan.loops.len()) {
-                continue;
-            }
-            let of = |p: &StageId| self.steps_of(*p).filter(|of| of.leader == s);
-            if self.graph.ids().any(|p| p != s && of(&p).is_some_and(|of| of.state)) {
+            if self.plan(s).strip.is_some() && self.takes_steps_together(s) {
+                let name = &self.graph.stage(s).name;
                 return refuse(format!(
-                    "the loop over the steps of `{name}` is the innermost one, since its state has tensors"
-                ));
-            }
-            let within =
-                |p: &StageId| of(p).is_some_and(|of| of.waits && !of.state) && self.plan(*p).site != Site::Inline;
-            if let Some(p) = self.graph.ids().find(within) {
-                let of = &self.graph.stage(p).name;
-                return refuse(format!(
-                    "`{of}` is computed whole in a step of `{name}`, whose loop is the innermost one: where it is inlined it need not be"
+                    "the loop over the steps of `{name}` is the innermost one, since its states are computed in strips"
                 ));
             }
         }
         Ok(())
+    }
+
+    /// Whether loops over rows stand in the loop over the steps of a recurrence.
+    fn takes_steps_together(&self, leader: StageId) -> bool {
+        let plan = self.plan(leader);
+        let over = plan.loops.iter().position(|l| plan.root(&l.name) == plan.steps);
+        over.is_some_and(|k| k + 1 < plan.loops.len())
+    }
+
+    /// Whether tensors are computed in the steps of a recurrence, those of its state among them.
+    pub(super) fn has_tensors_in_steps(&self, leader: StageId) -> bool {
+        let steps = self.loop_of(leader);
+        let within = |p: StageId| p != leader && self.inside(p, leader).is_some_and(|at| Some(at) == steps);
+        self.graph.ids().any(within)
     }
 
     /// Checks a stage whose memory is taken in a loop around the one that it is computed in: one iteration after another finds

@@ -17,6 +17,7 @@ mod default;
 mod ends;
 mod footprint;
 mod group;
+mod instances;
 mod layout;
 mod legal;
 mod lower;

@@ -108,6 +108,43 @@ pub fn sizes_of_parts(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
     Some(out)
 }
 
+/// The sizes of all tensors in a value, as [`sizes_of_parts`], in tensors of tuples too: there those of all elements. Right
+/// whatever stands for the sizes of variables, as [`shape_as_made`].
+pub fn all_sizes_as_made(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
+    let ty = terms.ty(id);
+    let sizes = match ty.as_tensor() {
+        Some((rank, elem)) if !is_plain(ty) => {
+            let mut out = shape(terms, id)[..rank].to_vec();
+            all_of_elements(terms, (id, rank), elem, &mut vec![], &mut out)?;
+            out
+        }
+        _ => sizes_of_parts(terms, id)?,
+    };
+    Some(rows_as_made(terms, sizes))
+}
+
+fn all_of_elements(
+    terms: &mut Terms,
+    (tensor, rank): (Id, usize),
+    ty: Ty,
+    path: &mut Vec<u32>,
+    out: &mut Vec<Id>,
+) -> Option<()> {
+    match ty.as_tuple() {
+        Some(tys) => {
+            for (k, ty) in tys.iter().enumerate() {
+                path.push(k as u32);
+                deep(|| all_of_elements(terms, (tensor, rank), *ty, path, out))?;
+                path.pop();
+            }
+        }
+        None if !ty.has_tensor() => {}
+        None if path.is_empty() || !is_plain(ty) => return None,
+        None => out.extend(part_of_elements(terms, tensor, rank, path, false)?),
+    }
+    Some(())
+}
+
 /// The sizes that are chosen with the arms of a condition.
 fn either(terms: &mut Terms, condition: Id, (a, b): (Vec<Id>, Vec<Id>)) -> Vec<Id> {
     let pick = |(x, y): (Id, Id)| if x == y { x } else { terms.put(Head::If, [condition, x, y]) };

@@ -4,12 +4,11 @@
 use crate::common;
 use crate::common::dice::Dice;
 use crate::common::scheduled::{compare, empty, read, scheduled, tensor};
-use daedal::diag::Source;
 use daedal::eval::Value;
 use daedal::ir::{Lit, Program, Scalar};
 use daedal::machine::Machine;
 use daedal::pipeline::native;
-use daedal::schedule::{Schedule, text};
+use daedal::schedule::Schedule;
 
 /// Sums along rows and along columns, and a filter whose state is two numbers.
 const ROWS: &str = "
@@ -148,13 +147,17 @@ fn rows_by_hand() {
     }
 }
 
-/// Protects: what a step computes by itself of a state has no place in the loop over steps where rows take it together.
+/// Protects: what a step computes by itself of a state is computed for all rows that take it together.
 #[test]
-fn what_waits_for_a_step_keeps_it_innermost() {
+fn what_waits_for_a_step_is_computed_for_all_rows() {
     let program = read(ROWS);
-    let steps = "compute-root state\nreorder state step i";
-    let error = text::apply(empty(&program, "summed"), &Source::new("steps", steps)).unwrap_err().render();
-    assert!(error.contains("`sum` is computed whole in a step of `state`") && error.contains("steps:2:1"), "{error}");
+    let calls = [(9, 10), (16, 18), (1, 1), (0, 5), (3, 0), (5, 33)].map(|(n, m)| vec![rows(n, m)]);
+    for steps in [
+        "compute-root state\nreorder state step i",
+        "compute-root state\nsplit state i 4\nreorder state io step ii\nvectorize state ii",
+    ] {
+        compare(&program, "summed", &scheduled(&program, "summed", steps), &calls, true);
+    }
 }
 
 /// Protects: by default rows take their steps together, in blocks that stay in a near cache, and are vectors where they lie next

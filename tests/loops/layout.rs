@@ -30,11 +30,16 @@ fn arguments(n: usize, d: usize, k: usize) -> Vec<Value> {
     [tensor(Scalar::F64, &[n, d], 1), tensor(Scalar::F64, &[k, d], 2), tensor(Scalar::F64, &[n, k], 3)].to_vec()
 }
 
+/// A machine whose caches are told, since they decide what is laid out and what is computed in batches.
+fn machine() -> Machine {
+    Machine { vector_bytes: 32, caches: [32 << 10, 2 << 20, 32 << 20], ..Machine::host() }
+}
+
 /// The default schedule for the sizes of arguments, after it was held against the interpreter.
 fn held(program: &Program, args: &[Value]) -> Schedule {
     let sizes = daedal::tune::example::incoming(program.named("f")[0], args);
     let graph = empty(program, "f").graph.only_for(&sizes);
-    let made = daedal::schedule::default(graph, &Machine { vector_bytes: 32, ..Machine::host() });
+    let made = daedal::schedule::default(graph, &machine());
     compare(program, "f", &made, &[args.to_vec()], sizes.contains(&0.0));
     made
 }
@@ -103,7 +108,7 @@ fn what_is_packed_for_lanes_stays_so() {
 /// How many products of a nest's sums are made, in vectors or alone.
 fn products(program: &Program, graph: &Graph, args: &[Value]) -> u64 {
     let def = program.named("f")[0];
-    let schedule = daedal::schedule::default(graph.clone(), &Machine { vector_bytes: 32, ..Machine::host() });
+    let schedule = daedal::schedule::default(graph.clone(), &machine());
     let nest = scheduled_nest(def, &schedule, &Machine::host()).unwrap();
     let (_, tally) = daedal::nest::count(&nest, args, &mut String::new()).unwrap().unwrap();
     tally.simple

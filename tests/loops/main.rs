@@ -16,6 +16,7 @@ mod gather;
 mod hand;
 mod in_place;
 mod indirect;
+mod instances;
 mod lanes;
 mod layout;
 mod microbatch;

@@ -1,16 +1,17 @@
 //! The steps of a recurrence: first states, and a loop in which what a step computes comes first and then the next states.
 //!
 //! Numbers of a state are variables, or, where loops over other dimensions stand in the loop over steps, a tile of them: one
-//! for each of several recurrences that take a step together. Its tensors have memory for all steps, or, where only the last is
-//! read, for two: the states before a step, and those after it. One of which a step changes few elements is changed in place
-//! (`update.rs`), after all that reads the state before.
+//! for each of several recurrences that take a step together; where tensors are computed in the steps of these, numbers have
+//! memory, too. Tensors of a state have memory for all steps, or, where only the last is read, for two: the states before a
+//! step, and those after it. One of which a step changes few elements is changed in place (`update.rs`), after all that reads
+//! the state before.
 
 use super::loops::Run;
 use super::update::Change;
 use super::{Lower, Lowered, Memory, Storage};
 use crate::ir::Op;
 use crate::nest::{Expr, Stmt, Var};
-use crate::schedule::plan::Loop;
+use crate::schedule::plan::{Loop, refuse};
 use crate::schedule::strips::along;
 use crate::stage::{Body, Definition, Node, Output, Source, StageId};
 use rustc_hash::FxHashMap;
@@ -35,14 +36,17 @@ pub(super) struct Steps {
 impl Lower<'_> {
     /// All states of a recurrence, by its leader.
     pub(super) fn recurrence(&mut self, run: &mut Run, axis: usize, init: &[Body], next: &[Body]) -> Lowered<()> {
-        let steps = self.steps(run, axis)?;
         let loops = run.plan.loops.clone();
         let over = loops.iter().position(|l| run.plan.root(&l.name) == Some(axis)).unwrap_or(loops.len() - 1);
         let (outer, inner) = loops.split_at(over);
         let (over, tile) = inner.split_at(1);
+        let tensors = !tile.is_empty() && self.s.has_tensors_in_steps(run.stage);
+        let steps = self.steps(run, axis, tensors)?;
         self.nested(run, outer, &mut |l, run| {
             if tile.is_empty() {
                 l.chain(run, &steps, over, (init, next))
+            } else if tensors {
+                l.instances(run, &steps, (over, tile), (init, next))
             } else {
                 l.chains(run, &steps, (over, tile), (init, next))
             }
@@ -131,6 +135,72 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// Several recurrences at once in whose steps tensors are computed: a step computes boxes of all rows of these, what only
+    /// reads states first, then tensors of states, and then their numbers, which have memory as these have.
+    fn instances(
+        &mut self,
+        run: &mut Run,
+        steps: &Steps,
+        (over, tile): (&[Loop], &[Loop]),
+        (init, next): (&[Body], &[Body]),
+    ) -> Lowered<()> {
+        let (before, at_each) = self.g.checks(run.stage);
+        let zero = self.g.bodies.int(0);
+        let hosts = std::mem::replace(&mut run.hosts, false);
+        self.checked_in(run, tile, &before)?;
+        for s in &steps.states {
+            self.state(*s, (run, steps), zero, true)?;
+        }
+        self.numbers(run, steps, tile, (zero, init))?;
+        run.hosts = hosts;
+        self.over_steps(run, steps.axis, over, &mut |l, run| {
+            let hosts = std::mem::replace(&mut run.hosts, false);
+            l.checked_in(run, tile, &at_each)?;
+            let at = l.dim_value(run, steps.axis).unwrap_or(zero);
+            for s in steps.states.iter().filter(|s| !steps.changes.iter().any(|c| c.state == **s)) {
+                l.state(*s, (run, steps), at, false)?;
+            }
+            l.numbers(run, steps, tile, (at, next))?;
+            if !steps.changes.is_empty() {
+                l.nested(run, tile, &mut |l, run| l.change(&steps.changes, (run, steps.axis), at))?;
+            }
+            run.hosts = hosts;
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Checks, where there are any, in loops over rows.
+    fn checked_in(&mut self, run: &mut Run, tile: &[Loop], checks: &[Body]) -> Lowered<()> {
+        if checks.is_empty() {
+            return Ok(());
+        }
+        self.nested(run, tile, &mut |l, run| {
+            l.at_here(run, checks, &[]);
+            Ok(())
+        })
+    }
+
+    /// Computes the numbers of states after some steps, in loops over rows, and puts them into their memory.
+    fn numbers(&mut self, run: &mut Run, steps: &Steps, tile: &[Loop], (after, each): (Body, &[Body])) -> Lowered<()> {
+        let Some(kept) = steps.kept.clone().filter(|_| !each.is_empty()) else { return Ok(()) };
+        self.stored.insert(steps.leader, kept);
+        self.nested(run, tile, &mut |l, run| {
+            let values = l.at_here(run, &[], each);
+            let here = l.after(run, steps.axis, after);
+            l.store(&here, values);
+            Ok(())
+        })
+    }
+
+    /// Where a state after some steps is.
+    fn after(&mut self, run: &Run, axis: usize, after: Body) -> Run {
+        let mut here = run.clone();
+        here.least[axis] = self.g.bodies.int(0);
+        here.values.insert(here.plan.dims[axis].0.clone(), after);
+        here
+    }
+
     /// Runs a body in loops of which the first is that over the steps, from the first one on; the index of the last.
     fn over_steps(
         &mut self,
@@ -147,8 +217,8 @@ impl Lower<'_> {
         made.map(|()| n)
     }
 
-    /// Memory and variables for the states of a recurrence.
-    fn steps(&mut self, run: &Run, axis: usize) -> Lowered<Steps> {
+    /// Memory and variables for the states of a recurrence; `tensors` says whether numbers have memory, too.
+    fn steps(&mut self, run: &Run, axis: usize, tensors: bool) -> Lowered<Steps> {
         let leader = run.stage;
         let states: Vec<StageId> = self.order.iter().copied().filter(|s| self.is_state(*s, leader)).collect();
         let changes = if run.plan.strip.is_none() { self.changes(&states, axis) } else { vec![] };
@@ -161,7 +231,7 @@ impl Lower<'_> {
         }
         let last = self.is_read_last(leader, axis);
         let one = |n: &Body| self.g.bodies.as_int(*n) == Some(1);
-        let single = last && run.when.is_none() && run.extent[..axis].iter().all(one);
+        let single = last && !tensors && run.when.is_none() && run.extent[..axis].iter().all(one);
         let kept = if single {
             self.see_memory(leader, Memory { least: run.least.clone(), room: None, ring: None });
             None
@@ -179,9 +249,7 @@ impl Lower<'_> {
     /// Keeps the numbers of the state after some steps for those who read them later; in the steps they are variables.
     fn keep(&mut self, run: &Run, steps: &Steps, vars: &[Var], after: Body, wanted: bool) {
         if let Some(kept) = steps.kept.clone().filter(|_| wanted) {
-            let mut here = run.clone();
-            here.least[steps.axis] = self.g.bodies.int(0);
-            here.values.insert(here.plan.dims[steps.axis].0.clone(), after);
+            let here = self.after(run, steps.axis, after);
             self.stored.insert(steps.leader, kept);
             self.store(&here, vars.iter().map(|v| Expr::Var(*v)).collect());
         }
@@ -193,10 +261,10 @@ impl Lower<'_> {
         let Definition::Recur { axis, init, next, .. } = self.g.stage(s).def.clone() else { return Ok(()) };
         let (zero, one) = (self.g.bodies.int(0), self.g.bodies.int(1));
         let sizes = self.sizes(s)?;
-        let around: Vec<Body> = (0..axis).filter_map(|k| self.dim_value(host, k)).collect();
+        let (around, rows) = self.rows_of(host, axis)?;
         let inside = vec![zero; sizes.len() - axis - 1];
         let mut least = [around, vec![at], inside].concat();
-        let mut extent = [vec![one; axis + 1], sizes[axis + 1..].to_vec()].concat();
+        let mut extent = [rows, vec![one], sizes[axis + 1..].to_vec()].concat();
         if let (Some(strip), Some(k)) = (&host.plan.strip, steps.along.get(&s).copied()) {
             let (now, by) = (host.values.get(&strip.name).copied().unwrap_or(zero), self.g.bodies.int(strip.factor));
             least[k] = self.ints(Op::Mul, now, by);
@@ -212,6 +280,27 @@ impl Lower<'_> {
             l.store(run, values);
             Ok(())
         })
+    }
+
+    /// The indices of the outer dimensions of a recurrence at which a step is taken: of each the least, and how many.
+    fn rows_of(&mut self, host: &Run, axis: usize) -> Lowered<(Vec<Body>, Vec<Body>)> {
+        let one = self.g.bodies.int(1);
+        let open: Vec<Body> = (0..axis).filter_map(|k| self.dim_value(host, k)).collect();
+        if open.len() == axis {
+            return Ok((open, vec![one; axis]));
+        }
+        let from = self.ranges.len();
+        let of = self.reader_indices(host.stage, host)?;
+        let (mut least, mut rows) = (vec![], vec![]);
+        for (name, d) in &host.plan.dims[..axis] {
+            let known = of.get(d).and_then(|i| self.ranges.bounds_from(&mut self.g.bodies, *i, from));
+            let Some(known) = known else { return refuse(format!("the rows of `{name}` have no bound")) };
+            let more = self.ints(Op::Sub, known.hi, known.lo);
+            least.push(known.lo);
+            rows.push(self.ints(Op::Add, more, one));
+        }
+        self.ranges.truncate(from);
+        Ok((least, rows))
     }
 
     /// Whether a stage is a state of a recurrence, and not its leader.

@@ -205,7 +205,7 @@ impl Lower<'_> {
 
     /// What stands for the dimensions of a reader: the loops of the one that runs, or, of one that is computed in it,
     /// any index of its box. Ranges of what is not fixed are added.
-    fn reader_indices(&mut self, reader: StageId, run: &Run) -> Lowered<FxHashMap<DimId, Body>> {
+    pub(super) fn reader_indices(&mut self, reader: StageId, run: &Run) -> Lowered<FxHashMap<DimId, Body>> {
         if reader == run.stage {
             let mut run = run.clone();
             for (name, _) in run.plan.dims.clone() {

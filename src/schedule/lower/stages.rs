@@ -145,6 +145,11 @@ impl<'s> Lower<'s> {
     /// last: they lie next to each other then. What is computed whole, and what data decide, lies as the source says.
     fn near(&self, stage: StageId) -> Option<usize> {
         let (known, plan) = (self.g.stage(stage), self.s.plan(stage));
+        if let Some((leader, _)) = known.recurrence() {
+            // States of rows that are lanes of a step.
+            let rows = lanes(self.s.plan(leader)).filter(|k| Some(*k) != self.s.plan(leader).steps)?;
+            return (self.s.has_tensors_in_steps(leader) && !self.is_result(stage)).then_some(rows);
+        }
         let inside = matches!(plan.site, Site::At(..)) && !plan.beside && known.looped() == known.dims.len();
         let k = lanes(plan).filter(|k| inside && k + 1 < known.dims.len())?;
         let reads_so = |r: &StageId| {
@@ -157,8 +162,7 @@ impl<'s> Lower<'s> {
                 _ => true,
             })
         };
-        let plain = !matches!(known.def, Definition::Recur { .. });
-        (plain && self.g.consumers(stage).iter().all(reads_so)).then_some(k)
+        self.g.consumers(stage).iter().all(reads_so).then_some(k)
     }
 
     /// Variables for the one element of a stage.

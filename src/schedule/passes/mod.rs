@@ -3,6 +3,7 @@
 //! Invariant: a pass keeps the bits of every result, the first failure, and that iterations that claim to be
 //! independent are.
 
+pub mod aligned;
 mod arms;
 mod asked;
 pub mod choose;

@@ -1,0 +1,95 @@
+//! Loops of a piece change their places, or are taken away where their variable has a value. It must not know why.
+
+use super::emit::Emit;
+use super::piece::{Item, Piece, Step, mentioned, put_for};
+use crate::ir::{Id, Op};
+
+/// What is asked of the variable that an index is solved for: that it is not below 0, and that it is below the extent of its
+/// loop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub low: bool,
+    pub high: bool,
+}
+
+/// Index `k` of the first step.
+pub(super) fn index_of(p: &Piece, k: usize) -> Id {
+    match p.steps.first() {
+        Some(Step::At(index)) => index[k],
+        _ => p.value,
+    }
+}
+
+/// A term under binders that it does not depend on, outside of the innermost `n`.
+pub fn put_out(e: &mut Emit<'_>, id: Id, n: usize) -> Id {
+    e.terms.map_free(id, n, &mut |t, i, ty, under| t.var((i as usize + under) as u32, ty))
+}
+
+/// The piece with loop `q` behind loop `to`; nothing between depends on it.
+pub fn moved(e: &mut Emit<'_>, p: Piece, q: usize, to: usize) -> Piece {
+    if q == to {
+        return p;
+    }
+    let zero = e.int(0);
+    let items = p.items.clone();
+    let mut out = p.map(&mut |id, c| match c {
+        c if c <= q => id,
+        c if c <= to => put_for(e.terms, id, c, q, zero, 0),
+        c => e.terms.map_free(id, 0, &mut |t, i, ty, under| {
+            let i = i as usize;
+            let new = match c.checked_sub(1 + i) {
+                Some(k) if k == q => to,
+                Some(k) if k > q && k <= to => k - 1,
+                Some(k) => k,
+                None => return t.var((i + under) as u32, ty),
+            };
+            t.var((c - 1 - new + under) as u32, ty)
+        }),
+    });
+    // The items in their new order: those of loop q come right behind loop `to`.
+    let is_loop = |i: &Item| matches!(i, Item::Loop(_));
+    let place = |n: usize| items.iter().enumerate().filter(|(_, i)| is_loop(i)).map(|(k, _)| k).nth(n).unwrap_or(0);
+    let (from, behind) = (place(q), place(to));
+    let Item::Loop(extent) = out.items.remove(from) else { return out };
+    let extent = e.terms.shift(extent, to - q);
+    out.items.insert(behind, Item::Loop(extent));
+    out
+}
+
+/// Whether loop `q` may stand behind loop `to`: nothing up to there depends on it.
+pub fn free_to_move(e: &Emit<'_>, p: &Piece, q: usize, to: usize) -> bool {
+    let mut seen = 0;
+    p.items.iter().all(|item| {
+        let (Item::Loop(id) | Item::Guard(id)) = *item;
+        let free = !(seen > q && seen <= to && mentioned(e.terms, id, seen).contains(&q));
+        seen += usize::from(matches!(item, Item::Loop(_)));
+        free
+    })
+}
+
+/// The piece without loop `q`, whose variable has a value; that stands under the loops before it.
+pub(super) fn taken_away(e: &mut Emit<'_>, p: Piece, q: usize, value: Id, asked: Asked) -> Piece {
+    let terms = &mut *e.terms;
+    let mut out = p.map(&mut |id, c| if c <= q { id } else { put_for(terms, id, c, q, value, q) });
+    let (mut seen, mut items) = (0, vec![]);
+    for item in std::mem::take(&mut out.items) {
+        match item {
+            Item::Loop(extent) if seen == q => {
+                if asked.low {
+                    let zero = e.int(0);
+                    items.push(Item::Guard(e.op(Op::Gte, [value, zero])));
+                }
+                if asked.high {
+                    items.push(Item::Guard(e.op(Op::Lt, [value, extent])));
+                }
+                seen += 1;
+            }
+            item => {
+                seen += usize::from(matches!(item, Item::Loop(_)));
+                items.push(item);
+            }
+        }
+    }
+    out.items = items;
+    out
+}
