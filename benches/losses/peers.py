@@ -367,6 +367,70 @@ def decorrelation(a, b):
     return jnp.where(jnp.eye(len(r)) == 1, (1 - r) ** 2, 0.005 * r * r).sum()
 
 
+def strided(x, k1, k2, d, y):
+    def layer(x, k):
+        return jnp.maximum(0, lax.conv_general_dilated(x, k, (2, 2), "VALID"))
+
+    return ((layer(layer(x, k1), k2).mean((2, 3)) @ d.T - y) ** 2).sum()
+
+
+def planar_flow(z0, u, w, b):
+    def layer(s, p):
+        (z, ld), (uk, wk, bk) = s, p
+        a = jnp.tanh(z @ wk + bk)
+        return (z + a[:, None] * uk, ld + jnp.log(jnp.abs(1 + (1 - a * a) * (wk @ uk)))), None
+
+    (z, ld), _ = lax.scan(layer, (z0, jnp.zeros(len(z0))), (u, w, b))
+    return -(ld - 0.5 * ((z - 1) ** 2).sum(1)).mean()
+
+
+def sequences(x, w, u, b, v, y):
+    def step(s, xt):
+        h, c = s
+        g = jnp.einsum("ajq,iq->aij", w, xt) + jnp.einsum("ajq,iq->aij", u, h) + b[:, None]
+        c = sigmoid(g[0]) * c + sigmoid(g[1]) * jnp.tanh(g[2])
+        return (sigmoid(g[3]) * jnp.tanh(c), c), None
+
+    zero = jnp.zeros((len(x), len(v)))
+    (h, _), _ = lax.scan(step, (zero, zero), x.transpose(1, 0, 2))
+    z = h @ v
+    return (jnp.maximum(z, 0) + jnp.log(1 + jnp.exp(-jnp.abs(z))) - z * y).sum()
+
+
+def spectrogram(s, f, target):
+    frames, bins = target.shape
+    y = jnp.convolve(s, f[::-1], mode="valid")
+    w = y[32 * jnp.arange(frames)[:, None] + jnp.arange(64)]
+    phase = 2 * jnp.pi * jnp.outer(jnp.arange(64), jnp.arange(bins)) / 64
+    re, im = w @ jnp.cos(phase), w @ jnp.sin(phase)
+    return ((jnp.log(1e-3 + re * re + im * im) - target) ** 2).sum()
+
+
+def covariance(x, mu, l):
+    triangle = jnp.tril(l, -1) + jnp.diag(jnp.exp(jnp.diagonal(l)))
+    z = solve_triangular(triangle, (x - mu).T, lower=True)
+    return len(x) * jnp.diagonal(l).sum() + 0.5 * (z * z).sum()
+
+
+def arm(angle, axes, length, offset, y):
+    i, j = jnp.meshgrid(jnp.arange(3), jnp.arange(3), indexing="ij")
+
+    def turn(axis, t):
+        c, s = jnp.cos(t)[:, None, None], jnp.sin(t)[:, None, None]
+        plane = jnp.where(i == j, c, jnp.where((i + 1) % 3 == j, -s, s))
+        return jnp.where((i == axis) | (j == axis), jnp.where(i == j, 1.0, 0.0), plane)
+
+    def joint(s, p):
+        (r, at), (t, axis, far, off) = s, p
+        r = r @ turn(axis, t + off)
+        return (r, at + far * r[:, :, 2]), None
+
+    n = len(angle)
+    start = (jnp.broadcast_to(jnp.eye(3), (n, 3, 3)), jnp.zeros((n, 3)))
+    (_, at), _ = lax.scan(joint, start, (angle.T, axes, length, offset))
+    return ((at - y) ** 2).sum()
+
+
 def main(folder, name, by):
     loss = globals()[name]
     names = list(inspect.signature(loss).parameters)

@@ -272,7 +272,7 @@ impl Ty {
     /// The number of axes of all tensors in values of the type, those in tuples included.
     pub fn all_axes(self) -> usize {
         match self.kind() {
-            TyKind::Tensor(rank, e) => *rank as usize + e.all_axes(),
+            TyKind::Tensor(rank, e) => rank + e.all_axes(),
             TyKind::Tuple(parts) => parts.iter().map(|p| p.all_axes()).sum(),
             TyKind::Scalar(_) | TyKind::String | TyKind::Var(..) => 0,
         }

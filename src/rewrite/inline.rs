@@ -24,18 +24,10 @@ pub fn bound_extents(terms: &mut Terms, head: Head, kids: &[Id]) -> Vec<Option<I
         Head::Arg(_) => vec![Some(kids[0])],
         Head::Scatter(d) => vec![Some(kids[d])],
         Head::Scan => vec![None, Some(kids[1])],
-        Head::Fold => vec![None, counted(terms, kids[1])],
+        Head::Fold => vec![None, None],
         _ => vec![],
     };
     extents.into_iter().enumerate().map(|(slot, e)| e.map(|e| terms.shift(e, slot))).collect()
-}
-
-/// How many numbers a vector has of which each is its index, as folds that count have it.
-fn counted(terms: &Terms, vector: Id) -> Option<Id> {
-    match (terms.head(vector), terms.kids(vector)) {
-        (Head::Build(1), [n, body]) => matches!(terms.head(*body), Head::Var(0, _)).then_some(*n),
-        _ => None,
-    }
 }
 
 /// A term in its loops, wherever it stands: its variables renumbered, and what they range over.

@@ -61,10 +61,10 @@ impl Target {
         })
     }
 
-    /// Whether it is arithmetic of floats, or a sum of them, that loops compute again.
+    /// Whether it is arithmetic of floats that loops compute again.
     pub fn is_repeated(&self, terms: &Terms) -> bool {
         let of_floats = terms.ty(self.site.0).as_scalar().is_some_and(|s| s.is_float());
-        self.again && of_floats && matches!(terms.head(self.site.0), Head::Op(_) | Head::Reduce(..) | Head::Sum)
+        self.again && of_floats && matches!(terms.head(self.site.0), Head::Op(_))
     }
 }
 

@@ -66,22 +66,6 @@ fn loops_of_one_size_are_told_apart() {
     }
 }
 
-/// Protects: the steps of a fold that counts are a loop, whose index a table may have; so are sums that steps make of what does
-/// not change from point to point.
-#[test]
-fn steps_that_count_have_tables() {
-    let steps = "(sumbuild n (lam (i : Integer)
-       (fold (lam ((s : Float) (q : Integer)) (add (mul s TERM) (index (tuple i q) u))) 0.5 (build k (lam (q : Integer) q)))))";
-    let square = "(mul (index (tuple j q) v) (index (tuple j q) v))";
-    let before = program(&steps.replace("TERM", &format!("(sumbuild m (lam (j : Integer) {square}))")));
-    let after = same(&before, &tabulated(&before).unwrap());
-    let (head, body) = after.split_at(after.find("(sumbuild n ").unwrap());
-    assert!(head.contains("(sumbuild m ") && !body.contains("(sumbuild m "), "{after}");
-    // Reading a row that may not be there can fail, and stays where it is.
-    let before = program(&steps.replace("TERM", "(tanh (index (tuple 0 q) v))"));
-    assert_eq!(print::program(&before), same(&before, &tabulated(&before).unwrap()));
-}
-
 /// Protects: what depends on all loops around, or stands in something that leaves the loop as a whole, stays as it is.
 #[test]
 fn what_is_computed_once_stays() {

@@ -83,6 +83,17 @@ pub fn all() -> Vec<Loss> {
             .normal("w1", &[32, 16], 0.3)
             .constant("b1", &[32], 0.0)
             .normal("w2", &[16, 32], 0.3),
+        Loss::new("strided", "16 images of 33 by 33, 3 to 8 to 16 channels", &["k1", "k2", "d"])
+            .normal("x", &[16, 3, 33, 33], 1.0)
+            .normal("k1", &[8, 3, 3, 3], 0.3)
+            .normal("k2", &[16, 8, 3, 3], 0.2)
+            .normal("d", &[10, 16], 0.3)
+            .normal("y", &[16, 10], 1.0),
+        Loss::new("planar_flow", "1000 points of 6, 16 layers", &["u", "w", "b"])
+            .normal("z0", &[1000, 6], 1.0)
+            .normal("u", &[16, 6], 0.3)
+            .normal("w", &[16, 6], 0.3)
+            .normal("b", &[16], 0.3),
         Loss::new("decorrelation", "256 pairs of 64", &["a", "b"]).normal("a", &[256, 64], 1.0).normal(
             "b",
             &[256, 64],

@@ -22,6 +22,12 @@ pub fn all() -> Vec<Loss> {
             .uniform("dt", &[1000, 64], |u| 0.1 * u)
             .uniform("target", &[1000, 3], |u| u),
         lennard_jones(),
+        Loss::new("arm", "500 positions of 6 joints", &["length", "offset"])
+            .normal("angle", &[500, 6], 1.0)
+            .integers("axes", &[6], 3)
+            .uniform("length", &[6], |u| u)
+            .normal("offset", &[6], 0.1)
+            .normal("y", &[500, 3], 1.0),
         Loss::new("total_variation", "260 by 260 pixels, blurred by 5 by 5", &["x"])
             .uniform("x", &[260, 260], |u| u)
             .uniform("y", &[256, 256], |u| u)

@@ -35,6 +35,17 @@ pub fn all() -> Vec<Loss> {
             .normal("score", &[100, 20], 1.0)
             .normal("transition", &[20, 20], 0.3)
             .integers("y", &[100], 20),
+        Loss::new("sequences", "32 sequences, 20 steps of 6, 12 states", &["w", "u", "b", "v"])
+            .normal("x", &[32, 20, 6], 1.0)
+            .normal("w", &[4, 12, 6], 0.3)
+            .normal("u", &[4, 12, 12], 0.3)
+            .normal("b", &[4, 12], 0.1)
+            .normal("v", &[12], 1.0)
+            .uniform("y", &[32], |u| f64::from(u < 0.5)),
+        Loss::new("spectrogram", "60 frames of 64, 33 frequencies, 16 taps", &["f"])
+            .normal("s", &[1967], 1.0)
+            .normal("f", &[16], 0.3)
+            .normal("target", &[60, 33], 1.0),
         Loss::new("hawkes", "5000 events", &["lmu", "la", "lb"])
             .uniform("dt", &[5000], |u| -(1.0 - u).ln())
             .constant("lmu", &[], -1.0)

@@ -30,6 +30,10 @@ pub fn all() -> Vec<Loss> {
             .normal("y", &[20000], 1.0)
             .normal("c", &[64], 1.0),
         gaussian_process(),
+        Loss::new("covariance", "1000 points of 8, a triangle solved by folds", &["mu", "l"])
+            .normal("x", &[1000, 8], 1.0)
+            .normal("mu", &[8], 1.0)
+            .normal("l", &[8, 8], 0.3),
         Loss::new("sinkhorn", "100 by 100 points, 20 rounds", &["x"]).uniform("x", &[100, 2], |u| u).uniform(
             "y",
             &[100, 2],
