@@ -174,7 +174,9 @@ impl<'a, 't> Walk<'a, 't> {
                 out
             }
             Head::Size(k) => {
-                if let Some(size) = self.known_sizes(kids[0]).get(k) {
+                if let Head::Var(i, _) = self.e.terms.head(kids[0])
+                    && let Some(size) = self.env[self.env.len() - 1 - i as usize].sizes.get(k)
+                {
                     return *size;
                 }
                 self.by_kids(id, head, &kids)

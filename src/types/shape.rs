@@ -87,62 +87,46 @@ fn rows_as_made(terms: &mut Terms, sizes: Vec<Id>) -> Vec<Id> {
 
 /// The sizes of all tensors in a value, one part of a tuple after the other. None where they are not known.
 pub fn sizes_of_parts(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
-    fn collect(terms: &mut Terms, id: Id, ty: Ty, path: &mut Vec<u32>, out: &mut Vec<Id>) -> Option<()> {
-        match ty.as_tuple() {
-            Some(tys) => {
-                for (k, ty) in tys.iter().enumerate() {
-                    path.push(k as u32);
-                    deep(|| collect(terms, id, *ty, path, out))?;
-                    path.pop();
-                }
-            }
-            None if !ty.has_tensor() => {}
-            None if !is_plain(ty) => return None,
-            None if path.is_empty() => out.extend(shape(terms, id)),
-            None => out.extend(part(terms, id, path)?),
-        }
-        Some(())
-    }
-    let (ty, mut out) = (terms.ty(id), vec![]);
-    collect(terms, id, ty, &mut vec![], &mut out)?;
-    Some(out)
+    all_of_parts(terms, id, Asked::default())
+}
+
+fn all_of_parts(terms: &mut Terms, id: Id, how: Asked) -> Option<Vec<Id>> {
+    let ty = terms.ty(id);
+    of_leaves(terms, ty, &mut vec![], &mut |terms, path| match path {
+        [] => Some(sizes(terms, id, how.as_made)),
+        _ => part_of(terms, id, path, how),
+    })
 }
 
 /// The sizes of all tensors in a value, as [`sizes_of_parts`], in tensors of tuples too: there those of all elements. Right
 /// whatever stands for the sizes of variables, as [`shape_as_made`].
 pub fn all_sizes_as_made(terms: &mut Terms, id: Id) -> Option<Vec<Id>> {
-    let ty = terms.ty(id);
-    let sizes = match ty.as_tensor() {
-        Some((rank, elem)) if !is_plain(ty) => {
-            let mut out = shape(terms, id)[..rank].to_vec();
-            all_of_elements(terms, (id, rank), elem, &mut vec![], &mut out)?;
-            out
-        }
-        _ => sizes_of_parts(terms, id)?,
-    };
-    Some(rows_as_made(terms, sizes))
+    let (ty, how) = (terms.ty(id), Asked { named: false, as_made: true });
+    let Some((rank, elem)) = ty.as_tensor().filter(|_| !is_plain(ty)) else { return all_of_parts(terms, id, how) };
+    let outer = shape_as_made(terms, id)[..rank].to_vec();
+    let inner = of_leaves(terms, elem, &mut vec![], &mut |terms, path| part_of_elements(terms, id, rank, path, how))?;
+    Some([outer, inner].concat())
 }
 
-fn all_of_elements(
-    terms: &mut Terms,
-    (tensor, rank): (Id, usize),
-    ty: Ty,
-    path: &mut Vec<u32>,
-    out: &mut Vec<Id>,
-) -> Option<()> {
-    match ty.as_tuple() {
-        Some(tys) => {
-            for (k, ty) in tys.iter().enumerate() {
-                path.push(k as u32);
-                deep(|| all_of_elements(terms, (tensor, rank), *ty, path, out))?;
-                path.pop();
-            }
-        }
-        None if !ty.has_tensor() => {}
-        None if path.is_empty() || !is_plain(ty) => return None,
-        None => out.extend(part_of_elements(terms, tensor, rank, path, false)?),
+/// The sizes of a leaf of a type, by the numbers of parts of tuples that lead to it.
+type Leaf<'a> = dyn FnMut(&mut Terms, &[u32]) -> Option<Vec<Id>> + 'a;
+
+/// The sizes of all tensors in the tuples of a type, one part after the other.
+fn of_leaves(terms: &mut Terms, ty: Ty, path: &mut Vec<u32>, leaf: &mut Leaf<'_>) -> Option<Vec<Id>> {
+    let Some(parts) = ty.as_tuple() else {
+        return match ty.has_tensor() {
+            false => Some(vec![]),
+            true if is_plain(ty) => leaf(terms, path),
+            true => None,
+        };
+    };
+    let mut out = vec![];
+    for (k, ty) in parts.iter().enumerate() {
+        path.push(k as u32);
+        out.extend(deep(|| of_leaves(terms, *ty, path, leaf))?);
+        path.pop();
     }
-    Some(())
+    Some(out)
 }
 
 /// The sizes that are chosen with the arms of a condition.
@@ -151,45 +135,59 @@ fn either(terms: &mut Terms, condition: Id, (a, b): (Vec<Id>, Vec<Id>)) -> Vec<I
     a.into_iter().zip(b).map(pick).collect()
 }
 
-/// The sizes of a part of a tuple, which may be a part of one itself: also where the tuple is chosen, or an element.
-pub fn part(terms: &mut Terms, id: Id, path: &[u32]) -> Option<Vec<Id>> {
-    part_of(terms, id, path, false)
+/// How sizes of parts are asked for.
+#[derive(Clone, Copy, Default)]
+struct Asked {
+    /// Whether a variable has the sizes that it has.
+    named: bool,
+    /// Whether sizes are right whatever stands for those of variables, as [`shape_as_made`].
+    as_made: bool,
 }
 
-/// The same; `named` says whether a variable has the sizes that it has.
-fn part_of(terms: &mut Terms, id: Id, path: &[u32], named: bool) -> Option<Vec<Id>> {
+const NAMED: Asked = Asked { named: true, as_made: false };
+
+/// The sizes of a part of a tuple, which may be a part of one itself: also where the tuple is chosen, or an element.
+pub fn part(terms: &mut Terms, id: Id, path: &[u32]) -> Option<Vec<Id>> {
+    part_of(terms, id, path, Asked::default())
+}
+
+fn part_of(terms: &mut Terms, id: Id, path: &[u32], how: Asked) -> Option<Vec<Id>> {
     let (head, kids) = (terms.head(id), terms.kids(id).to_vec());
     match head {
         Head::Tuple => {
             let kid = *kids.get(path[0] as usize)?;
-            if path.len() > 1 { deep(|| part_of(terms, kid, &path[1..], named)) } else { Some(shape(terms, kid)) }
+            if path.len() > 1 {
+                deep(|| part_of(terms, kid, &path[1..], how))
+            } else {
+                Some(sizes(terms, kid, how.as_made))
+            }
         }
-        Head::Get(i, _) => deep(|| part_of(terms, kids[0], &[&[i], path].concat(), named)),
-        Head::Index(d) => deep(|| part_of_elements(terms, kids[d], d, path, named)),
-        Head::Fold => deep(|| part_of(terms, kids[0], path, named)),
-        Head::Var(..) if named => {
+        Head::Get(i, _) => deep(|| part_of(terms, kids[0], &[&[i], path].concat(), how)),
+        Head::Index(d) => deep(|| part_of_elements(terms, kids[d], d, path, how)),
+        Head::Fold => deep(|| part_of(terms, kids[0], path, how)),
+        Head::Var(..) if how.named => {
             let mut of = id;
             for i in path {
                 let parts = terms.ty(of).as_tuple()?.len();
                 of = terms.put(Head::Get(*i, parts as u32), [of]);
             }
-            Some(shape(terms, of))
+            Some(sizes(terms, of, how.as_made))
         }
-        _ => through(terms, (head, &kids), &mut |terms, kid| deep(|| part_of(terms, kid, path, named))),
+        _ => through(terms, (head, &kids), &mut |terms, kid| deep(|| part_of(terms, kid, path, how))),
     }
 }
 
 /// The sizes of a part of the tuples in a tensor, where they do not depend on which of them it is.
-fn part_of_elements(terms: &mut Terms, tensor: Id, d: usize, path: &[u32], named: bool) -> Option<Vec<Id>> {
+fn part_of_elements(terms: &mut Terms, tensor: Id, d: usize, path: &[u32], how: Asked) -> Option<Vec<Id>> {
     let (head, kids) = (terms.head(tensor), terms.kids(tensor).to_vec());
     match head {
         Head::Build(e) if e == d => {
-            let sizes = deep(|| part_of(terms, kids[d], path, named))?;
+            let sizes = deep(|| part_of(terms, kids[d], path, how))?;
             lower(terms, &sizes, d)
         }
-        Head::ConstVec(e) if e == d => deep(|| part_of(terms, kids[d], path, named)),
-        Head::VecInit | Head::Scan if d == 1 => deep(|| part_of(terms, kids[0], path, named)),
-        _ => through(terms, (head, &kids), &mut |terms, kid| deep(|| part_of_elements(terms, kid, d, path, named))),
+        Head::ConstVec(e) if e == d => deep(|| part_of(terms, kids[d], path, how)),
+        Head::VecInit | Head::Scan if d == 1 => deep(|| part_of(terms, kids[0], path, how)),
+        _ => through(terms, (head, &kids), &mut |terms, kid| deep(|| part_of_elements(terms, kid, d, path, how))),
     }
 }
 
@@ -248,7 +246,7 @@ fn of_value(terms: &mut Terms, id: Id, under: usize, value: Id) -> Id {
         return terms.shift(number, under + 1);
     }
     if let (Head::Size(k), Some(path)) = (head, kids.first().and_then(|of| path_to(terms, *of, under))) {
-        let dims = if path.is_empty() { Some(shape(terms, value)) } else { part_of(terms, value, &path, true) };
+        let dims = if path.is_empty() { Some(shape(terms, value)) } else { part_of(terms, value, &path, NAMED) };
         let axes = terms.ty(kids[0]).axes();
         if let Some(known) = dims.filter(|dims| dims.len() == axes).map(|dims| dims[k]) {
             return terms.shift(known, under + 1);
@@ -297,7 +295,7 @@ fn number(terms: &mut Terms, id: Id, path: &[u32]) -> Option<Id> {
 fn size_of(terms: &mut Terms, head: Head, of: Id) -> Option<Id> {
     let Head::Size(k) = head else { return None };
     let dims = match terms.head(of) {
-        Head::Get(..) => part_of(terms, of, &[], true).unwrap_or_else(|| shape(terms, of)),
+        Head::Get(..) => part_of(terms, of, &[], NAMED).unwrap_or_else(|| shape(terms, of)),
         _ => shape(terms, of),
     };
     dims.get(k).copied()
