@@ -23,8 +23,12 @@ const MANY: i64 = 8;
 /// Fewer rows gain nothing.
 const FEWEST: i64 = 4;
 
-/// Runs the steps of several rows of a recurrence together; whether it has such rows.
+/// Runs the steps of several rows of a recurrence of numbers together; whether it has such rows.
 pub(super) fn choose(s: &mut Schedule, stage: StageId, machine: &Machine) -> bool {
+    // Where a step computes tensors, these have the lanes (`instances.rs`).
+    if s.has_tensors_in_steps(stage) {
+        return false;
+    }
     let before = s.before();
     let made = in_rows(s, stage, machine).or_else(|| in_blocks(s, stage, machine)).is_some();
     if !made {

@@ -129,6 +129,25 @@ fn states_of_points_are_lanes() {
     }
 }
 
+/// Protects: where there are fewer points than lanes, or steps compute more than a few elements, vectors run along these, and each
+/// point takes its steps by itself.
+#[test]
+fn few_points_and_long_rows_keep_their_lanes() {
+    for (name, form) in FORMS {
+        let program = read(form);
+        for sizes in [[3, 3, 8], [2, 2, 4], [40, 3, 70]] {
+            let known = incoming(program.named("f")[0], &args(sizes));
+            let graph = empty(&program, "f").graph.only_for(&known);
+            let machine = Machine { vector_bytes: 32, threads: 1, ..Machine::host() };
+            let made = daedal::schedule::default(graph, &machine);
+            for p in made.graph.ids().filter(|p| made.graph.leads(*p).is_some()) {
+                let inner = made.plan(p).loops.last().is_some_and(|l| made.plan(p).reduces(&l.name));
+                assert!(inner, "{name} {sizes:?}: {made:?}", made = made.steps);
+            }
+        }
+    }
+}
+
 /// Protects: a step that fails for one point only fails as in the interpreter.
 #[test]
 fn a_point_that_fails_is_told() {
