@@ -9,7 +9,7 @@
 use super::emit::Emit;
 use super::loops::{Asked, index_of, put_out, taken_away};
 use super::piece::{Item, Piece, mentioned, shift_above};
-use crate::ir::{Head, Id, Op, Terms};
+use crate::ir::{Head, Id, Op, Terms, Ty};
 
 /// The loops of windows and of the places in one, by number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,7 +82,7 @@ impl Window {
             let sum = e.add(width, more);
             let count = e.op(Op::Div, [sum, by]);
             out = with_loop(e, out, count);
-            let overlap = e.terms.var(0, crate::ir::Ty::int());
+            let overlap = e.terms.var(0, Ty::int());
             (window, place) = (e.terms.shift(window, 1), e.terms.shift(place, 1));
             window = e.sub(window, overlap);
             let skipped = e.op(Op::Mul, [by, overlap]);

@@ -7,7 +7,7 @@
 
 use super::attempt::{name, split, take};
 use super::chains::is_single;
-use super::plan::{Kind, Schedule, Site};
+use super::plan::{Kind, Loop, Schedule};
 use super::points::asks;
 use super::step::Step;
 use super::tiling::lanes;
@@ -53,8 +53,7 @@ fn in_lanes(s: &mut Schedule, leader: StageId, machine: &Machine) -> Option<Vec<
         if asks(s, *p) {
             take(s, Step::IfConvert { stage: name(s, *p) });
         }
-        let kept = s.plan(*p).site != Site::Inline;
-        (!kept || vectors(s, *p, d, i64::from(wide))).then_some(())?;
+        vectors(s, *p, d, i64::from(wide)).then_some(())?;
     }
     Some(members)
 }
@@ -79,8 +78,7 @@ fn points(s: &Schedule, leader: StageId, members: &[StageId]) -> Option<DimId> {
 /// Runs a stage with points as the lanes of its innermost loops: of a leader these stand in the loop over steps.
 fn vectors(s: &mut Schedule, stage: StageId, d: DimId, wide: i64) -> bool {
     let plan = s.plan(stage).clone();
-    let over =
-        |l: &&super::plan::Loop| l.kind == Kind::Serial && plan.root(&l.name).is_some_and(|k| plan.dims[k].1 == d);
+    let over = |l: &&Loop| l.kind == Kind::Serial && plan.root(&l.name).is_some_and(|k| plan.dims[k].1 == d);
     let Some(of) = plan.loops.iter().rev().find(over).map(|l| l.name.clone()) else { return false };
     let leads = s.graph.leads(stage).is_some();
     let mut order: Vec<String> = plan.loops.iter().map(|l| l.name.clone()).collect();

@@ -18,7 +18,7 @@ const LARGEST: i64 = 1 << 20;
 pub fn align(func: &mut Func) {
     let sizes = func.params.iter().filter_map(|p| if let Slot::Size(v) = p { Some(*v) } else { None }).collect();
     let mut body = std::mem::take(&mut func.body);
-    Aligned { func, defs: FxHashMap::default(), natural: sizes }.block(&mut body);
+    Aligned { func, defs: FxHashMap::default(), natural: sizes }.block(&mut body, None);
     func.body = body;
 }
 
@@ -31,52 +31,32 @@ struct Aligned<'a> {
 }
 
 impl Aligned<'_> {
-    fn block(&mut self, stmts: &mut [Stmt]) {
+    /// Statements, in a loop of one whole vector or in none: its variable, and how many lanes it has.
+    fn block(&mut self, stmts: &mut [Stmt], lane: Option<(Var, i64)>) {
         for s in stmts {
-            if let Stmt::Let(v, e) = s
-                && self.func.var(*v).ty == Scalar::I64
-                && !e.loads()
-            {
-                self.defs.insert(*v, e.clone());
-            }
-            if let Stmt::For(l) = s {
-                if l.from.as_int().is_some_and(|n| n >= 0) {
-                    self.natural.insert(l.var);
+            if let Some(lane) = lane {
+                for e in s.exprs_mut() {
+                    e.map(&mut |e| {
+                        if let Some(new) = self.without_lanes(e, lane) {
+                            *e = new;
+                        }
+                    });
                 }
-                self.vector(l);
             }
-            s.blocks_mut().into_iter().for_each(|b| self.block(b));
-        }
-    }
-
-    /// A loop of one whole vector.
-    fn vector(&mut self, l: &mut Loop) {
-        let LoopKind::Vector(lanes) = l.kind else { return };
-        let lanes = i64::from(lanes);
-        if l.extent().and_then(Expr::as_int) != Some(lanes) {
-            return;
-        }
-        let var = l.var;
-        self.lanes_of(&mut l.body, (var, lanes));
-    }
-
-    fn lanes_of(&mut self, stmts: &mut [Stmt], lane: (Var, i64)) {
-        for s in stmts {
-            for e in s.exprs_mut() {
-                e.map(&mut |e| {
-                    if let Some(new) = self.without_lanes(e, lane) {
-                        *e = new;
+            let mut inside = lane;
+            match s {
+                Stmt::Let(v, e) if self.func.var(*v).ty == Scalar::I64 && !e.loads() => {
+                    self.defs.insert(*v, e.clone());
+                }
+                Stmt::For(l) => {
+                    if l.from.as_int().is_some_and(|n| n >= 0) {
+                        self.natural.insert(l.var);
                     }
-                });
+                    inside = vector(l).or(lane);
+                }
+                _ => {}
             }
-            // What is named in the body may be divided there.
-            if let Stmt::Let(v, e) = s
-                && self.func.var(*v).ty == Scalar::I64
-                && !e.loads()
-            {
-                self.defs.insert(*v, e.clone());
-            }
-            s.blocks_mut().into_iter().for_each(|b| self.lanes_of(b, lane));
+            s.blocks_mut().into_iter().for_each(|b| self.block(b, inside));
         }
     }
 
@@ -131,6 +111,13 @@ impl Aligned<'_> {
             _ => None,
         }
     }
+}
+
+/// The variable and the lanes of a loop that is one whole vector.
+fn vector(l: &Loop) -> Option<(Var, i64)> {
+    let LoopKind::Vector(lanes) = l.kind else { return None };
+    let lanes = i64::from(lanes);
+    (l.extent().and_then(Expr::as_int) == Some(lanes)).then_some((l.var, lanes))
 }
 
 /// A form, divided by a number that divides all of it.
