@@ -39,6 +39,8 @@ pub struct Reverse<'a, 't> {
     pub less: Less,
     /// How many folds and scans are open.
     pub sequences: usize,
+    /// The number of variables around the step backwards that is open, the innermost.
+    pub step: Option<usize>,
     /// How many arms are open.
     pub arms: usize,
     /// Conditions that are not made at once with their derivatives, because an arm has none.

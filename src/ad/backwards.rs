@@ -8,7 +8,9 @@ use super::adjoint::Reverse;
 use super::emit::Val;
 use super::env::Active;
 use super::like::Like;
+use super::once::is_selection;
 use super::piece::{Piece, Step};
+use super::ragged::Span;
 use super::recurrence::{Extra, Table};
 use super::scope::Place;
 use super::sequence::Sequence;
@@ -62,15 +64,18 @@ impl Reverse<'_, '_> {
         let walked = self.walked(seq, whole)?;
         let (outer, first) = (walked.outer, walked.first());
         let (n, last) = self.bounds(outer, seq);
+        let (span, next) = (self.span(outer + 1, n), self.w.e.val(walked.next));
         let mut kept = self.kept_by_chain(seq, &walked);
         let mut extras = vec![];
         kept.retain(|level| {
-            let Some(extra) = self.extra(outer, *level) else { return false };
+            let Some(extra) = self.extra(outer, span, *level) else { return false };
             extras.push(extra);
             true
         });
-        let (chain, tables) = self.w.scan(outer, (last, n), walked.next, extras);
+        let next = self.w.e.now(next);
+        let (chain, tables) = self.w.scan(outer, (last, n), next, extras);
         self.w.forget(mark);
+        let tables = self.apart(seq.steps.n, tables);
         let tables: Vec<(usize, Table)> = kept.into_iter().map(|l| l - first).zip(tables).collect();
         self.others(seq, walked, chain, &tables)?;
         if let (Some(whole), Some(v)) = (whole, vector) {
@@ -78,6 +83,21 @@ impl Reverse<'_, '_> {
             self.back(v, pieces)?;
         }
         Ok(chain)
+    }
+
+    /// Tables of a scan within a step, as vectors of their own where other steps have other numbers of elements: each may be
+    /// kept without the rest.
+    fn apart(&mut self, n: Val, tables: Vec<Table>) -> Vec<Table> {
+        let (count, depth) = (self.w.e.now(n), self.w.e.depth());
+        let Some(outer) = self.step.filter(|_| !tables.is_empty()) else { return tables };
+        if self.fixed_outside(outer, count, Place::at(depth)).is_some() {
+            return tables;
+        }
+        let mut each = |table| {
+            let column = self.w.column(&[n], table);
+            Table::whole(self.w.e.bind_always(column))
+        };
+        tables.into_iter().map(&mut each).collect()
     }
 
     /// The number of steps and the adjoint of the last state, in the scope of `outer` variables.
@@ -111,7 +131,9 @@ impl Reverse<'_, '_> {
         self.adjoint(self.w.e.ty(x.id), Like { val: x, sizes });
         self.frames.push(Default::default());
         let piece = self.whole(total);
+        let around = self.step.replace(outer);
         let done = self.step_back(&seq.steps, &seq.kept, k, piece);
+        self.step = around;
         self.w.env.truncate(scope);
         done?;
         let own = self.take(number);
@@ -149,6 +171,9 @@ impl Reverse<'_, '_> {
                 self.mark(walked.lets[level - first], level, 0, first, &mut chain);
             }
         }
+        for level in first..top {
+            chain[level - first] |= self.is_column(walked.lets[level - first], level, first, &chain);
+        }
         let changes = self.changes(walked);
         let mut wanted = vec![false; top - first];
         for (_, p) in &walked.pieces {
@@ -171,6 +196,22 @@ impl Reverse<'_, '_> {
         }
         kept.reverse();
         kept
+    }
+
+    /// Whether a let of a step is a table of a scan that the chain runs (see [`Reverse::apart`]).
+    fn is_column(&self, id: Id, depth: usize, first: usize, chain: &[bool]) -> bool {
+        let terms = &self.w.e.terms;
+        let Head::Build(1) = terms.head(id) else { return false };
+        let mut of = terms.kids(id)[1];
+        while let Head::Get(..) = terms.head(of) {
+            of = terms.kids(of)[0];
+        }
+        let (Head::Index(1), [_, scan]) = (terms.head(of), terms.kids(of)) else { return false };
+        let Head::Var(i, _) = terms.head(*scan) else { return false };
+        let level = depth.checked_sub(i as usize);
+        level
+            .and_then(|l| l.checked_sub(first))
+            .is_some_and(|l| chain[l] && self.w.e.let_value(l + first).is_some_and(|v| terms.head(v) == Head::Scan))
     }
 
     /// Which lets differ from step to step.
@@ -199,12 +240,10 @@ impl Reverse<'_, '_> {
         cost.nodes += 1;
         let integer = terms.ty(id) == Ty::int() || terms.ty(id) == Ty::bool();
         let fits = match terms.head(id) {
-            Head::Var(i, _) => {
-                let level = depth - 1 - i as usize;
-                return match level.checked_sub(first).and_then(|_| self.w.e.let_value(level)) {
-                    Some(value) => self.is_cheap(value, level, first, cost),
-                    None => true,
-                };
+            Head::Var(i, _) => return self.is_cheap_level(depth - 1 - i as usize, first, cost),
+            Head::Build(_) if is_selection(terms, id) => {
+                let free = terms.free(id);
+                return (first..depth).all(|l| !free.has(depth - 1 - l) || self.is_cheap_level(l, first, cost));
             }
             Head::Const(_) | Head::Get(..) | Head::Tuple | Head::If => true,
             Head::Index(_) => {
@@ -222,13 +261,31 @@ impl Reverse<'_, '_> {
         fits && within && terms.kids(id).iter().all(|k| self.is_cheap(*k, depth, first, cost))
     }
 
+    fn is_cheap_level(&self, level: usize, first: usize, cost: &mut Cost) -> bool {
+        match level.checked_sub(first).and_then(|_| self.w.e.let_value(level)) {
+            Some(value) => self.is_cheap(value, level, first, cost),
+            None => true,
+        }
+    }
+
     /// A let of a step as something that its scan gives, where its sizes are known around it.
-    fn extra(&mut self, outer: usize, level: usize) -> Option<Extra> {
+    fn extra(&mut self, outer: usize, span: Span, level: usize) -> Option<Extra> {
         let value = self.w.e.let_value(level)?;
-        let mut sizes = self.sizes_outside(outer, value, Place::at(level))?.into_iter();
-        let start = self.w.stand_in_of(self.w.e.ty(value), &mut sizes)?;
         let id = self.w.e.level(level);
-        Some(Extra { value: self.w.e.val(id), start })
+        let of = self.w.e.val(id);
+        let (made, sizes) = match self.sizes_outside(outer, value, Place::at(level)) {
+            Some(sizes) => (of, sizes),
+            None => {
+                let Head::Build(1) = self.w.e.terms.head(value) else { return None };
+                let [n, each] = *self.w.e.terms.kids(value) else { return None };
+                let sizes = self.sizes_outside(outer, each, Place { depth: level, under: 1 })?;
+                let n = self.w.e.terms.shift(n, self.w.e.depth() - level);
+                let (most, made) = self.padded(outer, span, (of, n), &sizes)?;
+                (made, [vec![most], sizes].concat())
+            }
+        };
+        let start = self.w.stand_in_of(self.w.e.ty(value), &mut sizes.into_iter())?;
+        Some(Extra { value: made, start })
     }
 
     /// What the steps give to other variables than the state, as a loop over them, in the order in which the chain takes

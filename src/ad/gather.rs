@@ -36,20 +36,19 @@ impl Walk<'_, '_> {
         match ty.kind() {
             TyKind::Scalar(s) if s.is_float() => {
                 let mut sum = self.e.float(*s, 0.0);
-                // Of what is carried on, few elements change: they get what is theirs last, and the others stay as they are.
-                let own = |p: &Piece| self.carried.as_ref().is_some_and(|at| is_of_one(&self.e, p, at));
+                // Of what is carried on, some elements change: they get what is theirs last, and the others stay as they are.
+                let own = |p: &Piece| self.carried.as_ref().is_some_and(|at| is_of_some(&self.e, p, at));
                 let (last, first): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(own);
                 for p in first {
                     let term = summed(&mut self.e, p);
                     sum = self.e.add(sum, term);
                 }
                 for p in last {
-                    sum = if nodes(&self.e, sum) <= FEW_NODES {
-                        added_there(&mut self.e, sum, p)
-                    } else {
-                        let term = summed(&mut self.e, p);
-                        self.e.add(sum, term)
-                    };
+                    if nodes(&self.e, sum) > FEW_NODES {
+                        sum = self.e.bind(sum).id;
+                    }
+                    let p = p.now(&mut self.e);
+                    sum = added_there(&mut self.e, sum, p);
                 }
                 Ok(sum)
             }
@@ -188,7 +187,8 @@ impl Walk<'_, '_> {
         let element = Like { val: self.e.val(element), sizes: inner };
         let carried = self.carried.clone();
         if let Some(at) = &mut self.carried {
-            *at = depth..inside;
+            let outermost = if at.start < at.end { at.start } else { depth };
+            *at = outermost..inside;
         }
         let body = self.force(elem, &element, elements);
         self.carried = carried;
@@ -200,11 +200,12 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Whether a piece is a number for one element of those that levels are the indices of: a guard names an index.
-fn is_of_one(e: &Emit<'_>, p: &Piece, at: &std::ops::Range<usize>) -> bool {
+/// Whether a piece is a number for some elements of those that levels are the indices of: a guard compares an index.
+fn is_of_some(e: &Emit<'_>, p: &Piece, at: &std::ops::Range<usize>) -> bool {
     let names = |c: Id| {
         let free = e.terms.free(c);
-        matches!(e.terms.head(c), Head::Op(Op::Eq)) && at.clone().any(|l| p.depth > l && free.has(p.depth - 1 - l))
+        let compares = matches!(e.terms.head(c), Head::Op(Op::Eq | Op::Ne | Op::Lt | Op::Lte | Op::Gt | Op::Gte));
+        compares && at.clone().any(|l| p.depth > l && free.has(p.depth - 1 - l))
     };
     let guards = p.items.iter().map(|i| if let Item::Guard(c) = i { Some(*c) } else { None });
     let guards: Option<Vec<Id>> = guards.collect();

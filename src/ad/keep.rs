@@ -11,7 +11,9 @@ use super::env::{Active, Entry};
 use super::flow::has_floats;
 use super::kept::{Kept, Target};
 use super::like::Like;
+use super::once::Once;
 use super::piece::Piece;
+use super::ragged::Span;
 use super::recurrence::{Extra, Table};
 use super::split::takes_work;
 use crate::diag::Result;
@@ -29,8 +31,12 @@ pub(super) struct Steps {
     pub body: Id,
     /// The elements of a fold.
     pub elements: Option<Like>,
-    /// The states after all steps.
+    /// The states after all steps; the last one, where that tells them.
     pub states: Table,
+    /// How they follow from the last one.
+    pub once: Option<Once>,
+    /// Whether a derivative flows to the state before the first.
+    pub flows_on: bool,
     /// What a state has the shape of.
     pub like: Like,
 }
@@ -46,6 +52,8 @@ struct Made {
 #[derive(Default)]
 struct Step {
     values: FxHashMap<usize, Val>,
+    /// Whether the step sets an element, and the adjoint of all others is handed on.
+    sets: bool,
     inner: FxHashMap<usize, Vec<Kept>>,
 }
 
@@ -102,7 +110,7 @@ impl Reverse<'_, '_> {
         }
         let (steps, _) = self.steps(id);
         let value = match self.w.e.terms.head(id) {
-            Head::Fold => self.last_or(steps.n, steps.states, steps.init),
+            Head::Fold => self.last_state(&steps),
             _ => {
                 let all = self.w.column(&[steps.n], steps.states);
                 self.w.e.bind(all)
@@ -176,8 +184,9 @@ impl Reverse<'_, '_> {
         let (next, made) = self.made_by_step(body, self.keeps(id));
         let mut kept = vec![];
         let mut extras = vec![];
+        let span = self.span(outer + 1, count);
         for Made { target, value, sizes } in made {
-            let Some(sizes) = self.around(sizes, outer) else { continue };
+            let Some((value, sizes)) = self.even(outer, span, value, sizes) else { continue };
             if let Some(start) = self.start(value, &sizes) {
                 extras.push(Extra { value, start });
                 kept.push((target, Some(sizes)));
@@ -187,7 +196,15 @@ impl Reverse<'_, '_> {
         self.kept = before;
         self.w.env.truncate(scope);
         self.w.forget(mark);
-        let (states, tables) = self.w.scan(outer, (init, count), next, extras);
+        let once = self.once(id).is_some();
+        let (states, tables) = match once && extras.is_empty() {
+            true => (self.w.fold(outer, (init, count), next), vec![]),
+            false => self.w.scan(outer, (init, count), next, extras),
+        };
+        let states = match once && !tables.is_empty() {
+            true => Table::whole(self.last_or(n, states, like.val)),
+            false => states,
+        };
         let sizes = self.state_sizes(id);
         let own = Kept { target: Target { route: vec![], states: true }, table: states, sizes };
         let each = kept.into_iter().zip(tables);
@@ -234,11 +251,14 @@ impl Reverse<'_, '_> {
     /// What a fold or scan that has run keeps of its steps.
     fn made_by_sequence(&mut self, id: Id) -> Vec<Made> {
         let (steps, mut kept) = self.steps(id);
+        let last = kept.iter().position(|k| k.states().is_some() && steps.once.is_some()).map(|k| kept.remove(k));
         if self.w.e.terms.head(id) == Head::Scan {
             // Its value is all of its states.
             kept.retain(|k| k.states().is_none());
         }
-        self.columns(&[steps.n], kept)
+        let mut out = self.columns(&[], last.into_iter().collect());
+        out.extend(self.columns(&[steps.n], kept));
+        out
     }
 
     fn columns(&mut self, extents: &[Val], kept: Vec<Kept>) -> Vec<Made> {
@@ -281,6 +301,20 @@ impl Reverse<'_, '_> {
         Some(out)
     }
 
+    /// A value and its sizes in the scope of `outer` variables, padded where its first size differs from step to step; nothing
+    /// where other sizes do.
+    fn even(&mut self, outer: usize, span: Span, of: Val, sizes: Option<Vec<Val>>) -> Option<(Val, Vec<Val>)> {
+        if let Some(sizes) = self.around(sizes.clone(), outer) {
+            return Some((of, sizes));
+        }
+        let sizes = sizes?;
+        let inner = self.around(Some(sizes[1..].to_vec()), outer)?;
+        let n = self.w.e.now(sizes[0]);
+        let (most, made) = self.padded(outer, span, (of, n), &inner.iter().map(|s| s.id).collect::<Vec<_>>())?;
+        let most = Val { id: most, depth: outer };
+        Some((made, [vec![most], inner].concat()))
+    }
+
     /// What stands for a value before the first step, in the scope that its sizes stand in.
     fn start(&mut self, value: Val, sizes: &[Val]) -> Option<Id> {
         let ty = self.w.e.ty(value.id);
@@ -289,13 +323,15 @@ impl Reverse<'_, '_> {
 
     /// What is kept of step `k`, and the state that it comes to.
     fn step(&mut self, steps: &Steps, kept: &[Kept], k: Val) -> Step {
-        let mut out = Step::default();
+        let mut out = Step { sets: steps.once.is_some() && !steps.flows_on, ..Step::default() };
         let (mut last, mut rest) = (0, steps.body);
         while let (_, Some(next)) = part(self.w.e.terms, rest) {
             (last, rest) = (last + 1, next);
         }
-        let state = self.w.row(&[k], steps.states);
-        out.values.insert(last, self.w.e.bind(state));
+        if steps.once.is_none() {
+            let state = self.w.row(&[k], steps.states);
+            out.values.insert(last, self.w.e.bind(state));
+        }
         for Kept { target, table, sizes } in kept {
             let Some((at, route)) = target.route.split_first() else { continue };
             let row = self.w.row(&[k], *table);
@@ -321,7 +357,7 @@ impl Reverse<'_, '_> {
             && self.w.known(value).is_none()
         {
             let (steps, _) = self.steps(value);
-            let last = self.last_or(steps.n, states, steps.init);
+            let last = self.last_state(&Steps { states, ..steps });
             self.w.remember(value, Some(last));
         }
     }
@@ -346,6 +382,7 @@ impl Reverse<'_, '_> {
         self.recall(step, at, value);
         match rest {
             Some(rest) => self.let_back(body, pieces, |me, pieces| deep(|| me.body_back(rest, at + 1, step, pieces))),
+            None if step.sets => self.set_back(value, pieces),
             None => self.back(value, pieces),
         }
     }

@@ -5,6 +5,7 @@
 //! in every round, and a product of tables is a contraction to whoever schedules it. It must not know what pieces are for.
 
 use super::adjoint::Reverse;
+use super::once::is_selection;
 use super::scope::{Place, Plan, Scope};
 use crate::ir::op::Class;
 use crate::ir::{Head, Id, Op, Scalar, Ty};
@@ -83,6 +84,18 @@ impl Reverse<'_, '_> {
         }
         let (head, kids) = (self.w.e.terms.head(id), self.w.e.terms.kids(id).to_vec());
         let fits = match head {
+            Head::Build(_) if is_selection(self.w.e.terms, id) => {
+                // An element is read of it at a time.
+                let free = self.w.e.terms.free(id);
+                return (scope.first_let()..depth).all(|level| {
+                    let var = (depth - 1 - level) as u32;
+                    !free.has(var as usize) || {
+                        let ty = self.w.e.let_value(level).map_or(Ty::int(), |v| self.w.e.ty(v));
+                        let var = self.w.e.terms.var(var, ty);
+                        self.again(scope, var, depth, count)
+                    }
+                });
+            }
             Head::Var(i, _) => {
                 let level = depth - 1 - i as usize;
                 if level < scope.first_let() {

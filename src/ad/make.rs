@@ -440,7 +440,8 @@ impl<'a> Maker<'a> {
                 let frames = vec![Default::default()];
                 let (likes, tables, separate, kept) = Default::default();
                 let (sequences, arms) = (0, 0);
-                let mut r = Reverse { w, frames, likes, tables, less, sequences, arms, separate, kept };
+                let step = None;
+                let mut r = Reverse { w, frames, likes, tables, less, sequences, step, arms, separate, kept };
                 gradient(&mut r, (body, n), &key.wrt, dr, value)?
             }
         };

@@ -70,6 +70,17 @@ impl Walk<'_, '_> {
         (0..n).map(|k| Table { of, part: Some((k, n)) }).collect()
     }
 
+    /// The last state of `n` steps, bound by a let, whose state and number were brought into scope when `outer` variables
+    /// were. Both `init` and `n` stand in the scope around.
+    pub fn fold(&mut self, outer: usize, (init, n): (Id, Id), next: Id) -> Table {
+        let body = self.e.close(outer + 2, next);
+        self.e.leave(outer);
+        let k = self.e.terms.var(0, Ty::int());
+        let numbers = self.e.put(Head::Build(1), [n, k]);
+        let fold = self.e.put(Head::Fold, [init, numbers, body]);
+        Table::whole(self.e.bind_always(fold))
+    }
+
     /// A scan of `n` steps, bound by a let, whose state and index were brought into scope when `outer` variables were:
     /// the states after each step, and a table for each of what else the steps give. Both `init` and `n` stand in the scope
     /// around.

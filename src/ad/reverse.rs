@@ -337,7 +337,7 @@ impl Reverse<'_, '_> {
     }
 
     /// An element of a tensor, bound by a let.
-    fn element_at(&mut self, at: &[Val], of: Val) -> Val {
+    pub(super) fn element_at(&mut self, at: &[Val], of: Val) -> Val {
         let at: Vec<Id> = at.iter().map(|v| self.w.e.now(*v)).collect();
         let of = self.w.e.now(of);
         let element = self.w.e.put(Head::Index(at.len()), at.into_iter().chain([of]));

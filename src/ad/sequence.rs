@@ -93,7 +93,18 @@ impl Reverse<'_, '_> {
             Some(states) => states,
             None => Table::whole(self.w.value(id)),
         };
-        (Steps { n, init: like.val, body, elements, states, like }, kept)
+        let (once, first) = (self.once(id), self.w.e.terms.kids(id)[0]);
+        let flows_on = self.w.active(first);
+        (Steps { n, init: like.val, body, elements, states, once, flows_on, like }, kept)
+    }
+
+    /// What a fold that has run comes to.
+    pub(super) fn last_state(&mut self, steps: &Steps) -> Val {
+        if steps.once.is_some() {
+            let last = self.w.column(&[], steps.states);
+            return self.w.e.bind(last);
+        }
+        self.last_or(steps.n, steps.states, steps.init)
     }
 
     /// The last of `n` elements, or another value where there are none; bound by a let.
@@ -135,7 +146,10 @@ impl Reverse<'_, '_> {
 
     /// Brings the state and the element or index of step `k` into the scope of the source.
     pub(super) fn step_variables(&mut self, seq: &Steps, k: Val, state: Active, element: Active) -> (Val, Val) {
-        let s = self.before(k, seq.init, seq.states);
+        let s = match seq.once {
+            Some(once) => self.masked(seq, once, k),
+            None => self.before(k, seq.init, seq.states),
+        };
         let s = self.w.e.bind(s);
         self.w.env.push(Entry { val: s, active: state, sizes: seq.like.sizes.clone() });
         (s, self.step_element(&seq.elements, k, element))
@@ -158,7 +172,7 @@ impl Reverse<'_, '_> {
     }
 
     /// The k-th element of a vector of integers, which says what it reads only where the vector's text stands for it.
-    fn counted(&mut self, of: Val, k: Val) -> Option<Id> {
+    pub(super) fn counted(&mut self, of: Val, k: Val) -> Option<Id> {
         let Head::Var(i, _) = self.w.e.terms.head(of.id) else { return None };
         let made = self.w.e.bound_value(of)?;
         let level = of.depth - 1 - i as usize;

@@ -295,6 +295,36 @@ pub fn greatest(bodies: &mut Bodies, a: Body, b: Body) -> Body {
     }
 }
 
+impl Bodies {
+    /// The indices of a dimension for which a comparison holds, as the first of them and the one after the last, where other
+    /// indices and sizes decide these; `None` for an end that it does not decide.
+    pub fn ends_of(&mut self, c: Body, d: DimId) -> Option<[Option<Body>; 2]> {
+        let Node::Op(op, _, sides) = self.node(c).clone() else { return None };
+        let [x, y] = sides[..] else { return None };
+        if self.ty(x) != Scalar::I64 || !self.is_arithmetic(c, false) || !self.is_small(x) || !self.is_small(y) {
+            return None;
+        }
+        let index = self.index(d);
+        let (rest, by) = self.linear(x)?.plus(&self.linear(y)?, -1)?.without(index);
+        let is_other = |(a, _): (Body, i64)| !self.dims(a).contains(&d);
+        if by.abs() != 1 || !has_small_parts(&rest) || !rest.terms().all(is_other) {
+            return None;
+        }
+        // The index compares so to `at`.
+        let at = rest.times(-by)?;
+        let after = at.plus(&Linear::constant(1), 1)?;
+        let (at, after) = (self.of_linear(&at), self.of_linear(&after));
+        Some(match (op, by > 0) {
+            (Op::Lt, true) | (Op::Gt, false) => [None, Some(at)],
+            (Op::Lte, true) | (Op::Gte, false) => [None, Some(after)],
+            (Op::Gt, true) | (Op::Lt, false) => [Some(after), None],
+            (Op::Gte, true) | (Op::Lte, false) => [Some(at), None],
+            (Op::Eq, _) => [Some(at), Some(after)],
+            _ => return None,
+        })
+    }
+}
+
 /// So many `min` and `max` are taken apart for one comparison.
 const DEPTH: usize = 6;
 

@@ -24,7 +24,7 @@ impl Graph {
         let Definition::Recur { next, .. } = self.stage(s).def.clone() else { return false };
         let mut tables = vec![];
         let whole: Vec<Body> = next.iter().map(|b| self.with_tables(*b, (s, of), &mut tables)).collect();
-        if tables.is_empty() || tables.len() > MAX_TABLES || self.updates_by(s, &whole).is_none() {
+        if tables.is_empty() || tables.len() > MAX_TABLES || self.updates_by(s, &whole, false).is_none() {
             return false;
         }
         let Some(checks) = tables.iter().map(|p| self.checks_of_step(*p, of)).collect::<Option<Vec<_>>>() else {

@@ -64,6 +64,7 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
         lets: FxHashMap::default(),
     };
     x.definition(def)?;
+    x.g.known_conditions();
     x.g.unswitch();
     x.g.one_hot();
     x.g.picks();

@@ -36,6 +36,7 @@ mod indirect;
 mod inline;
 mod join;
 mod kept;
+mod known;
 mod one_hot;
 mod picks;
 mod print;

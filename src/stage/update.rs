@@ -58,20 +58,26 @@ impl Graph {
     /// What a step changes of a state that is a table; nothing where it may change any number of elements.
     pub fn updates(&mut self, s: StageId) -> Option<Vec<Update>> {
         let Definition::Recur { next, .. } = self.stage(s).def.clone() else { return None };
-        self.updates_by(s, &next)
+        self.updates_by(s, &next, false)
     }
 
-    /// The same where the next state is that of some bodies.
-    pub(super) fn updates_by(&mut self, s: StageId, next: &[Body]) -> Option<Vec<Update>> {
+    /// The same, and any number of elements where the next value of each reads no other element of the state.
+    pub fn updates_of_each(&mut self, s: StageId) -> Option<Vec<Update>> {
+        let Definition::Recur { next, .. } = self.stage(s).def.clone() else { return None };
+        self.updates_by(s, &next, true)
+    }
+
+    /// The same where the next state is that of some bodies; `each` says whether any number of elements may change.
+    pub(super) fn updates_by(&mut self, s: StageId, next: &[Body], each: bool) -> Option<Vec<Update>> {
         let stage = self.stage(s).clone();
-        let Definition::Recur { axis, each, .. } = stage.def else { return None };
+        let Definition::Recur { axis, each: step, .. } = stage.def else { return None };
         let (outer, own) = stage.dims.split_at(axis + 1);
         if own.is_empty() {
             return None;
         }
-        let (index, one) = (self.bodies.index(each), self.bodies.int(1));
+        let (index, one) = (self.bodies.index(step), self.bodies.int(1));
         let here = FxHashMap::from_iter([(outer[axis], self.bodies.ints(Op::Add, index, one))]);
-        let around: Vec<DimId> = outer[..axis].iter().copied().chain([each]).collect();
+        let around: Vec<DimId> = outer[..axis].iter().copied().chain([step]).collect();
         let over = Over { own, around: &around, here: &here };
         let mut out: Vec<Update> = vec![];
         for (k, b) in next.iter().enumerate() {
@@ -82,7 +88,8 @@ impl Graph {
                 if value == self.kept(s, k, &place.at) {
                     continue;
                 }
-                if place.at.iter().all(Option::is_none) {
+                let all = place.at.iter().all(Option::is_none);
+                if all && !(each && self.reads_own(s, own, place.only.into_iter().chain([value]).collect())) {
                     return None;
                 }
                 let Place { when, at, only, .. } = place;
@@ -93,6 +100,17 @@ impl Graph {
             }
         }
         Some(out)
+    }
+
+    /// Whether bodies over the dimensions of an element of a state read no other element of that.
+    fn reads_own(&self, s: StageId, own: &[DimId], bodies: Vec<Body>) -> bool {
+        self.bodies.reachable(bodies).into_iter().all(|b| match self.bodies.node(b) {
+            Node::Load(Source::Stage(p, _), _, at) if *p == s => {
+                let of_own = |(i, d): (&Body, &DimId)| *self.bodies.node(*i) == Node::Index(*d);
+                at[at.len() - own.len()..].iter().zip(own).all(of_own)
+            }
+            _ => true,
+        })
     }
 
     /// The element of a state before a step that is at a place.
@@ -196,6 +214,12 @@ impl Graph {
             }
         }
         out
+    }
+
+    /// The conditions that hold where a condition does, one by one, each asked for where those before it hold.
+    pub fn conditions(&mut self, c: Body) -> Vec<Body> {
+        let all = self.taken_apart(&[(c, true)]);
+        all.into_iter().map(|(c, holds)| self.holding(c, holds)).collect()
     }
 
     /// The conditions of a path, one by one where they are made of several.

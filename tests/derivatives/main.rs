@@ -10,5 +10,6 @@ mod ad;
 mod hessian;
 mod invariants;
 mod jacobian;
+mod once;
 mod recurrence;
 mod work;

@@ -318,15 +318,12 @@ impl Lower<'_> {
         self.reserve(s, least, room, last.then_some(axis));
     }
 
-    /// Whether only the last state is read after a recurrence.
+    /// Whether only the last state is read after a recurrence, of each of its rows.
     pub(super) fn is_read_last(&mut self, s: StageId, axis: usize) -> bool {
         let Some(of) = self.g.stage(s).recurrence() else { return false };
+        let outer = self.g.stage(s).dims[..axis].to_vec();
         let (n, one) = (self.g.dim(self.g.stage(s).dims[axis]).extent, self.g.bodies.int(1));
         let n = self.ints(Op::Sub, n, one);
-        let other = |b: &Body| match self.g.bodies.node(*b) {
-            Node::Load(Source::Stage(p, _), _, at) => *p == s && at[axis] != n,
-            _ => false,
-        };
         let readers = self.g.ids().filter(|r| !self.g.stage(*r).is_in(of)).flat_map(|r| self.g.stage(r).bodies());
         let mut all: Vec<Body> = readers.collect();
         for o in &self.g.outputs {
@@ -336,6 +333,22 @@ impl Lower<'_> {
                 Output::Data(_) => {}
             }
         }
-        !self.g.bodies.reachable(all).iter().any(other)
+        let nodes: Vec<Node> =
+            self.g.bodies.reachable(all).into_iter().map(|b| self.g.bodies.node(b).clone()).collect();
+        nodes.into_iter().all(|node| match node {
+            Node::Load(Source::Stage(p, _), _, at) if p == s => {
+                // The number of steps may depend on the row.
+                let row = outer.iter().copied().zip(at.iter().copied()).collect();
+                let last = self.g.bodies.substitute(n, &row);
+                self.is_same_index(at[axis], last)
+            }
+            _ => true,
+        })
+    }
+
+    /// Whether two indices are one, whatever their dimensions are.
+    fn is_same_index(&self, x: Body, y: Body) -> bool {
+        let apart = || self.g.bodies.linear(x)?.plus(&self.g.bodies.linear(y)?, -1);
+        x == y || apart().is_some_and(|form| form.as_constant() == Some(0))
     }
 }

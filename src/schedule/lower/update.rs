@@ -11,7 +11,7 @@ use super::{Block, Boxed, Lower, Lowered, Storage};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Buf, Expr, Info, Stmt, Var};
 use crate::schedule::plan::{Kind, Loop, Site};
-use crate::stage::{Body, Node, Source, StageId, Update};
+use crate::stage::{Body, Node, Source, StageId, Update, greatest};
 
 /// What a step changes of a state, together.
 #[derive(Clone)]
@@ -48,6 +48,11 @@ impl Change {
         self.what.at.iter().any(Option::is_none)
     }
 
+    /// Whether it reads what another one changes. No two change the same element.
+    fn reads_what(&self, other: &Change) -> bool {
+        self.reads.contains(&other.state) && !(self.own && self.state == other.state)
+    }
+
     /// Whether its values may be stored while it computes others.
     fn is_safe(&self) -> bool {
         !self.is_row() || self.own
@@ -65,7 +70,8 @@ impl Lower<'_> {
                 continue;
             }
             let extents: Vec<Body> = self.g.stage(*s).dims[axis + 1..].iter().map(|d| self.g.dim(*d).extent).collect();
-            if let Some(all) = self.g.updates(*s).filter(|_| extents.iter().all(|n| self.g.bodies.dims(*n).is_empty()))
+            if let Some(all) =
+                self.g.updates_of_each(*s).filter(|_| extents.iter().all(|n| self.g.bodies.dims(*n).is_empty()))
             {
                 found.push((*s, all));
             }
@@ -123,7 +129,7 @@ impl Lower<'_> {
         let mut held = vec![];
         while !left.is_empty() {
             let read = |k: usize, left: &[&Change]| {
-                left.iter().enumerate().any(|(j, other)| j != k && other.reads.contains(&left[k].state))
+                left.iter().enumerate().any(|(j, other)| j != k && other.reads_what(left[k]))
             };
             if let Some(k) = (0..left.len()).find(|k| left[*k].is_safe() && !read(*k, &left)) {
                 let c = left.remove(k);
@@ -300,14 +306,69 @@ impl Lower<'_> {
         body: &mut dyn FnMut(&mut Self, &mut Run) -> Lowered<()>,
     ) -> Lowered<()> {
         let loops = run.plan.loops.clone();
-        self.nested(run, &loops, &mut |l, run| {
-            let Some(only) = what.only else { return body(l, run) };
-            let c = l.at_here(run, &[], &[only])[0].clone();
-            l.blocks.push(Block::default());
-            let made = body(l, run);
-            l.end_arm(c);
-            made
-        })
+        let only = what.only.map(|c| self.g.conditions(c)).unwrap_or_default();
+        self.asked_between(run, &loops, &only, body)
+    }
+
+    /// Loops over a part of a state, in which conditions are asked for as soon as their indices are known.
+    fn asked_between(
+        &mut self,
+        run: &mut Run,
+        loops: &[Loop],
+        only: &[Body],
+        body: &mut dyn FnMut(&mut Self, &mut Run) -> Lowered<()>,
+    ) -> Lowered<()> {
+        let waits = |c: &Body| loops.iter().any(|l| self.reads_loop(run, l, *c));
+        // One that may fail is asked after those before it.
+        let early = |c: &Body| !waits(c) && self.g.bodies.is_arithmetic(*c, false);
+        let (now, later): (Vec<Body>, Vec<Body>) = only.iter().partition(|c| loops.is_empty() || early(c));
+        let mut asked = vec![];
+        for c in now {
+            asked.push(self.at_here(run, &[], &[c])[0].clone());
+            self.blocks.push(Block::default());
+        }
+        let made = match loops.split_first() {
+            None => body(self, run),
+            Some((first, rest)) => {
+                let whole = (run.least.clone(), run.extent.clone());
+                let later = self.within_bounds(run, (first, rest), later);
+                let made = self
+                    .nested(run, std::slice::from_ref(first), &mut |l, run| l.asked_between(run, rest, &later, body));
+                (run.least, run.extent) = whole;
+                made
+            }
+        };
+        asked.into_iter().rev().for_each(|c| self.end_arm(c));
+        made
+    }
+
+    /// Lets a loop over a dimension run only where conditions on its index hold; those that are left.
+    fn within_bounds(&mut self, run: &mut Run, (first, inner): (&Loop, &[Loop]), conditions: Vec<Body>) -> Vec<Body> {
+        let Some(k) = run.plan.dims.iter().position(|(name, _)| *name == first.name) else { return conditions };
+        let d = self.g.stage(run.stage).dims[k];
+        let (from, zero) = (run.least[k], self.g.bodies.int(0));
+        let end = self.ints(Op::Add, from, run.extent[k]);
+        let (mut lo, mut hi, mut left) = (from, end, vec![]);
+        for c in conditions {
+            let later = inner.iter().any(|l| self.reads_loop(run, l, c));
+            let Some(ends) = self.g.bodies.ends_of(c, d).filter(|_| !later) else {
+                left.push(c);
+                continue;
+            };
+            let of = self.dim_values(run);
+            let [least, most] = ends.map(|e| e.map(|e| self.g.bodies.substitute(e, &of)));
+            lo = least.map_or(lo, |e| greatest(&mut self.g.bodies, lo, e));
+            hi = most.map_or(hi, |e| crate::stage::least(&mut self.g.bodies, hi, e));
+        }
+        let count = self.ints(Op::Sub, hi, lo);
+        (run.least[k], run.extent[k]) = (lo, greatest(&mut self.g.bodies, count, zero));
+        left
+    }
+
+    /// Whether a body depends on the index of a loop over a part of a state.
+    fn reads_loop(&self, run: &Run, l: &Loop, b: Body) -> bool {
+        let (dims, reads) = (&self.g.stage(run.stage).dims, self.g.bodies.dims(b));
+        run.plan.root(&l.name).is_none_or(|k| reads.contains(&dims[k]))
     }
 
     /// The values of a change at an element; of several, all are known before one is stored.
