@@ -108,17 +108,30 @@ static inline V tanh_of(V x) { return 1.0 - 2.0 / (1.0 + exp_of(2.0 * x)); }
 
 static inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
+// The bytes of all such memory since a start, of which there may be several.
+static int64_t kept_bytes = 0, kept_start = 0;
+
 // Memory that stays from call to call, as in a library with a workspace: it grows, and is aligned.
 template <class T> struct Kept {
   T* at = nullptr;
-  int64_t room = 0;
+  int64_t room = 0, start = 0;
   T* get(int64_t n) {
+    if (start != kept_start) room = 0, start = kept_start;
     if (n > room) {
       std::free(at);
+      const auto bytes = [](int64_t count) { return round_up(count * (int64_t)sizeof(T), 64); };
+      kept_bytes += bytes(n) - bytes(room);
       room = n;
-      at = (T*)std::aligned_alloc(64, (size_t)round_up(n * (int64_t)sizeof(T), 64));
+      at = (T*)std::aligned_alloc(64, (size_t)bytes(n));
       if (!at) std::abort();
     }
     return at;
   }
 };
+
+// The bytes that calls have taken since the last start, which is here.
+extern "C" __attribute__((visibility("default"))) int64_t memory_taken() {
+  const int64_t taken = kept_bytes;
+  kept_bytes = 0, ++kept_start;
+  return taken;
+}

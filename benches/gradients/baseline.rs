@@ -64,6 +64,16 @@ impl Call {
         unsafe { (self.entry)(self.sizes.as_ptr(), inputs.as_ptr(), outputs.as_ptr()) }
     }
 
+    /// The bytes that it writes.
+    pub fn output_bytes(&self) -> u64 {
+        let bytes = |a: &Array| match &a.numbers {
+            Numbers::Float(v) => std::mem::size_of_val(v.as_slice()),
+            Numbers::Single(v) => std::mem::size_of_val(v.as_slice()),
+            Numbers::Integer(v) => std::mem::size_of_val(v.as_slice()),
+        };
+        self.outputs.iter().map(bytes).sum::<usize>() as u64
+    }
+
     /// Exchanges an argument.
     pub fn set(&mut self, at: usize, input: Array) {
         self.inputs[at] = input;
@@ -73,6 +83,12 @@ impl Call {
     pub fn outputs(&self) -> Vec<Vec<f64>> {
         self.outputs.iter().map(Array::to_floats).collect()
     }
+}
+
+/// The bytes that functions of a baseline have taken since this was asked last; they take them again then.
+pub fn memory_taken(library: &Library) -> u64 {
+    // SAFETY: every baseline has this function (benches/baselines/vectors.h).
+    unsafe { library.get::<unsafe extern "C" fn() -> i64>(b"memory_taken").unwrap()() as u64 }
 }
 
 fn start(numbers: &Numbers) -> *const c_void {

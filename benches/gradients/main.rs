@@ -5,7 +5,7 @@
 //! Everything takes turns, so that a slow moment of the machine hits all; the table has the least time
 //! and in brackets the middle one. With `--daedal` the optimized objectives and their gradients (value
 //! and gradient together, as the hand-written ones) are timed too, and with `--scheduled` the gradient runs
-//! under the default schedule for its sizes, with the same bits and with the same values over the reals;
+//! under the default schedule for its sizes, with the same bits and with the same values over the reals, and on two threads;
 //! `--write FILE` puts the tables into their sections of a page. Needs g++, or what CXX names.
 #![allow(
     clippy::unwrap_used,
@@ -16,76 +16,43 @@
 mod baseline;
 mod check;
 mod data;
+mod made;
+mod tables;
 mod workloads;
 
 use baseline::Call;
-use daedal::ad::jacobian::{Layout, jacobian};
-use daedal::ad::{self, Mode, Wanted};
-use daedal::eval::Value;
-use daedal::ir::Def;
-use daedal::machine::Machine;
-use daedal::pipeline::{self, Options, around, native};
 use daedal::run::Toolchain;
-use daedal::tune::example;
-use daedal::{schedule, stage};
 use libloading::Library;
+use made::{Gradient, How, Made};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use workloads::{Meaning, Workload};
+use tables::{ByHand, Daedal, TABLES, Times};
+use workloads::Workload;
 
 /// How often everything has its turn, and how long a turn is at least, in seconds.
 const TURNS: usize = 9;
 const TURN: f64 = 0.02;
 
-/// The heads of the two tables.
-const GRADIENTS: &str = "| workload | size | hand-written | primal | gradient | Daedal primal | gradient | ratio by hand | ratio | to hand |
-|---|---|---|---:|---:|---:|---:|---:|---:|---:|";
-const SCHEDULED: &str = "| workload | size | by hand | unscheduled | exact | real | exact to hand | real to hand |
-|---|---|---:|---:|---:|---:|---:|---:|";
-
-/// What a schedule keeps.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Float {
-    /// The same bits.
-    Exact,
-    /// The same values over the reals.
-    Real,
-}
-
-/// Something that is timed: one turn of it gives the seconds of its calls.
-type Timer = Box<dyn FnMut() -> Vec<f64>>;
-
-/// The times of all turns, sorted.
-struct Times(Vec<f64>);
-
-impl Times {
-    fn least(&self) -> f64 {
-        self.0[0]
-    }
-
-    fn text(&self) -> String {
-        format!("{:.4} [{:.4}]", 1e3 * self.least(), 1e3 * self.0[self.0.len() / 2])
-    }
-}
-
 /// The objective and its gradient, by one entry of a baseline compiled one way.
 struct Hand {
     entry: &'static str,
     way: &'static str,
-    primal: Timer,
-    gradient: Timer,
+    primal: Call,
+    gradient: Call,
+    bytes: u64,
 }
 
-/// What stands in a row of the table; Daedal's columns are empty where there is nothing to time.
+/// What has its turns in a row of the tables.
 struct Row {
     hand: Vec<Hand>,
-    daedal_primal: Option<Timer>,
-    daedal_gradient: Option<Timer>,
-    /// The gradient under the default schedule, where it is staged: with the same bits, and where only values over the reals
-    /// stay.
-    scheduled: [Option<Timer>; 2],
+    primal: Option<Made>,
+    gradient: Option<Made>,
+    scheduled_primal: Option<Made>,
+    exact: Option<Made>,
+    real: Option<Made>,
+    two_threads: Option<Made>,
 }
 
 /// Compiled baselines by file, in the order of `baseline::WAYS`.
@@ -101,12 +68,20 @@ fn turn(mut step: impl FnMut()) -> Vec<f64> {
     out
 }
 
-fn timer(library: &Arc<Library>, w: &Workload, name: &str, with_gradient: bool) -> Timer {
+fn call(library: &Arc<Library>, w: &Workload, name: &str, with_gradient: bool) -> Call {
     let as_needed = |a: data::Array| if w.precise.is_some() { a.single() } else { a };
     let inputs: Vec<data::Array> = w.large.inputs.iter().cloned().map(as_needed).collect();
     let outputs: Vec<data::Array> = check::outputs(&w.large, with_gradient).into_iter().map(as_needed).collect();
-    let mut call = Call::new(library, name, &w.large.sizes, &inputs, &outputs);
-    Box::new(move || turn(|| call.run()))
+    Call::new(library, name, &w.large.sizes, &inputs, &outputs)
+}
+
+fn by_hand(library: &Arc<Library>, w: &Workload, (entry, way): (&'static str, &'static str)) -> Hand {
+    let primal = call(library, w, &format!("{entry}_primal"), false);
+    let mut gradient = call(library, w, &format!("{entry}_gradient"), true);
+    baseline::memory_taken(library);
+    gradient.run();
+    let bytes = baseline::memory_taken(library) + gradient.output_bytes();
+    Hand { entry, way, primal, gradient, bytes }
 }
 
 /// Stops with an error where a baseline is wrong.
@@ -130,158 +105,66 @@ fn check_all(root: &Path, w: &Workload, libraries: &[Arc<Library>]) {
     }
 }
 
-/// The objective as Daedal optimizes and compiles it.
-fn daedal_primal(root: &Path, w: &Workload, tools: &Toolchain) -> Timer {
-    let program = check::program(root, w.timed());
-    let options = Options { defs: vec![w.timed().def.into()], ..Options::standard() };
-    let optimized = pipeline::optimize(&program, &options).unwrap_or_else(|d| panic!("{d}")).program;
-    let def = check::definition(&optimized, w.timed());
-    let arguments = check::arguments(def, &w.large);
-    let native = native::compile(&optimized, def, tools).unwrap_or_else(|d| panic!("{d}"));
-    Box::new(move || {
-        let call = || native.time(&arguments, 3).unwrap_or_else(|d| panic!("{d}"));
-        let first = call();
-        vec![first.min_seconds, first.median_seconds]
-    })
+/// Everything of a row, made and checked.
+fn row(root: &Path, w: &Workload, libraries: &[Arc<Library>], tools: &Toolchain, words: &Words) -> Row {
+    let ways = || baseline::WAYS.iter().map(|(way, _)| *way).zip(libraries);
+    let each = w.entries.iter().flat_map(|entry| ways().map(move |(way, library)| (*entry, way, library)));
+    let hand = each.map(|(entry, way, library)| by_hand(library, w, (entry, way))).collect();
+    let derived = words.daedal.then(|| Gradient::new(root, w));
+    let made = |how| derived.as_ref().and_then(|d| d.made(w, tools, &libraries[0], how));
+    let scheduled =
+        |real, threads| made(Some(How { real, threads }).filter(|_| words.scheduled)).filter(|_| words.scheduled);
+    let exact = How { real: false, threads: 1 };
+    Row {
+        hand,
+        primal: words.daedal.then(|| made::primal(root, w, tools, None)).flatten(),
+        gradient: made(None),
+        scheduled_primal: words.scheduled.then(|| made::primal(root, w, tools, Some(exact))).flatten(),
+        exact: scheduled(false, 1),
+        real: scheduled(true, 1),
+        two_threads: scheduled(false, 2),
+    }
 }
 
-/// Value and gradient as Daedal derives, optimizes and compiles them, by the inputs that `w.meaning`
-/// names; of many numbers, the whole Jacobian. The result is compared with that of the first
-/// hand-written one before anything is timed. Under the default schedule there is nothing where it is not staged.
-fn daedal_gradient(
-    root: &Path,
-    w: &Workload,
-    tools: &Toolchain,
-    library: &Arc<Library>,
-    scheduled: Option<Float>,
-) -> Option<Timer> {
-    let inputs = check::inputs_of(w.meaning);
-    let program = around::before(&check::program(root, w.timed())).unwrap_or_else(|d| panic!("{d}"));
-    let def = check::definition(&program, w.timed());
-    let wrt = (0..def.params.len()).map(|k| inputs.contains(&k)).collect();
-    let wanted = Wanted { fun: def.fun, mode: Mode::Reverse, wrt, value: true, checkpoint: false };
-    let whole = |layout| jacobian(&program, &wanted, layout).map(|made| (made.program, made.fun));
-    let made = match w.meaning {
-        Meaning::Gradient(_) => ad::derive(&program, &wanted),
-        Meaning::Observations => whole(Layout::Rows),
-        Meaning::Angles => whole(Layout::Columns),
-    };
-    let (derived, fun) = made.unwrap_or_else(|d| panic!("{d}"));
-    let made = |d: &Def| d.name() == fun.sig().name;
-    let derived = around::after(&derived, &made).unwrap_or_else(|d| panic!("{d}"));
-    let options = Options { defs: vec![fun.sig().name.clone()], ..Options::standard() };
-    let optimized = pipeline::optimize(&derived, &options).unwrap_or_else(|d| panic!("{d}")).program;
-    let def = optimized.defs.values().find(|d| d.name() == fun.sig().name).unwrap();
-    let with_adjoint = |case: &workloads::Case| {
-        let mut arguments = check::arguments(def, case);
-        if let Meaning::Gradient(_) = w.meaning {
-            arguments.push(check::one(def.params[def.params.len() - 1].ty));
-        }
-        arguments
-    };
-    let graph = scheduled.map(|_| stage::extract(&optimized, def)).transpose();
-    let mut graph = graph.map_err(|u| println!("{} has no schedule: {}", w.name, u.reason)).ok()?;
-    if let Some(graph) = &mut graph {
-        graph.real = scheduled == Some(Float::Real);
-    }
-    let compile = |arguments: &[Value]| {
-        let made = if let Some(graph) = &graph {
-            let (sizes, machine) = (example::incoming(def, arguments), Machine { threads: 1, ..Machine::host() });
-            let schedule = schedule::default_for(graph.clone(), &sizes, &machine);
-            native::compile_scheduled(&optimized, def, &schedule, tools)
-        } else {
-            native::compile(&optimized, def, tools)
-        };
-        made.unwrap_or_else(|d| panic!("{d}")).with_threads(1)
-    };
-    let entry = w.precise.unwrap_or(w.entries[0]);
-    for case in &w.small {
-        let arguments = with_adjoint(case);
-        let made = compile(&arguments).call(&arguments).unwrap_or_else(|d| panic!("{d}"));
-        let tolerance = if w.single.is_some() { 1e-3 } else { 1e-9 };
-        check::gradient(library, entry, case, &made, tolerance);
-    }
-    let arguments = with_adjoint(&w.large);
-    let native = compile(&arguments);
-    Some(Box::new(move || {
-        let call = || native.time(&arguments, 3).unwrap_or_else(|d| panic!("{d}"));
-        let first = call();
-        vec![first.min_seconds, first.median_seconds]
-    }))
-}
-
-/// All times of a row: for each hand-written one primal and gradient, then Daedal's.
-fn measure(row: &mut Row) -> (Vec<[Times; 2]>, [Option<Times>; 4]) {
-    let mut times: Vec<Vec<f64>> = vec![];
+/// The times of a row, of which everything has its turns; of hand-written entries the way that is compiled to the faster
+/// gradient.
+fn measure(w: &Workload, row: &mut Row) -> (Vec<ByHand>, Daedal) {
+    let mut by_hand: Vec<[Vec<f64>; 2]> = row.hand.iter().map(|_| Default::default()).collect();
+    let daedal = [&row.primal, &row.gradient, &row.scheduled_primal, &row.exact, &row.real, &row.two_threads]
+        .map(Option::as_ref);
+    let mut own: [Vec<f64>; 6] = Default::default();
     for _ in 0..TURNS {
-        let hand = row.hand.iter_mut().flat_map(|h| [Some(&mut h.primal), Some(&mut h.gradient)]);
-        let [exact, real] = &mut row.scheduled;
-        let daedal = [row.daedal_primal.as_mut(), row.daedal_gradient.as_mut(), exact.as_mut(), real.as_mut()];
-        let all = hand.chain(daedal);
-        for (k, timer) in all.enumerate() {
-            times.resize_with(times.len().max(k + 1), Vec::new);
-            if let Some(timer) = timer {
-                times[k].extend(timer());
-            }
+        for (h, [primal, gradient]) in row.hand.iter_mut().zip(&mut by_hand) {
+            primal.extend(turn(|| h.primal.run()));
+            gradient.extend(turn(|| h.gradient.run()));
+        }
+        for (made, times) in daedal.iter().zip(&mut own) {
+            times.extend(made.iter().flat_map(|m| m.turn()));
         }
     }
-    times.iter_mut().for_each(|t| t.sort_by(f64::total_cmp));
-    let mut times = times.into_iter().map(Times);
-    let mut next = || times.next().unwrap();
-    let hand = (0..row.hand.len()).map(|_| [next(), next()]).collect();
-    (hand, [next(), next(), next(), next()].map(|t| Some(t).filter(|t| !t.0.is_empty())))
-}
-
-/// A line for each entry, compiled the way that makes the faster gradient; the same for the page, and its line about
-/// schedules.
-fn print(w: &Workload, row: &mut Row) -> [Vec<String>; 2] {
-    let mut page = vec![];
-    let (hand, [primal, gradient, exact, real]) = measure(row);
-    let text = |t: &Option<Times>| t.as_ref().map_or("-".into(), Times::text);
-    let ratio = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or("-".into(), |(a, b)| format!("{:.2}", a / b));
-    let least = |t: &Option<Times>| t.as_ref().map(Times::least);
-    for entry in w.entries {
-        let mine = row.hand.iter().zip(&hand).filter(|(h, _)| h.entry == *entry);
-        let (h, [p, g]) = mine.min_by(|a, b| a.1[1].least().total_cmp(&b.1[1].least())).unwrap();
-        println!(
-            "{:13} {:39} {:14} {:9} {:>19} {:>19} {:>6} | {:>19} {:>19} {:>6} {:>7} {:>8}",
-            w.name,
-            w.shape,
-            h.entry,
-            h.way,
-            p.text(),
-            g.text(),
-            ratio(Some(g.least()), Some(p.least())),
-            text(&primal),
-            text(&gradient),
-            ratio(least(&gradient), least(&primal)),
-            ratio(least(&primal), Some(p.least())),
-            ratio(least(&gradient), Some(g.least())),
-        );
-        let ms = |t: Option<f64>| t.map_or("-".into(), |t| format!("{:.3}", 1e3 * t));
-        page.push(format!(
-            "| {} | {} | `{}` | {} | {} | {} | {} | {} | {} | {} |",
-            w.name,
-            w.shape,
-            h.entry,
-            ms(Some(p.least())),
-            ms(Some(g.least())),
-            ms(least(&primal)),
-            ms(least(&gradient)),
-            ratio(Some(g.least()), Some(p.least())),
-            ratio(least(&gradient), least(&primal)),
-            ratio(least(&gradient), Some(g.least())),
-        ));
-    }
-    let best = hand.iter().map(|[_, g]| g.least()).min_by(f64::total_cmp);
-    let ms = |t: Option<f64>| t.map_or("-".into(), |t| format!("{:.3}", 1e3 * t));
-    let line = exact.as_ref().map(|_| {
-        let [gradient, exact, real] = [&gradient, &exact, &real].map(least);
-        let columns = [ms(best), ms(gradient), ms(exact), ms(real), ratio(exact, best), ratio(real, best)];
-        format!("| {} | {} | {} |", w.name, w.shape, columns.join(" | "))
+    let [primal, gradient, scheduled_primal, exact, real, two_threads] =
+        own.map(|t| Some(t).filter(|t| !t.is_empty()).map(Times::new));
+    let bytes = row.exact.as_ref().map(|m| m.bytes);
+    let daedal = Daedal { primal, gradient, scheduled_primal, exact, real, two_threads, bytes };
+    let timed = row.hand.iter().zip(by_hand).map(|(h, [primal, gradient])| ByHand {
+        entry: h.entry,
+        way: h.way,
+        primal: Times::new(primal),
+        gradient: Times::new(gradient),
+        bytes: h.bytes,
     });
-    line.iter().for_each(|l| println!("scheduled: {l}"));
-    [page, line.into_iter().collect()]
+    let mut timed: Vec<ByHand> = timed.collect();
+    timed.sort_by(|a, b| a.gradient.least().total_cmp(&b.gradient.least()));
+    let faster = |entry: &&str| timed.iter().position(|h| h.entry == *entry);
+    let mut chosen: Vec<usize> = w.entries.iter().filter_map(faster).collect();
+    chosen.sort_unstable();
+    let mut at = 0;
+    timed.retain(|_| {
+        at += 1;
+        chosen.contains(&(at - 1))
+    });
+    timed.sort_by_key(|h| w.entries.iter().position(|e| *e == h.entry));
+    (timed, daedal)
 }
 
 /// The command line.
@@ -312,11 +195,11 @@ fn words() -> Words {
 }
 
 fn main() {
-    let Words { daedal, scheduled, page, names } = words();
+    let words = words();
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();
     let tools = Toolchain::discover(std::env::var("CXX").ok(), Some(folder.path().join("cache")));
-    let wanted = |w: &Workload| names.is_empty() || names.iter().any(|n| w.name.contains(n.as_str()));
+    let wanted = |w: &Workload| words.names.is_empty() || words.names.iter().any(|n| w.name.contains(n.as_str()));
     let chosen: Vec<Workload> = workloads::all().into_iter().filter(wanted).collect();
     assert!(!chosen.is_empty(), "no workload has such a name");
     let mut libraries = Libraries::new();
@@ -345,35 +228,17 @@ fn main() {
         "p/hand",
         "g/hand"
     );
-    let mut lines = [vec![], vec![]];
+    let mut lines: [Vec<String>; 3] = Default::default();
     for w in &chosen {
         let libraries = &libraries[w.file];
         check_all(&root, w, libraries);
-        let ways = || baseline::WAYS.iter().map(|(way, _)| *way).zip(libraries);
-        let hand = w.entries.iter().flat_map(|entry| {
-            ways().map(move |(way, library)| Hand {
-                entry,
-                way,
-                primal: timer(library, w, &format!("{entry}_primal"), false),
-                gradient: timer(library, w, &format!("{entry}_gradient"), true),
-            })
-        });
-        let mut row = Row {
-            hand: hand.collect(),
-            daedal_primal: daedal.then(|| daedal_primal(&root, w, &tools)),
-            daedal_gradient: daedal.then(|| daedal_gradient(&root, w, &tools, &libraries[0], None)).flatten(),
-            scheduled: [Float::Exact, Float::Real].map(|float| {
-                scheduled.then(|| daedal_gradient(&root, w, &tools, &libraries[0], Some(float))).flatten()
-            }),
-        };
-        let made = print(w, &mut row);
-        lines.iter_mut().zip(made).for_each(|(all, own)| all.extend(own));
+        let mut row = row(&root, w, libraries, &tools, &words);
+        let (hand, daedal) = measure(w, &mut row);
+        lines.iter_mut().zip(tables::lines(w, &hand, &daedal)).for_each(|(all, own)| all.extend(own));
     }
-    let Some(page) = page else { return };
-    let [beside_hand, beside_schedules] = lines;
-    let tables = [("gradients", GRADIENTS, beside_hand), ("scheduled gradients", SCHEDULED, beside_schedules)];
-    for (name, head, rows) in tables.into_iter().take(if scheduled { 2 } else { 1 }) {
+    let Some(page) = &words.page else { return };
+    for ((name, head), rows) in TABLES.into_iter().zip(lines).take(if words.scheduled { 3 } else { 1 }) {
         let lines: Vec<String> = head.lines().map(str::to_string).chain(rows).collect();
-        daedal::data::section(&page, name, &lines).unwrap();
+        daedal::data::section(page, name, &lines).unwrap();
     }
 }

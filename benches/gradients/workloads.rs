@@ -52,6 +52,15 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// How many times as long as the hand-written gradient this one may take.
+    pub fn bound(&self) -> f64 {
+        match self.name {
+            "ba" | "hand" => 1.0,
+            "lstm" | "convnet" => 1.5,
+            _ => 1.2,
+        }
+    }
+
     /// The program that is timed.
     pub fn timed(&self) -> &Objective {
         self.single.as_ref().unwrap_or(&self.objective)

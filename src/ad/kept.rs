@@ -1,7 +1,8 @@
-//! Tables of what the steps of a fold or scan make.
+//! Tables of what the steps of a fold or scan make, and what tells of its states where there is none of them.
 
 use super::emit::Val;
 use super::recurrence::Table;
+use crate::ir::Id;
 
 /// Something that every step makes.
 #[derive(Clone, PartialEq, Debug)]
@@ -28,4 +29,15 @@ impl Kept {
     pub fn states(&self) -> Option<Table> {
         (self.target.states && self.target.route.is_empty()).then_some(self.table)
     }
+}
+
+/// How the steps of a fold set elements.
+#[derive(Clone, Copy)]
+pub(super) struct Once {
+    /// Along this axis of the state,
+    pub axis: usize,
+    /// at this index: a term of the source under the state and the element of a step,
+    pub at: Id,
+    /// which grows from step to step, or falls.
+    pub grows: bool,
 }

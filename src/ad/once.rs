@@ -7,6 +7,7 @@ use super::adjoint::Reverse;
 use super::emit::Val;
 use super::env::{Active, Entry};
 use super::keep::Steps;
+use super::kept::Once;
 use super::piece::Piece;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Op, Terms, Ty};
@@ -17,17 +18,6 @@ const SHORT: u64 = 24;
 
 /// Indices that grow by more than this from step to step might wrap around.
 const STEEP: i64 = 1 << 16;
-
-/// How the steps of a fold set elements.
-#[derive(Clone, Copy)]
-pub(super) struct Once {
-    /// Along this axis of the state,
-    axis: usize,
-    /// at this index: a term of the source under the state and the element of a step,
-    at: Id,
-    /// which grows from step to step, or falls.
-    grows: bool,
-}
 
 /// An element of a table that a step sets, and where.
 struct Set {

@@ -96,7 +96,8 @@ pub fn stays(fun: Fun, held: Option<&Held>, bound: &Bounded, shown: bool) {
 /// An error of a run, which says of derivatives that do not fit in memory how to make one that needs less.
 pub fn hinted(d: Box<Diagnostic>, program: &Program, def: &Def) -> Box<Diagnostic> {
     let back = |fun: &Fun| {
-        let words = ["rev$", "hvp$", "grad$", "value$rev$", "value$hvp$", "[rev ", "[sufrev"];
+        let words =
+            ["rev$", "hvp$", "grad$", "jacobian$", "value$rev$", "value$hvp$", "value$jacobian$", "[rev ", "[sufrev"];
         words.iter().any(|word| fun.sig().name.starts_with(word))
     };
     let (mut open, mut seen) = (vec![def.fun], BTreeSet::new());

@@ -5,8 +5,8 @@ use super::optimize::{self, Cost};
 use super::{World, derived, input};
 use crate::ad::arguments::Arguments;
 use crate::ad::check::{self, Checked, Point};
-use crate::ad::jacobian::{Layout, jacobian};
-use crate::ad::keeping::{Decisions, Keeping};
+use crate::ad::jacobian::{Layout, jacobian_keeping};
+use crate::ad::keeping::Keeping;
 use crate::ad::{self, Made, Mode, Wanted, hessian};
 use crate::cost::Model;
 use crate::data::Output;
@@ -123,7 +123,7 @@ impl Grad {
         let wanted = Wanted { fun: def.fun, mode, wrt, value: self.value, checkpoint: self.checkpoint };
         let bounded = self.bounded(&program, def, &wanted)?;
         let (plain, pattern) = match &bounded {
-            Some(bounded) => (bounded.best.made.clone(), None),
+            Some(bounded) => self.made(&program, &wanted, &bounded.best.keeping)?,
             None if self.checkpoint => self.made(&program, &wanted, &Keeping::few())?,
             None => self.made(&program, &wanted, &Keeping::everything())?,
         };
@@ -189,12 +189,6 @@ impl Grad {
     /// Refuses what means nothing in the mode.
     fn fits_mode(&self) -> Result<()> {
         let jacobian = matches!(self.mode, Way::Jacobian);
-        if jacobian && self.max_memory.is_some() {
-            let d = Diagnostic::user("`--max-memory` is not for Jacobians");
-            return Err(d.note(
-                "a Jacobian is one derivative for each float of the result; `--checkpoint` is for each of them",
-            ));
-        }
         let forward = matches!(self.mode, Way::Fwd) || jacobian && matches!(self.layout, Some(Order::Columns));
         let asked = [("--checkpoint", self.checkpoint), ("--max-memory", self.max_memory.is_some())];
         if let Some((name, _)) = asked.iter().find(|(_, asked)| *asked && forward) {
@@ -224,8 +218,8 @@ impl Grad {
                 (Made { program: made.program, fun: made.product, decisions: made.decisions }, None)
             }
             Way::Jacobian => {
-                let made = jacobian(program, wanted, self.layout())?;
-                (Made { program: made.program, fun: made.fun, decisions: Decisions::default() }, made.pattern)
+                let made = jacobian_keeping(program, wanted, self.layout(), keeping)?;
+                (Made { program: made.program, fun: made.fun, decisions: made.decisions }, made.pattern)
             }
         };
         let by_itself = |def: &Def| !program.defs.contains_key(&def.fun);

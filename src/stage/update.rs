@@ -61,13 +61,14 @@ impl Graph {
         self.updates_by(s, &next, false)
     }
 
-    /// The same, and any number of elements where the next value of each reads no other element of the state.
+    /// The same, and any part of the elements where the next value of each reads no other element of the state. Where all
+    /// change, nothing is gained by doing so in place.
     pub fn updates_of_each(&mut self, s: StageId) -> Option<Vec<Update>> {
         let Definition::Recur { next, .. } = self.stage(s).def.clone() else { return None };
         self.updates_by(s, &next, true)
     }
 
-    /// The same where the next state is that of some bodies; `each` says whether any number of elements may change.
+    /// The same where the next state is that of some bodies; `each` says whether any part of the elements may change.
     pub(super) fn updates_by(&mut self, s: StageId, next: &[Body], each: bool) -> Option<Vec<Update>> {
         let stage = self.stage(s).clone();
         let Definition::Recur { axis, each: step, .. } = stage.def else { return None };
@@ -88,9 +89,11 @@ impl Graph {
                 if value == self.kept(s, k, &place.at) {
                     continue;
                 }
-                let all = place.at.iter().all(Option::is_none);
-                if all && !(each && self.reads_own(s, own, place.only.into_iter().chain([value]).collect())) {
-                    return None;
+                if place.at.iter().all(Option::is_none) {
+                    let only = place.only.filter(|_| each)?;
+                    if !self.reads_own(s, own, vec![only, value]) {
+                        return None;
+                    }
                 }
                 let Place { when, at, only, .. } = place;
                 match out.iter_mut().find(|u| (u.when, &u.at, u.only) == (when, &at, only)) {

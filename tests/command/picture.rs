@@ -244,8 +244,8 @@ fn the_last_tile_is_shorter() {
     assert_eq!(words(&svg, "box")[2], "Float32 34 × 64 · 8.5 KiB");
 }
 
-/// Protects: states of which only the last one is read are said to be a ring, and what reads a state in the next step has a dot
-/// of its own.
+/// Protects: states of which only the last one is read are said to be a ring, or to be changed in place where a step keeps
+/// some elements, and what reads a state in the next step has a dot of its own.
 #[test]
 fn a_recurrence() {
     let text = std::fs::read_to_string(root("programs/apps/lstm.ks")).unwrap();
@@ -253,6 +253,12 @@ fn a_recurrence() {
     assert_eq!(faults(&svg), Vec::<String>::new());
     let boxes = words(&svg, "box");
     assert!(boxes.iter().any(|b| b.ends_with("a ring of 2")), "{boxes:?}");
+    let part = "(def f (Vec Float) ((s : (Vec Float) n) (k : Integer))
+        (fold (lam ((s : (Vec Float)) (i : Integer))
+                (build n (lam (j : Integer) (if (lt j i) (sin (index j s)) (index j s)))))
+              s (build k (lam (i : Integer) i))))";
+    let boxes = words(&drawn(&scheduled(part, "f", "", None), None), "box");
+    assert!(boxes.iter().any(|b| b.ends_with("changed in place")), "{boxes:?}");
     assert!(words(&svg, "quiet").contains(&"steps".into()));
     assert!(svg.matches("circle class=\"before\"").count() > 1, "one is in the legend");
 }

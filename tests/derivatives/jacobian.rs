@@ -14,6 +14,7 @@ use daedal::eval::Interpreter;
 use daedal::eval::Value;
 use daedal::ir::{Def, Program};
 use rayon::prelude::*;
+use std::process::Command;
 
 const LAYOUTS: [Layout; 2] = [Layout::Rows, Layout::Columns];
 
@@ -198,10 +199,36 @@ fn the_command_makes_jacobians() {
     }
     let said = refused(dir.path(), &["grad", "p.ks", "f", "--layout", "rows"]);
     assert!(said.contains("`--layout` is for `--mode jacobian` only"), "{said}");
-    for layout in ["rows", "columns"] {
-        let said = refused(dir.path(), &with(&["--layout", layout, "--max-memory", "1", "--size", "n=2"]));
-        assert!(said.contains("`--max-memory` is not for Jacobians"), "{said}");
-    }
+    let said = refused(dir.path(), &with(&["--layout", "columns", "--max-memory", "1", "--size", "n=2"]));
+    assert!(said.contains("`--max-memory` is for reverse mode only"), "{said}");
     let said = refused(dir.path(), &with(&["--layout", "columns", "--checkpoint"]));
     assert!(said.contains("`--checkpoint` is for reverse mode only"), "{said}");
+}
+
+/// Protects: a Jacobian by rows fits in the memory that it may take, by passes that keep fewer states, and is the same; what no
+/// Jacobian fits in is said, with the tensor that takes the most.
+#[test]
+fn jacobians_fit_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "(def f (Vec Float) ((w : (Vec Float) d) (xs : (Vec Float) n) (p : Integer))
+      (build p (lam (q : Integer)
+        (sum (fold (lam ((s : (Vec Float)) (x : Float))
+                     (build d (lam (i : Integer) (tanh (add (mul (index i w) (index i s)) (mul x (to_float q)))))))
+                   w xs)))))";
+    std::fs::write(dir.path().join("p.ks"), text).unwrap();
+    let sizes = ["--size", "d=50", "--size", "n=900", "--size", "p=3"];
+    let with = |more: &[&'static str]| [&["grad", "p.ks", "f", "--wrt", "w", "--mode", "jacobian"][..], more].concat();
+    let run = |args: &[&str]| {
+        let out = Command::new(env!("CARGO_BIN_EXE_daedal")).current_dir(dir.path()).args(args).output().unwrap();
+        (out.status.success(), [out.stdout, out.stderr].map(|s| String::from_utf8_lossy(&s).to_string()))
+    };
+    good(dir.path(), &with(&["-o", "all.ks"]));
+    let (done, [_, notes]) = run(&with(&[&sizes[..], &["--max-memory", "0.2", "-o", "few.ks"]].concat()));
+    assert!(done && notes.contains("it keeps √n states of the fold at 3:14"), "{notes}");
+    let args = ["[0.1,-0.2,0.3]", "[0.5,0.1,-0.4,0.2,0.3]", "3"];
+    let [all, few] =
+        ["all.ks", "few.ks"].map(|f| good(dir.path(), &[&["eval", f, "jacobian$f$100"][..], &args].concat()));
+    assert_eq!(all, few);
+    let (done, [_, said]) = run(&with(&[&sizes[..], &["--max-memory", "0.001"]].concat()));
+    assert!(!done && said.contains("no derivative of `f` fits in") && said.contains("is the least"), "{said}");
 }

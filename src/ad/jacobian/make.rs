@@ -5,6 +5,7 @@ use super::component::{Component, Kinds};
 use super::maker::Maker;
 use super::pattern::pattern;
 use super::rows::rows;
+use crate::ad::keeping::{Decisions, Keeping};
 use crate::ad::make::{differentiable, normal_body};
 use crate::ad::requests::suffix;
 use crate::ad::{Mode, Wanted};
@@ -37,6 +38,8 @@ pub struct Jacobian {
     pub kinds: Kinds,
     /// The layout.
     pub layout: Layout,
+    /// What there was to decide about what reverse mode keeps.
+    pub decisions: Decisions,
 }
 
 /// Makes the Jacobian of a function. [`Wanted::mode`] is not looked at.
@@ -44,14 +47,22 @@ pub struct Jacobian {
 /// # Errors
 /// What has no derivative, with its place.
 pub fn jacobian(program: &Program, wanted: &Wanted, layout: Layout) -> Result<Jacobian> {
+    let keeping = if wanted.checkpoint { Keeping::few() } else { Keeping::everything() };
+    jacobian_keeping(program, wanted, layout, &keeping)
+}
+
+/// The same, of which each pass of reverse mode keeps so much; [`Wanted::checkpoint`] is not looked at.
+///
+/// # Errors
+/// What has no derivative, with its place.
+pub fn jacobian_keeping(program: &Program, wanted: &Wanted, layout: Layout, keeping: &Keeping) -> Result<Jacobian> {
     let def = program.defs[&wanted.fun].clone();
     differentiable(&def).map_err(|d| d.within(&program.source))?;
     let mode = if layout == Layout::Rows { Mode::Reverse } else { Mode::Forward };
     let (terms, body) = normal_body(program, &def, mode);
     let program = Program { terms, ..program.clone() };
     let by: Vec<usize> = (0..def.params.len()).filter(|k| wanted.wrt[*k]).collect();
-    let checkpoint = wanted.checkpoint;
-    let mut m = Maker::new(program, &def, (by, checkpoint));
+    let mut m = Maker::new(program, &def, by, keeping);
     let n = def.params.len();
     let mut parts = Component::of(&mut m.program.terms, body, n, &m.by);
     let made = match layout {
@@ -73,5 +84,5 @@ pub fn jacobian(program: &Program, wanted: &Wanted, layout: Layout) -> Result<Ja
     let fun = m.define(&format!("{}jacobian{suffix}", if wanted.value { "value$" } else { "" }), made);
     let pattern = indices.map(|id| m.define(&format!("pattern{suffix}"), id));
     verify::verify(&m.program)?;
-    Ok(Jacobian { program: m.program, fun, pattern, kinds, layout })
+    Ok(Jacobian { program: m.program, fun, pattern, kinds, layout, decisions: m.decisions })
 }

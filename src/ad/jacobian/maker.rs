@@ -1,6 +1,6 @@
 //! Functions become derivatives, and bodies definitions, beside those of a program.
 
-use crate::ad::keeping::Keeping;
+use crate::ad::keeping::{Decisions, Keeping};
 use crate::ad::make::derive_keeping;
 use crate::ad::parameters::readable;
 use crate::ad::{Mode, Wanted};
@@ -15,13 +15,15 @@ pub struct Maker<'a> {
     pub def: &'a Def,
     /// The parameters that are differentiated by, from the first.
     pub by: Vec<usize>,
-    checkpoint: bool,
+    /// What there was to decide about what the derivatives keep.
+    pub decisions: Decisions,
+    keeping: &'a Keeping,
 }
 
 impl<'a> Maker<'a> {
-    /// By these parameters, with few states of folds or all.
-    pub fn new(program: Program, def: &'a Def, (by, checkpoint): (Vec<usize>, bool)) -> Maker<'a> {
-        Maker { program, def, by, checkpoint }
+    /// By these parameters; reverse mode keeps so much.
+    pub fn new(program: Program, def: &'a Def, by: Vec<usize>, keeping: &'a Keeping) -> Maker<'a> {
+        Maker { program, def, by, decisions: Decisions::default(), keeping }
     }
 
     /// The body of a derivative of a function of the program, over its parameters and what the mode adds to them. If the
@@ -30,9 +32,10 @@ impl<'a> Maker<'a> {
     /// # Errors
     /// What has no derivative.
     pub fn derivative(&mut self, fun: Fun, mode: Mode, wrt: Vec<bool>) -> Result<Id> {
-        let keeping = if self.checkpoint { Keeping::few() } else { Keeping::everything() };
-        let wanted = Wanted { fun, mode, wrt, value: false, checkpoint: self.checkpoint };
-        let made = derive_keeping(&self.program, &wanted, &keeping)?;
+        let wanted = Wanted { fun, mode, wrt, value: false, checkpoint: false };
+        let made = derive_keeping(&self.program, &wanted, self.keeping)?;
+        self.decisions.sequences.extend(made.decisions.sequences);
+        self.decisions.functions.extend(made.decisions.functions);
         let body = made.program.defs[&made.fun].term();
         let body = body.ok_or_else(|| Diagnostic::bug("a derivative without a body"))?;
         let known = self.program.defs.contains_key(&made.fun);

@@ -19,5 +19,5 @@ mod rows;
 mod seed;
 mod settled;
 
-pub use make::{Jacobian, Layout, jacobian};
+pub use make::{Jacobian, Layout, jacobian, jacobian_keeping};
 pub use product::product;

@@ -64,6 +64,7 @@ impl Maker<'_> {
             _ => names,
         };
         let text = match of.ring {
+            Some(k) if g.bodies.as_int(room[k]) == Some(1) => format!("{text}, changed in place"),
             Some(k) => format!("{text}, a ring of {}", g.brief(room[k], EXTENT, &[])),
             None => text,
         };
