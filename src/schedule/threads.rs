@@ -2,7 +2,8 @@
 //!
 //! Whether threads are worth their start depends on sizes, and is asked when the program runs. So all that is chosen here is
 //! where they may be: at the outermost loop over elements, and, around a tile of accumulators, at those inside it as well,
-//! of which the program takes one with enough iterations. It must not know how loops become text.
+//! of which the program takes one with enough iterations. Batches of points come one after another, since sums over points add
+//! them in their order; what is much work for one of them is shared by threads. It must not know how loops become text.
 
 use super::attempt::{name, split, take};
 use super::footprint::points;
@@ -20,6 +21,10 @@ const LONG_STRIP: i64 = 1024;
 const LONG_SUM: i64 = 1 << 10;
 /// Points of a stage that is computed again in each step, for which threads are asked for.
 const MUCH: i64 = 1 << 18;
+/// Points of a stage that is computed for a batch, with those of what it computes in turn, for which threads are asked for.
+const BATCH: i64 = 1 << 17;
+/// What is taken for a length that rows decide.
+const SOME: i64 = 16;
 /// Parallel loops in each other, each of which asks whether it is to run on threads: one less where little is in them.
 const MAX_NESTED: usize = 3;
 
@@ -28,6 +33,8 @@ pub(super) fn choose(s: &mut Schedule) {
     for stage in s.graph.order() {
         if s.plan(stage).site == Site::Root || in_single_steps(s, stage) {
             outermost(s, stage);
+        } else if in_batches(s, stage) {
+            within_batch(s, stage);
         }
     }
 }
@@ -42,15 +49,54 @@ fn in_single_steps(s: &Schedule, stage: StageId) -> bool {
         && points.is_some_and(|n| n >= MUCH)
 }
 
-fn outermost(s: &mut Schedule, stage: StageId) {
+/// Whether a stage is computed for one batch after another of those that a sum adds up, and is so much work for each that
+/// threads may be worth their start.
+fn in_batches(s: &Schedule, stage: StageId) -> bool {
+    let Site::At(host, at) = &s.plan(stage).site else { return false };
+    let plan = s.plan(*host);
+    let first = plan.loops.first().is_some_and(|l| l.name == *at && l.kind == Kind::Serial && plan.reduces(at));
+    if !first || plan.site != Site::Root || s.graph.stage(*host).recurrence().is_some() {
+        return false;
+    }
+    let batches = most(&s.graph, plan, at).filter(|n| *n > 0);
+    all_points(s, stage).zip(batches).is_some_and(|(n, batches)| n / batches >= BATCH)
+}
+
+/// The points of a stage and of all that is computed in it.
+fn all_points(s: &Schedule, stage: StageId) -> Option<i64> {
+    let inside = |p: &StageId| matches!(&s.plan(*p).site, Site::At(to, _) if *to == stage);
+    let known = s.graph.stage(stage);
+    let own =
+        known.dims.iter().chain(known.over()).map(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent).unwrap_or(SOME));
+    let own = own.map(Some).try_fold(1_i64, |n, m| n.checked_mul(m?));
+    let inner = s.graph.ids().filter(inside).map(|p| all_points(s, p));
+    inner.chain([own]).try_fold(0_i64, |sum, n| sum.checked_add(n?))
+}
+
+/// The outermost loop over elements of a stage that is computed for a batch, and the next one where that is one over parts,
+/// which may be those of the batch, and few.
+fn within_batch(s: &mut Schedule, stage: StageId) {
     let plan = s.plan(stage).clone();
+    let outer = outer_loops(s, stage, &plan);
+    let parts = outer.iter().take_while(|of| plan.splits.iter().any(|p| p.outer == **of)).count();
+    for of in outer.iter().take((parts + 1).min(MAX_NESTED - 1)) {
+        parallel(s, stage, of);
+    }
+}
+
+/// The loops over elements of a stage around all its other loops.
+fn outer_loops(s: &Schedule, stage: StageId, plan: &Plan) -> Vec<String> {
     let over_elements = |l: &&super::plan::Loop| l.kind == Kind::Serial && !plan.reduces(&l.name);
     // A loop of one iteration, of the step around, is no work to share.
     let (own, free) = (&s.graph.stage(stage).dims, s.free_dims(stage));
     let one = |d: DimId| own.contains(&d) && !free.contains(&d);
     let many = |l: &&super::plan::Loop| !plan.root(&l.name).is_some_and(|k| one(plan.dims[k].1));
-    let loops = plan.loops.iter().filter(many).take_while(over_elements);
-    let mut outer: Vec<String> = loops.map(|l| l.name.clone()).collect();
+    plan.loops.iter().filter(many).take_while(over_elements).map(|l| l.name.clone()).collect()
+}
+
+fn outermost(s: &mut Schedule, stage: StageId) {
+    let plan = s.plan(stage).clone();
+    let mut outer = outer_loops(s, stage, &plan);
     while outer.len() > 1 && most(&s.graph, &plan, &outer[0]).is_some_and(|n| n < FEW) {
         outer.remove(0);
     }
