@@ -54,7 +54,8 @@ fn apply(s: &mut Schedule, m: &Members, machine: &Machine) -> Option<Vec<StageId
     let at_points = without_little(s, m);
     let m = Members { at_points, sums: m.sums.clone() };
     let wide = m.at_points.iter().map(|p| i64::from(lanes(s, *p, machine))).max()?;
-    let near = machine.caches[1] as i64 / 2;
+    // A little of the second cache is left for what streams past; twice the points have twice the accumulators side by side.
+    let near = machine.caches[1] as i64 / 8 * 7;
     let each = table_bytes(s, &m)?;
     let vectors = [VECTORS, VECTORS / 2, 1].into_iter().find(|v| each * v * wide <= near)?;
     for p in &m.sums {
