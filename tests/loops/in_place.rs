@@ -500,8 +500,8 @@ fn elements_that_change_by_themselves_change_in_place() {
         let program = read(&text);
         let nest = native::scheduled_nest(program.named("f")[0], &by_default(&program, "f"), &machine()).unwrap();
         let shown = nest.to_string();
-        // Of two states at once one would be copied to the other.
-        assert!(!shown.contains("[2 * "), "{element}\n{shown}");
+        // Of two states at once one would be copied to the other. What may fail is computed before the step changes anything.
+        assert!(!shown.contains("[2 * ") || element.contains("mod"), "{element}\n{shown}");
         for [n, m, steps] in [[5, 7, 3], [16, 16, 9], [1, 33, 2], [0, 3, 2], [4, 4, 0]] {
             stages(&text, &[tensor(Scalar::F64, &[n, m], 3), tensor(Scalar::F64, &[steps], 4)]);
         }

@@ -7,6 +7,7 @@ use daedal::eval::Value;
 use daedal::ir::Scalar;
 use daedal::machine::Machine;
 use daedal::pipeline::native;
+use daedal::schedule::plan::Kind;
 use daedal::schedule::{Schedule, Step, text};
 
 /// Rows of a layer at each point, and three sums of them: a number, one for each unit, one for each weight.
@@ -143,4 +144,30 @@ fn tables_of_points_are_there_for_a_batch() {
             }
         }
     }
+}
+
+/// Protects: what is much work for each batch of points has parallel loops around it, for sizes where it is, and what is little
+/// has none; such loops keep the interpreter's bits on two threads.
+#[test]
+fn threads_share_what_is_much_work_for_a_batch() {
+    let program = read(&MIXTURE.replace("TYPE", "Float").replace("ZERO", "0.0"));
+    let machine = Machine { vector_bytes: 32, threads: 2, caches: [32 << 10, 512 << 10, 16 << 20] };
+    let made = |size| {
+        let sizes = daedal::tune::example::incoming(program.named("f")[0], &args(Scalar::F64, size));
+        daedal::schedule::default(empty(&program, "f").graph.only_for(&sizes), &machine)
+    };
+    let parallel = |s: &Schedule| {
+        let inside = |stage: &str| {
+            let at = |step: &Step| matches!(step, Step::ComputeAt { stage: of, .. } if of == stage);
+            s.steps.iter().any(|step| at(step) || matches!(step, Step::FuseStages { stage: of, .. } if of == stage))
+        };
+        let runs = |step: &Step| matches!(step, Step::Run { stage, kind: Kind::Parallel, .. } if inside(stage));
+        s.steps.iter().any(runs)
+    };
+    assert!(parallel(&made([1000, 64, 25])));
+    assert!(!parallel(&made([1000, 10, 5])));
+    let by_hand = format!("{PARTS}\nparallel h i\nparallel sum_5 j\nparallel sum_4 j");
+    let case = |[n, d, k]: [usize; 3]| vec![tensor(Scalar::F64, &[n, d], 7), tensor(Scalar::F64, &[k, d], 8)];
+    let s = scheduled(&read(LAYER), "f", &by_hand);
+    check(&read(LAYER), "f", &s, &[[37, 6, 5], [8, 4, 4], [1, 1, 1], [0, 3, 2]].map(case));
 }
