@@ -254,8 +254,7 @@ fn a_recurrence() {
     let boxes = words(&svg, "box");
     assert!(boxes.iter().any(|b| b.ends_with("a ring of 2")), "{boxes:?}");
     let part = "(def f (Vec Float) ((s : (Vec Float) n) (k : Integer))
-        (fold (lam ((s : (Vec Float)) (i : Integer))
-                (build n (lam (j : Integer) (if (lt j i) (mul 0.5 (index j s)) (index j s)))))
+        (fold (lam ((s : (Vec Float)) (i : Integer)) (setAt i s (mul 0.5 (index i s))))
               s (build k (lam (i : Integer) i))))";
     let boxes = words(&drawn(&scheduled(part, "f", "", None), None), "box");
     assert!(boxes.iter().any(|b| b.ends_with("changed in place")), "{boxes:?}");
