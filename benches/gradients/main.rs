@@ -112,8 +112,7 @@ fn row(root: &Path, w: &Workload, libraries: &[Arc<Library>], tools: &Toolchain,
     let hand = each.map(|(entry, way, library)| by_hand(library, w, (entry, way))).collect();
     let derived = words.daedal.then(|| Gradient::new(root, w));
     let made = |how| derived.as_ref().and_then(|d| d.made(w, tools, &libraries[0], how));
-    let scheduled =
-        |real, threads| made(Some(How { real, threads }).filter(|_| words.scheduled)).filter(|_| words.scheduled);
+    let scheduled = |real, threads| words.scheduled.then(|| made(Some(How { real, threads }))).flatten();
     let exact = How { real: false, threads: 1 };
     Row {
         hand,
@@ -154,17 +153,14 @@ fn measure(w: &Workload, row: &mut Row) -> (Vec<ByHand>, Daedal) {
         bytes: h.bytes,
     });
     let mut timed: Vec<ByHand> = timed.collect();
-    timed.sort_by(|a, b| a.gradient.least().total_cmp(&b.gradient.least()));
-    let faster = |entry: &&str| timed.iter().position(|h| h.entry == *entry);
-    let mut chosen: Vec<usize> = w.entries.iter().filter_map(faster).collect();
-    chosen.sort_unstable();
-    let mut at = 0;
-    timed.retain(|_| {
-        at += 1;
-        chosen.contains(&(at - 1))
-    });
-    timed.sort_by_key(|h| w.entries.iter().position(|e| *e == h.entry));
-    (timed, daedal)
+    let mut faster = vec![];
+    for entry in w.entries {
+        let ways = (0..timed.len()).filter(|k| timed[*k].entry == *entry);
+        let least = |k: &usize| timed[*k].gradient.least();
+        let best = ways.min_by(|a, b| least(a).total_cmp(&least(b))).unwrap();
+        faster.push(timed.swap_remove(best));
+    }
+    (faster, daedal)
 }
 
 /// The command line.

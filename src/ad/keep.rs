@@ -196,13 +196,11 @@ impl Reverse<'_, '_> {
         self.w.env.truncate(scope);
         self.w.forget(mark);
         let once = self.once(id).is_some();
-        let (states, tables) = match once && extras.is_empty() {
-            true => (self.w.fold(outer, (init, count), next), vec![]),
-            false => self.w.scan(outer, (init, count), next, extras),
-        };
-        let states = match once && !tables.is_empty() {
-            true => Table::whole(self.last_or(n, states, like.val)),
-            false => states,
+        let (states, tables) = if once && extras.is_empty() {
+            (self.w.fold(outer, (init, count), next), vec![])
+        } else {
+            let (states, tables) = self.w.scan(outer, (init, count), next, extras);
+            (if once { Table::whole(self.last_or(n, states, like.val)) } else { states }, tables)
         };
         let sizes = self.state_sizes(id);
         let own = Kept { target: Target { route: vec![], states: true }, table: states, sizes };

@@ -33,14 +33,14 @@ impl Reverse<'_, '_> {
         }
         let kids = self.w.e.terms.kids(id).to_vec();
         let Set { axis, at } = set_by_step(self.w.e.terms, kids[2])?;
-        let of_element = slope(self.w.e.terms, at, 0)?;
+        let of_element = growth(self.w.e.terms, at, 0)?;
         let elements = self.w.value(kids[1]);
         // What an element is, by the number of its step: nothing else tells their order.
         let depth = self.w.e.depth();
         let k = self.w.e.enter(Ty::int());
         let element = self.counted(elements, k);
         self.w.e.leave(depth);
-        let of_step = slope(self.w.e.terms, element?, 0)?;
+        let of_step = growth(self.w.e.terms, element?, 0)?;
         let grows = of_element.checked_mul(of_step)?;
         (grows != 0 && grows.abs() <= STEEP).then_some(Once { axis, at, grows: grows > 0 })
     }
@@ -160,10 +160,7 @@ fn set_by_step(terms: &mut Terms, body: Id) -> Option<Set> {
 /// A short term under lets as one around them, which does not read the state there.
 fn without_lets(terms: &mut Terms, mut id: Id, lets: &[Id]) -> Option<Id> {
     for value in lets.iter().rev() {
-        id = terms.map_free(id, 0, &mut |t, i, ty, under| match i {
-            0 => t.shift(*value, under),
-            i => t.var(i - 1 + under as u32, ty),
-        });
+        id = terms.substitute(id, &[*value]);
         if terms.size(id) > SHORT {
             return None;
         }
@@ -172,21 +169,21 @@ fn without_lets(terms: &mut Terms, mut id: Id, lets: &[Id]) -> Option<Id> {
 }
 
 /// By how much an integer grows with a variable, where it does so evenly.
-fn slope(terms: &Terms, id: Id, by: u32) -> Option<i64> {
+fn growth(terms: &Terms, id: Id, by: u32) -> Option<i64> {
     if !terms.free(id).has(by as usize) {
         return Some(0);
     }
     let literal = |id: Id| terms.as_lit(id).and_then(|l| l.as_int());
     match (terms.head(id), terms.kids(id)) {
         (Head::Var(i, _), _) => Some(i64::from(i == by)),
-        (Head::Op(Op::Add), [x, y]) => slope(terms, *x, by)?.checked_add(slope(terms, *y, by)?),
-        (Head::Op(Op::Sub), [x, y]) => slope(terms, *x, by)?.checked_sub(slope(terms, *y, by)?),
+        (Head::Op(Op::Add), [x, y]) => growth(terms, *x, by)?.checked_add(growth(terms, *y, by)?),
+        (Head::Op(Op::Sub), [x, y]) => growth(terms, *x, by)?.checked_sub(growth(terms, *y, by)?),
         (Head::Op(Op::Mul), [x, y]) => match (literal(*x), literal(*y)) {
-            (Some(c), _) => slope(terms, *y, by)?.checked_mul(c),
-            (_, Some(c)) => slope(terms, *x, by)?.checked_mul(c),
+            (Some(c), _) => growth(terms, *y, by)?.checked_mul(c),
+            (_, Some(c)) => growth(terms, *x, by)?.checked_mul(c),
             _ => None,
         },
-        (Head::Op(Op::Neg), [x]) => slope(terms, *x, by)?.checked_neg(),
+        (Head::Op(Op::Neg), [x]) => growth(terms, *x, by)?.checked_neg(),
         _ => None,
     }
 }

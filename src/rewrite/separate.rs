@@ -88,7 +88,7 @@ impl Walk<'_> {
         // The comparison with the variable of the sum on its left.
         let (op, v) = match (variable(a)?, variable(b)?) {
             (0, v) if v > 0 => (op, v - 1),
-            (v, 0) if v > 0 => (mirrored(op)?, v - 1),
+            (v, 0) if v > 0 => (op.mirrored()?, v - 1),
             _ => return None,
         };
         let op = if swapped { op.opposite()? } else { op };
@@ -191,15 +191,4 @@ pub(super) fn factors(terms: &Terms, id: Id) -> Vec<Id> {
         return vec![id];
     }
     terms.kids(id).iter().flat_map(|k| deep(|| factors(terms, *k))).collect()
-}
-
-/// The comparison with its sides exchanged.
-fn mirrored(op: Op) -> Option<Op> {
-    Some(match op {
-        Op::Lt => Op::Gt,
-        Op::Lte => Op::Gte,
-        Op::Gt => Op::Lt,
-        Op::Gte => Op::Lte,
-        _ => return None,
-    })
 }

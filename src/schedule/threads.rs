@@ -66,9 +66,8 @@ fn in_batches(s: &Schedule, stage: StageId) -> bool {
 fn all_points(s: &Schedule, stage: StageId) -> Option<i64> {
     let inside = |p: &StageId| matches!(&s.plan(*p).site, Site::At(to, _) if *to == stage);
     let known = s.graph.stage(stage);
-    let own =
-        known.dims.iter().chain(known.over()).map(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent).unwrap_or(SOME));
-    let own = own.map(Some).try_fold(1_i64, |n, m| n.checked_mul(m?));
+    let extent = |d: &DimId| s.graph.bodies.as_int(s.graph.dim(*d).extent).unwrap_or(SOME);
+    let own = known.dims.iter().chain(known.over()).try_fold(1_i64, |n, d| n.checked_mul(extent(d)));
     let inner = s.graph.ids().filter(inside).map(|p| all_points(s, p));
     inner.chain([own]).try_fold(0_i64, |sum, n| sum.checked_add(n?))
 }

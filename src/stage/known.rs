@@ -83,22 +83,11 @@ impl Graph {
             let Some(wanted) = may(other) else { continue };
             let left = || given.iter().zip(wanted).filter(|(g, _)| **g).map(|(_, w)| w);
             let decided = [true, false].into_iter().find(|v| left().all(|w| w == *v));
-            if let Some(v) = decided {
-                let asked = [self.bodies.test(other, a, b), self.bodies.test(turned(other), b, a)];
+            if let (Some(v), Some(turned)) = (decided, other.mirrored()) {
+                let asked = [self.bodies.test(other, a, b), self.bodies.test(turned, b, a)];
                 out.extend(asked.map(|c| (c, v)));
             }
         }
         out
-    }
-}
-
-/// The comparison of the second to the first.
-fn turned(op: Op) -> Op {
-    match op {
-        Op::Lt => Op::Gt,
-        Op::Lte => Op::Gte,
-        Op::Gt => Op::Lt,
-        Op::Gte => Op::Lte,
-        other => other,
     }
 }

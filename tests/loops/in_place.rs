@@ -522,6 +522,16 @@ fn elements_that_read_others_read_those_before_the_step() {
             stages(&matrix(element), &[tensor(Scalar::F64, &[n, m], 3), tensor(Scalar::F64, &[steps], 4)]);
         }
     }
+    // Two numbers of an element that change in parts that overlap, each by what the other one was.
+    let pairs = "(def f (Vec (Tuple Float Float)) ((t : (Vec Float) n) (w : (Vec Float) steps))
+        (fold (lam ((s : (Vec (Tuple Float Float))) (k : Integer))
+          (build n (lam (a : Integer)
+            (let ((p q) (index a s))
+              (tuple (if (lt a k) (add p q) p) (if (lt a (add k 2)) (mul q p) q))))))
+        (build n (lam (a : Integer) (tuple (index a t) (add 0.5 (index a t))))) (build steps (lam (k : Integer) k))))";
+    for [n, steps] in [[6, 4], [33, 20], [4, 9], [0, 2]] {
+        stages(pairs, &[tensor(Scalar::F64, &[n], 3), tensor(Scalar::F64, &[steps], 4)]);
+    }
     let two = "(def f (Tuple (Vec Float) (Vec Float)) ((t : (Vec Float) n) (w : (Vec Float) steps))
         (fold (lam ((s : (Tuple (Vec Float) (Vec Float))) (k : Integer))
           (let (((p q) s))

@@ -48,9 +48,12 @@ impl Change {
         self.what.at.iter().any(Option::is_none)
     }
 
-    /// Whether it reads what another one changes. No two change the same element.
+    /// Whether it reads what another one changes. Two that change one component are arms of one tree, so that neither changes
+    /// an element of the other; those of different components may.
     fn reads_what(&self, other: &Change) -> bool {
-        self.reads.contains(&other.state) && !(self.own && self.state == other.state)
+        let changes = |k: &u32| other.what.values.iter().any(|(j, _)| j == k);
+        let apart = self.own && self.state == other.state && self.what.values.iter().any(|(k, _)| changes(k));
+        self.reads.contains(&other.state) && !apart
     }
 
     /// Whether its values may be stored while it computes others.

@@ -57,13 +57,13 @@ struct Wide {
 }
 
 fn trips(l: &Loop) -> f64 {
-    l.extent().and_then(at_most).or(l.likely).map_or(TRIPS, |n| n.max(0) as f64)
+    l.extent().and_then(most).or(l.likely).map_or(TRIPS, |n| n.max(0) as f64)
 }
 
 /// A number that an extent is at most: itself, or one that it is clamped to.
-fn at_most(e: &Expr) -> Option<i64> {
+fn most(e: &Expr) -> Option<i64> {
     match e {
-        Expr::Op(Op::Min, _, args) => args.iter().filter_map(at_most).min(),
+        Expr::Op(Op::Min, _, args) => args.iter().filter_map(most).min(),
         e => e.as_int(),
     }
 }
@@ -161,7 +161,7 @@ impl Costs<'_> {
         };
         let Some(w) = wide else { return plain };
         // The compiler unrolls a few iterations, which beats vectors that are mostly empty.
-        if l.extent().and_then(at_most).is_some_and(|n| n < i64::from(w.lanes)) {
+        if l.extent().and_then(most).is_some_and(|n| n < i64::from(w.lanes)) {
             return plain;
         }
         let cost = trips(l) * self.lane_block(&w, &l.body, false) / f64::from(w.lanes) + 8.0;
