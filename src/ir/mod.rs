@@ -3,6 +3,7 @@
 //! Nothing here gives names a meaning (that is `types`) or evaluates terms (that is `eval`).
 
 pub mod calls;
+mod compare;
 pub mod elementary;
 pub mod evaluate;
 pub mod head;

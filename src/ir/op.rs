@@ -418,29 +418,6 @@ impl Op {
         self.row().name
     }
 
-    /// The comparison of integers that holds where this one does not.
-    pub fn opposite(self) -> Option<Op> {
-        Some(match self {
-            Op::Lt => Op::Gte,
-            Op::Lte => Op::Gt,
-            Op::Gt => Op::Lte,
-            Op::Gte => Op::Lt,
-            _ => return None,
-        })
-    }
-
-    /// The comparison that holds of two sides exchanged where this one holds.
-    pub fn mirrored(self) -> Option<Op> {
-        Some(match self {
-            Op::Lt => Op::Gt,
-            Op::Lte => Op::Gte,
-            Op::Gt => Op::Lt,
-            Op::Gte => Op::Lte,
-            Op::Eq | Op::Ne => self,
-            _ => return None,
-        })
-    }
-
     /// All operations of a name: overloads that take different types.
     pub fn named(name: &str) -> impl Iterator<Item = Op> {
         ROWS.iter().filter(move |r| r.name == name).map(|r| r.op)

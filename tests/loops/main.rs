@@ -22,6 +22,7 @@ mod layout;
 mod microbatch;
 mod native;
 mod nests;
+mod parts;
 mod picks;
 mod pictures;
 mod points;
