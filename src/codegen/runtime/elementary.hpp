@@ -7,15 +7,18 @@ template <class F, bool = is_vector<F>> struct Shape {
   typedef F Number;
   typedef bool Mask;
   typedef std::conditional_t<sizeof(F) == 8, int64_t, int32_t> Whole;
+  typedef std::make_unsigned_t<Whole> Bits;
 };
 template <class F> struct Shape<F, true> {
   typedef std::remove_cv_t<std::remove_reference_t<decltype(std::declval<F>()[0])>> Number;
   typedef decltype(std::declval<F>() < std::declval<F>()) Mask;
   typedef Mask Whole;
+  typedef typename Shape<Number>::Bits Bits __attribute__((vector_size(sizeof(F))));
 };
 template <class F> using Number = typename Shape<F>::Number;
 template <class F> using Truth = typename Shape<F>::Mask;
 template <class F> using Whole = typename Shape<F>::Whole;
+template <class F> using Bits = typename Shape<F>::Bits;
 template <class F> constexpr bool is_wide = sizeof(Number<F>) == 8;
 template <class F> constexpr int length = sizeof(F) / sizeof(Number<F>);
 
@@ -83,19 +86,6 @@ template <class F, int N> KS_INLINE F lookup(F at, const Number<F> (&table)[N]) 
     const auto k = lane(at);
     return k >= 0 && k < N ? table[(int)k] : 0;
   });
-}
-
-template <class F> KS_INLINE F two_to(Whole<F> k) { return number<F>((k + bias<F>) << digits<F>); }
-// A finite positive number as one between 1 and 2, and an exponent.
-template <class F> KS_INLINE F fraction(F x, F& exponent) {
-  const Number<F> grow = (Number<F>)((int64_t)1 << (digits<F> + 1));
-  const auto tiny = x < (is_wide<F> ? 0x1p-1022 : 0x1p-126f);
-  const F normal = tiny ? x * grow : x;
-  const Whole<F> n = bits(normal), low = Whole<F>{} + (((Word<F>)1 << digits<F>) - 1);
-  const F shift = tiny ? spread<F>(bias<F> + digits<F> + 1) : spread<F>(bias<F>);
-  if constexpr (is_vector<F>) exponent = __builtin_convertvector(n >> digits<F>, F) - shift;
-  else exponent = (F)(n >> digits<F>) - shift;
-  return number<F>((n & low) | bits(spread<F>(1)));
 }
 
 template <class F> KS_INLINE F at_least(F x, F bound) { return x < bound ? bound : x; }
@@ -180,33 +170,62 @@ template <class F> F exponent_at_once(F x);
 // Whether a condition holds in any lane, which is rare.
 template <class M> KS_INLINE bool any(M mask) { return __builtin_expect(any_lane(mask), 0); }
 
-template <class F> KS_INLINE F scale(F x, F k) {
-  if constexpr (has_scaling<F>) return scale_at_once(x, k);
+// The lowest bits of a number of which `to_whole` is a part are those of a whole number; in the exponent's place they
+// are all that is left of it.
+template <class F> KS_INLINE F two_to(Bits<F> k) { return number<F>((Whole<F>)((k + bias<F>) << digits<F>)); }
+
+template <class F> KS_INLINE F power_of_two(F t) {
+  if constexpr (has_scaling<F>) return scale_at_once(spread<F>(1), t - to_whole<F>);
+  else return two_to<F>((Bits<F>)bits(t));
+}
+template <class F> KS_INLINE F scale(F x, F t) {
+  if constexpr (has_scaling<F>) return scale_at_once(x, t - to_whole<F>);
   else {
-    // A whole number in the lowest bits, and its third: three steps never round twice.
-    const F third = (k * (Number<F>)0.33333334f + to_whole<F>) - to_whole<F>;
-    const auto whole = [](F x) { return bits(x + to_whole<F>) - bits(spread<F>(to_whole<F>)); };
-    const F step = two_to<F>(whole(third));
-    return x * two_to<F>(whole(k - third * 2)) * step * step;
+    // The first of two steps does not round.
+    const Bits<F> k = (Bits<F>)bits(t), half = k >> 1;
+    return x * two_to<F>(half) * two_to<F>(k - half);
   }
 }
-template <class F> KS_INLINE F mantissa(F x) {
-  if constexpr (has_scaling<F>) return mantissa_at_once(x);
-  else {
-    F k, m = fraction(x, k);
-    m = m >= 1.5f ? m * 0.5f : m;
-    m = (x == (Number<F>)__builtin_inf()) | (x == 0) ? spread<F>(1) : m;
-    return x >= 0 ? m : spread<F>(__builtin_nan(""));
+
+template <class F> KS_INLINE F scaled_sum(F r, F q, F t, Truth<F> zero) {
+  // Where 0 is chosen, nothing is computed that is below the normal numbers.
+  if constexpr (!is_vector<F> || has_scaling<F>) {
+    const F scaled = scale(fma(r, q, spread<F>(1)), zero ? spread<F>(to_whole<F>) : t);
+    return zero ? F{} : scaled;
+  } else {
+    // What is exact is done before the sum.
+    const Bits<F> k = (Bits<F>)bits(t), half = k >> 1;
+    const F first = two_to<F>(half), second = number<F>(bits(two_to<F>(k - half)) & ~zero);
+    return fma(r * first, q, first) * second;
   }
 }
-template <class F> KS_INLINE F exponent(F x) {
-  if constexpr (has_scaling<F>) return exponent_at_once(x);
-  else {
-    const F size = magnitude(x);
-    F k;
-    fraction(size, k);
-    k = size < (Number<F>)__builtin_inf() ? k : size;
-    return x == 0 ? spread<F>(-__builtin_inf()) : k;
+
+template <class F> struct Parts {
+  F k, m;
+};
+template <class F> KS_INLINE Parts<F> split(F x) {
+  if constexpr (has_scaling<F>) {
+    const F m = mantissa_at_once(x), k = exponent_at_once(x);
+    return {m < 1 ? k + 1 : k, m};
+  } else {
+    const Number<F> least = is_wide<F> ? 0x1p-1022 : 0x1p-126f, all = (Number<F>)__builtin_inf();
+    const Bits<F> low = (Bits<F>)bits(spread<F>(0.75f)), up = (Bits<F>)bits(spread<F>(1)) - low;
+    // Whole numbers that stand in the lowest bits of this number become numbers by a subtraction.
+    const F one = spread<F>((Number<F>)((int64_t)1 << digits<F>));
+    F normal = x, shift = one + bias<F>;
+    const bool odd = any(negate((Truth<F>)((x >= least) & (x < all))));
+    if (odd) {
+      const auto tiny = x < least;
+      normal = tiny ? x * (Number<F>)((int64_t)1 << (digits<F> + 1)) : x;
+      shift = tiny ? shift + (digits<F> + 1) : shift;
+    }
+    const Bits<F> n = (Bits<F>)bits(normal) + up, fraction = n & (((Bits<F>{} + 1) << digits<F>) - 1);
+    F k = number<F>((Whole<F>)(n >> digits<F> | (Bits<F>)bits(one))) - shift;
+    if (odd) {
+      k = x < all ? k : x;
+      k = x > 0 ? k : x == 0 ? spread<F>(-all) : spread<F>(__builtin_nan(""));
+    }
+    return {k, number<F>((Whole<F>)(fraction + low))};
   }
 }
 

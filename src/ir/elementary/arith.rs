@@ -42,13 +42,16 @@ pub trait Real:
     fn negated_by(self, t: Self) -> Self;
     /// Whether the last bit of `t` is 1; any where `t` is no number.
     fn last_bit(self) -> Self::Mask;
-    /// The number times 2 to the power of a whole number between -2100 and 2100 (-400 and 400 of 32 bits), rounded
-    /// once.
-    fn scale(self, k: Self) -> Self;
-    /// The number times a power of two, in [0.75, 1.5); 1 for infinity and zeros, no number for what is below zero.
-    fn mantissa(self) -> Self;
-    /// The greatest whole number whose power of two is not greater than the magnitude; minus infinity for zeros.
-    fn exponent(self) -> Self;
+    /// 2 to the power of a whole number for which that is a normal number; this is its sum with [`to_whole`].
+    fn power_of_two(self) -> Self;
+    /// The number, from a half to two in size, times 2 to the power of a whole number between -1200 and 1200 (-200 and
+    /// 200 of 32 bits), rounded once; `t` is the sum of that number with [`to_whole`]. No number stays what it is.
+    fn scale(self, t: Self) -> Self;
+    /// `self * q + 1`, rounded, [scaled](Self::scale) by `t`: 0 where the condition holds.
+    fn scaled_sum(self, q: Self, t: Self, zero: Self::Mask) -> Self;
+    /// A positive number as 2^k m with 0.75 ≤ m < 1.5: k and m. The exponents of 0 and infinity are infinite, that of
+    /// anything else is no number.
+    fn split(self) -> (Self, Self);
     /// The element of a table at a whole number; 0 beyond its ends.
     fn lookup(self, table: &'static [f64]) -> Self;
 

@@ -23,14 +23,15 @@ const EXP: &[f64] = &[
 const EXP_NARROW: &[f64] =
     &[0.4999999403953552, 0.16666516661643982, 0.04166810214519501, 0.008369198068976402, 0.0013839018065482378];
 
-/// A number as `k ln 2 + r` with a whole number k and |r| ≤ ln 2 / 2: k, r, and what r lacks.
+/// A number as `k ln 2 + r` with a whole number k and |r| ≤ ln 2 / 2: k plus [`to_whole`], r, and what r lacks.
 #[inline(always)]
 fn reduce<R: Real>(x: R) -> (R, R, R) {
     let ln2 = by_width::<R, _>(LN2, LN2_NARROW);
-    let k = x.fma(x.lit(std::f64::consts::LOG2_E), x.lit(to_whole::<R>())) - to_whole::<R>();
+    let t = x.fma(x.lit(std::f64::consts::LOG2_E), x.lit(to_whole::<R>()));
+    let k = t - to_whole::<R>();
     let near = k.fma(x.lit(-ln2[0]), x);
     let r = k.fma(x.lit(-ln2[1]), near);
-    (k, r, k.fma(x.lit(-ln2[1]), near - r))
+    (t, r, k.fma(x.lit(-ln2[1]), near - r))
 }
 
 /// What [`EXP`] is.
@@ -45,27 +46,27 @@ fn rest<R: Real>(r: R) -> R {
 #[inline(always)]
 pub fn exp<R: Real>(x: R) -> R {
     let (low, high) = by_width::<R, _>((-746.0, 710.0), (-104.0, 90.0));
-    let (none, one) = (x.lt(x.lit(low)), x.lit(1.0));
-    let (k, r, _) = reduce(R::select(none, one, x).at_most(high));
-    R::select(none, x.lit(0.0), r.fma(r.fma(rest(r), one), one).scale(k))
+    // What is computed for them is no smaller than normal numbers before it is 0.
+    let (t, r, _) = reduce(x.at_least(low - 54.0).at_most(high));
+    r.scaled_sum(r.fma(rest(r), x.lit(1.0)), t, x.lt(x.lit(low)))
 }
 
 /// The exponential of a sum of a number, at most 800 (120 of 32 bits) in size, and a small one.
 #[inline(always)]
 pub fn exp_of_sum<R: Real>(x: R, small: R) -> R {
-    let (k, near, low) = reduce(x);
+    let (t, near, low) = reduce(x);
     let more = low + small;
     let r = near + more;
     let less_one = r + (r * r).fma(rest(r), more - (r - near));
-    (less_one + 1.0).scale(k)
+    (less_one + 1.0).scale(t)
 }
 
 /// exp(x) - 1, where 2 to the power of x / ln 2, rounded, is a normal number.
 #[inline(always)]
 fn less_one<R: Real>(x: R) -> R {
-    let (k, r, low) = reduce(x);
+    let (t, r, low) = reduce(x);
     let near = r + (r * r).fma(rest(r), low);
-    let power = x.lit(1.0).scale(k);
+    let power = t.power_of_two();
     power.fma(near, power - 1.0)
 }
 
@@ -84,9 +85,9 @@ pub fn tanh<R: Real>(x: R) -> R {
 #[inline(always)]
 pub fn sinh<R: Real>(x: R) -> R {
     let size = x.abs();
-    let (k, r, low) = reduce(size.at_most(by_width::<R, _>(710.6, 89.5)));
+    let (t, r, low) = reduce(size.at_most(by_width::<R, _>(710.6, 89.5)));
     let near = r + (r * r).fma(rest(r), low);
-    let power = x.lit(0.25).scale(k);
+    let power = (t - 2.0).power_of_two();
     let e = power.fma(near, power - 0.25);
     let out = (e + e / e.fma(x.lit(4.0), x.lit(1.0))) * 2.0;
     // A quarter of what is tiny may be no normal number.
@@ -96,8 +97,8 @@ pub fn sinh<R: Real>(x: R) -> R {
 /// The hyperbolic cosine: half of e + 1 / e, by e = exp(|x|), of which all is a quarter as for [`sinh`].
 #[inline(always)]
 pub fn cosh<R: Real>(x: R) -> R {
-    let (k, r, _) = reduce(x.abs().at_most(by_width::<R, _>(710.6, 89.5)));
+    let (t, r, _) = reduce(x.abs().at_most(by_width::<R, _>(710.6, 89.5)));
     let one = x.lit(1.0);
-    let e = r.fma(r.fma(rest(r), one), one) * x.lit(0.25).scale(k);
+    let e = r.fma(r.fma(rest(r), one), one) * (t - 2.0).power_of_two();
     (e + x.lit(0.0625) / e) * 2.0
 }

@@ -19,18 +19,11 @@ const LOG: &[f64] = &[
 /// The same for 32 bits, with an error of 2^-28.3.
 const LOG_NARROW: &[f64] = &[0.6666695475578308, 0.3995708227157593, 0.3037659525871277];
 
-/// A positive number as 2^k m with 0.75 ≤ m < 1.5: k and m. The exponents of 0 and infinity are infinite.
-#[inline(always)]
-pub fn split<R: Real>(x: R) -> (R, R) {
-    let (m, k) = (x.mantissa(), x.exponent());
-    (R::select(m.lt(x.lit(1.0)), k + 1.0, k), m)
-}
-
 /// The natural logarithm: minus infinity at 0, no number below.
 #[inline(always)]
 pub fn log<R: Real>(x: R) -> R {
     let ln2 = by_width::<R, _>(LN2, LN2_NARROW);
-    let (k, m) = split(x);
+    let (k, m) = x.split();
     let f = m - 1.0;
     let half = f * f * 0.5;
     let s = f / (f + 2.0);
@@ -64,7 +57,7 @@ const LOG_PARTS_NARROW: &[f64] = &[0.4000023603439331, 0.2853546738624573, 0.237
 pub fn log_in_parts<R: Real>(x: R) -> (R, R) {
     let ln2 = by_width::<R, _>(LN2, LN2_NARROW);
     let third = by_width::<R, _>(TWO_THIRDS, TWO_THIRDS_NARROW);
-    let (k, m) = split(x);
+    let (k, m) = x.split();
     // s = (m - 1) / (m + 1)
     let above = m - 1.0;
     let below = m + 1.0;

@@ -1,6 +1,6 @@
 //! The operations of elementary functions as numbers of 64 and of 32 bits.
 
-use super::arith::{Mask, Real};
+use super::arith::{Mask, Real, to_whole};
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Sub};
 
 /// A condition on a number.
@@ -80,15 +80,16 @@ macro_rules! number {
                 <$t>::from_bits(((k + Self::BIAS) as $bits) << Self::DIGITS)
             }
 
-            /// A finite positive number as one between 1 and 2, and an exponent.
+            /// A finite positive number as 2^k m with 0.75 ≤ m < 1.5.
             #[inline(always)]
-            fn split(x: $t) -> ($t, i32) {
+            fn parts(x: $t) -> (i32, $t) {
                 let tiny = x < <$t>::MIN_POSITIVE;
                 let normal = if tiny { x * Self::power(Self::DIGITS as i32 + 1) } else { x };
-                let bits = normal.to_bits();
                 let shift = if tiny { Self::BIAS + Self::DIGITS as i32 + 1 } else { Self::BIAS };
+                let least = (0.75 as $t).to_bits();
+                let bits = normal.to_bits().wrapping_add((1.0 as $t).to_bits() - least);
                 let fraction = bits & ((1 << Self::DIGITS) - 1);
-                (<$t>::from_bits(fraction | (1.0 as $t).to_bits()), (bits >> Self::DIGITS) as i32 - shift)
+                ((bits >> Self::DIGITS) as i32 - shift, <$t>::from_bits(fraction + least))
             }
         }
 
@@ -129,27 +130,27 @@ macro_rules! number {
                 Truth(self.0.to_bits() & 1 == 1)
             }
             #[inline(always)]
-            fn scale(self, k: $name) -> $name {
-                // Three steps never round twice: where the last one rounds, the others are exact.
-                let k = k.0 as i32;
-                let third = k / 3;
-                let step = Self::power(third);
-                $name(self.0 * Self::power(k - 2 * third) * step * step)
+            fn power_of_two(self) -> $name {
+                $name(Self::power((self - to_whole::<$name>()).0 as i32))
             }
             #[inline(always)]
-            fn mantissa(self) -> $name {
+            fn scale(self, t: $name) -> $name {
+                // The first of two steps does not round.
+                let k = (t - to_whole::<$name>()).0 as i32;
+                let half = k >> 1;
+                $name(self.0 * Self::power(half) * Self::power(k - half))
+            }
+            #[inline(always)]
+            fn scaled_sum(self, q: $name, t: $name, zero: Truth) -> $name {
+                if zero.0 { $name(0.0) } else { self.fma(q, $name(1.0)).scale(t) }
+            }
+            #[inline(always)]
+            fn split(self) -> ($name, $name) {
                 let x = self.0;
-                let (m, _) = Self::split(x);
-                let m = if m >= 1.5 { m * 0.5 } else { m };
-                let m = if x == <$t>::INFINITY || x == 0.0 { 1.0 } else { m };
-                $name(if x >= 0.0 { m } else { <$t>::NAN })
-            }
-            #[inline(always)]
-            fn exponent(self) -> $name {
-                let x = self.0.abs();
-                let (_, k) = Self::split(x);
-                let k = if x < <$t>::INFINITY { k as $t } else { x };
-                $name(if x == 0.0 { <$t>::NEG_INFINITY } else { k })
+                let (k, m) = Self::parts(x);
+                let positive = if x < <$t>::INFINITY { k as $t } else { x };
+                let other = if x == 0.0 { <$t>::NEG_INFINITY } else { <$t>::NAN };
+                ($name(if x > 0.0 { positive } else { other }), $name(m))
             }
             #[inline(always)]
             fn lookup(self, table: &'static [f64]) -> $name {

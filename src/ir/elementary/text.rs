@@ -225,14 +225,18 @@ impl<'t, const WIDE: bool> Real for Value<'t, WIDE> {
     fn last_bit(self) -> Condition<'t> {
         Condition::of(self.tape, format_args!("last_bit({})", self.name))
     }
-    fn scale(self, k: Self) -> Self {
-        self.made(format_args!("scale({}, {})", self.name, k.name))
+    fn power_of_two(self) -> Self {
+        self.call("power_of_two")
     }
-    fn mantissa(self) -> Self {
-        self.call("mantissa")
+    fn scale(self, t: Self) -> Self {
+        self.made(format_args!("scale({}, {})", self.name, t.name))
     }
-    fn exponent(self) -> Self {
-        self.call("exponent")
+    fn scaled_sum(self, q: Self, t: Self, zero: Condition<'t>) -> Self {
+        self.made(format_args!("scaled_sum({}, {}, {}, {})", self.name, q.name, t.name, zero.name))
+    }
+    fn split(self) -> (Self, Self) {
+        let parts = self.tape.step("const Parts<F>", format_args!("split({})", self.name));
+        (self.made(format_args!("{parts}.k")), self.made(format_args!("{parts}.m")))
     }
     fn lookup(self, table: &'static [f64]) -> Self {
         let k = self.tape.table(table);

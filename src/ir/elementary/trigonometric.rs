@@ -4,7 +4,6 @@
 //! digits of 1 / pi as count (after Payne and Hanek): whether that is done depends on the number alone.
 
 use super::arith::{Real, by_width, chain, polynomial, product, to_whole};
-use super::logarithm::split;
 
 /// pi in three parts: the second has so few bits that its products with the multiples in [`near`] are exact.
 const PI: [f64; 3] = [std::f64::consts::PI, 1.224646799335416e-16, -1.8806274411915714e-26];
@@ -105,10 +104,10 @@ fn near<R: Real>(x: R, multiple: Multiple) -> Rest<R> {
 fn turns<R: Real>(x: R) -> [R; 4] {
     let (digits, table) = by_width::<R, (f64, &'static [f64])>((24.0, DIGITS), (10.0, DIGITS_NARROW));
     let (base, part) = (digits.exp2(), (-digits).exp2());
-    let (k, m) = split(x.abs());
+    let (k, m) = x.abs().split();
     // The number is base^j times four digits.
     let j = ((k + 0.5) * (1.0 / digits)).floor() + 1.0;
-    let mut left = m.scale(j.fma(x.lit(-digits), k));
+    let mut left = m.scale(j.fma(x.lit(-digits), k) + to_whole::<R>());
     let own: [R; 4] = std::array::from_fn(|_| {
         let all = left * base;
         let digit = all.floor();
