@@ -21,18 +21,14 @@ fn size(machine: &Machine, few: bool, deep: bool) -> (i64, i64) {
 
 /// Accumulators of a single row, at most: what each of them adds is text of its own.
 const IN_A_ROW: i64 = 16;
-/// So many wait for no addition.
-const ENOUGH: i64 = 4;
 
 /// Whether a single row of so many vectors is one tile: memory is read as it lies then, and no addition waits for the one before.
-/// Of more than are enough each thread takes some.
 pub(super) fn in_a_row(vectors: i64, machine: &Machine) -> bool {
-    let most = if machine.threads > 1 { ENOUGH } else { IN_A_ROW.min(accumulators(machine)) };
-    vectors <= most
+    vectors <= IN_A_ROW.min(accumulators(machine))
 }
 
 /// Registers for accumulators, of 32 where vectors have 512 bits, of 16 otherwise.
-fn accumulators(machine: &Machine) -> i64 {
+pub(super) fn accumulators(machine: &Machine) -> i64 {
     if machine.vector_bytes >= 64 { 24 } else { 12 }
 }
 

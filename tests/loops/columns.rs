@@ -37,12 +37,12 @@ fn rows_are_read_once() {
     }
 }
 
-/// Protects: rows that are wider than all registers, and sums of what takes long, keep their loops over columns; so do columns
-/// that threads share.
+/// Protects: rows that are wider than all registers, and sums of what takes long, have loops over columns; so have columns that
+/// threads share.
 #[test]
 fn wide_rows_are_cut() {
     let dear = product("Float").replace("(index i v)", "(exp (index i v))");
-    for (text, d, threads) in [(product("Float"), 300, 1), (dear, 20, 1), (product("Float"), 64, 2)] {
+    for (text, d, threads) in [(product("Float"), 300, 1), (dear, 20, 1), (product("Float"), 128, 2)] {
         let program = read(&text);
         let args = [tensor(Scalar::F64, &[40, d], 1), tensor(Scalar::F64, &[40], 2)];
         let machine = Machine { threads, ..MACHINE };
@@ -51,6 +51,32 @@ fn wide_rows_are_cut() {
         let nest = scheduled_nest(program.named("f")[0], &schedule, &machine).unwrap().to_string();
         assert!(nest.matches("for ").count() > 1, "{nest}");
         compare(&program, "f", &schedule, &[args.to_vec()], true);
+    }
+}
+
+/// Protects: a few rows are added at once to columns that no registers hold, whatever is left of rows, of columns, and of the
+/// parts that threads take; each sum in its order.
+#[test]
+fn a_few_rows_are_added_at_once() {
+    let greatest = product("Float").replace("(sumbuild n (lam", "(reduce max n (lam");
+    for (text, ty, columns) in [
+        (product("Float"), Scalar::F64, [130, 257, 1025, 2100].as_slice()),
+        (product("Float32"), Scalar::F32, &[300, 523]),
+        (product("Int32"), Scalar::I32, &[311]),
+        (greatest, Scalar::F64, &[150]),
+    ] {
+        let program = read(&text);
+        let def = program.named("f")[0];
+        for (d, (rows, threads)) in columns.iter().zip([(49, 2), (40, 1), (31, 3), (42, 2)]) {
+            let args = vec![tensor(ty, &[rows, *d], 1), tensor(ty, &[rows], 2)];
+            let machine = Machine { threads, ..MACHINE };
+            let graph = empty(&program, "f").graph.as_ref().clone();
+            let schedule = default_for(graph, &incoming(def, &args), &machine);
+            let steps: Vec<String> = schedule.steps.iter().map(ToString::to_string).collect();
+            let steps = steps.join("\n");
+            assert!(steps.contains("split sum i 8") && steps.contains("unroll sum ii"), "{steps}");
+            check(&program, "f", &schedule, &[args]);
+        }
     }
 }
 

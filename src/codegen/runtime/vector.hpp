@@ -236,8 +236,8 @@ template <class T> KS_INLINE auto precedes(T a, T b) {
   else if constexpr (!std::is_floating_point_v<LaneOf<T>>) return a < b;
   else {
     typedef Vec<typename IntOf<sizeof(LaneOf<T>)>::type, sizeof(T) / sizeof(LaneOf<T>)> Bits;
-    const auto zeros = (a == b) & ((Bits)a < 0) & ((Bits)b >= 0);
-    return (a < b) | zeros | ((a != a) & (b == b));
+    // Equal numbers differ in their bits where they are zeros alone, and that of -0 is the least of all integers.
+    return (~(b <= a) & (b == b)) | ((a == b) & ((Bits)a < (Bits)b));
   }
 }
 

@@ -4,7 +4,7 @@
 use super::members::{Members, VECTORS, extents, known_extent, leaves, members, reader, table_bytes};
 use crate::ir::op::Class;
 use crate::machine::Machine;
-use crate::schedule::accumulators::sized;
+use crate::schedule::accumulators::{accumulators, sized};
 use crate::schedule::along::{in_lanes, least_twice, lie, parts};
 use crate::schedule::attempt::{name, split, take};
 use crate::schedule::batch::pack_strided;
@@ -16,8 +16,8 @@ use crate::stage::{Definition, DimId, Graph, Node, Source, StageId};
 
 /// Operations of elements that are computed again where they are read.
 const LITTLE: usize = 2;
-/// Vectors of accumulators at points, so that an addition need not wait for the one before; and where rows read the same.
-const ACCUMULATORS: [i64; 2] = [4, 24];
+/// Vectors of accumulators at points, so that an addition need not wait for the one before.
+const ACCUMULATORS: i64 = 4;
 /// Rows of accumulators at most.
 const ROWS: i64 = 6;
 /// Vectors and rows of a tile of sums of which a triangle is read: the smaller a tile, the fewer are made for nothing.
@@ -84,7 +84,7 @@ fn apply(s: &mut Schedule, m: &Members, machine: &Machine) -> Option<Vec<StageId
         let points = s.graph.stage(*p).dims[0];
         let own = i64::from(lanes(s, *p, machine));
         let made = s.graph.stages.len();
-        let block = in_lanes(s, *p, points, [vectors * wide / own, own], rows(s, *p, &m, vectors))?;
+        let block = in_lanes(s, *p, points, [vectors * wide / own, own], rows(s, *p, &m, vectors, machine))?;
         pack_strided(s, *p, &block, &m.at_points, machine);
         for copy in s.graph.ids().skip(made).collect::<Vec<_>>() {
             at_batch(s, copy, (host, &at))?;
@@ -105,8 +105,8 @@ fn is_for_sums(s: &Schedule, p: StageId, m: &Members) -> bool {
 }
 
 /// The dimension of a reduction at points of which several rows are computed at once, and how many: as many as hide how long an
-/// addition takes, and more where they read the same.
-fn rows(s: &Schedule, p: StageId, m: &Members, vectors: i64) -> Option<(DimId, i64)> {
+/// addition takes, and as many as there are registers where they read the same.
+fn rows(s: &Schedule, p: StageId, m: &Members, vectors: i64, machine: &Machine) -> Option<(DimId, i64)> {
     let (g, known) = (&s.graph, s.graph.stage(p));
     let all = || known.dims.iter().chain(known.over());
     let free = |e: &DimId| {
@@ -119,7 +119,7 @@ fn rows(s: &Schedule, p: StageId, m: &Members, vectors: i64) -> Option<(DimId, i
         Node::Load(_, _, at) => !at.iter().any(|i| g.bodies.dims(*i).contains(&row)),
         _ => false,
     });
-    let most = (ACCUMULATORS[usize::from(same)] / vectors).min(ROWS);
+    let most = (if same { accumulators(machine) } else { ACCUMULATORS } / vectors).min(ROWS);
     let rows = least_twice(known_extent(s, row)?, most / 2 + 1, most)?;
     (rows > 1).then_some((row, rows))
 }
