@@ -310,7 +310,7 @@ impl Reverse<'_, '_> {
     /// Notes the lets that a term needs of a table.
     fn need(&mut self, scope: &Scope, id: Id, depth: usize, loops: usize, needed: &mut [bool]) {
         let first = scope.first_let();
-        let free = self.w.e.terms.free(id);
+        let free = self.w.e.terms.variables(id);
         let top = depth - loops;
         for level in first..top {
             let at = level - first;
@@ -348,7 +348,7 @@ impl Reverse<'_, '_> {
         let by = usize::from(table);
         let total = first + by;
         // What stands for each level, in the scope around with table and indices.
-        let free = self.w.e.terms.free(id);
+        let free = self.w.e.terms.variables(id);
         let mut values: Vec<Option<Id>> = vec![None; depth - first];
         for level in first..depth {
             if free.has(depth - 1 - level + loops) {

@@ -219,7 +219,7 @@ impl Reverse<'_, '_> {
         let (outer, first) = (walked.outer, walked.first());
         let mut out: Vec<bool> = vec![];
         for (at, value) in walked.lets.iter().enumerate() {
-            let (level, free) = (first + at, self.w.e.terms.free(*value));
+            let (level, free) = (first + at, self.w.e.terms.variables(*value));
             let own = (outer..first).any(|l| free.has(level - 1 - l));
             out.push(own || (0..at).any(|l| out[l] && free.has(at - 1 - l)));
         }
@@ -228,7 +228,7 @@ impl Reverse<'_, '_> {
 
     /// Marks the lets that a term where `depth` variables are in scope reads, the term under loops.
     fn mark(&self, id: Id, depth: usize, loops: usize, first: usize, marks: &mut [bool]) {
-        let free = self.w.e.terms.free(id);
+        let free = self.w.e.terms.variables(id);
         for level in first..depth {
             marks[level - first] |= free.has(depth - 1 - level + loops);
         }
@@ -242,7 +242,7 @@ impl Reverse<'_, '_> {
         let fits = match terms.head(id) {
             Head::Var(i, _) => return self.is_cheap_level(depth - 1 - i as usize, first, cost),
             Head::Build(_) if is_selection(terms, id) => {
-                let free = terms.free(id);
+                let free = terms.variables(id);
                 return (first..depth).all(|l| !free.has(depth - 1 - l) || self.is_cheap_level(l, first, cost));
             }
             Head::Const(_) | Head::Get(..) | Head::Tuple | Head::If => true,

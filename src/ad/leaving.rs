@@ -22,7 +22,7 @@ impl Reverse<'_, '_> {
     pub(super) fn plan_term(&mut self, scope: &mut Scope, id: Id, loops: usize) -> bool {
         let depth = scope.first_let() + scope.plans.len();
         let first = scope.first_let();
-        let free = self.w.e.terms.free(id);
+        let free = self.w.e.terms.variables(id);
         (first..depth).all(|level| !free.has(depth - 1 - level + loops) || self.plan(scope, level) != Plan::Never)
     }
 
@@ -51,7 +51,7 @@ impl Reverse<'_, '_> {
         if loops == 0 {
             return;
         }
-        let (n, free) = (scope.plans.len(), self.w.e.terms.free(id));
+        let (n, free) = (scope.plans.len(), self.w.e.terms.variables(id));
         for (at, repeated) in scope.repeated.iter_mut().enumerate() {
             *repeated |= free.has(n - 1 - at + loops);
         }
@@ -86,7 +86,7 @@ impl Reverse<'_, '_> {
         let fits = match head {
             Head::Build(_) if is_selection(self.w.e.terms, id) => {
                 // An element is read of it at a time.
-                let free = self.w.e.terms.free(id);
+                let free = self.w.e.terms.variables(id);
                 return (scope.first_let()..depth).all(|level| {
                     let var = (depth - 1 - level) as u32;
                     !free.has(var as usize) || {

@@ -27,7 +27,7 @@ impl Reverse<'_, '_> {
                     }
                 }
                 // It would be made for its size alone, so that has to follow from what it is a part of.
-                _ if self.w.e.terms.free(kids[0]).below(at.depth + at.under - outer) => {
+                _ if self.w.e.terms.variables(kids[0]).below(at.depth + at.under - outer) => {
                     return self.sizes_by_kids(outer, kids[0], at)?.get(k).copied();
                 }
                 _ => {}

@@ -303,7 +303,7 @@ impl Split<'_> {
 
     /// Whether a term says a size by parameters alone.
     fn known(&self, id: Id, depth: usize) -> bool {
-        !self.e.terms.free(id).below(depth - self.params)
+        !self.e.terms.variables(id).below(depth - self.params)
     }
 
     /// Whether a value takes work, and a table of it would not be ragged.

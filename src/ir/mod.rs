@@ -19,6 +19,7 @@ pub mod spelled;
 pub mod term;
 mod told;
 pub mod ty;
+mod variables;
 
 pub use head::{Fun, Head, Monoid, Signature};
 pub use lit::Lit;

@@ -218,7 +218,7 @@ pub fn lower(terms: &mut Terms, ids: &[Id], n: usize) -> Option<Vec<Id>> {
 
 /// A term moved out of `n` binders, where it does not depend on them.
 pub fn lowered(terms: &mut Terms, id: Id, n: usize) -> Option<Id> {
-    if terms.free(id).below(n) {
+    if terms.free(id).below(n) && terms.variables(id).below(n) {
         return None;
     }
     Some(terms.map_free(id, n, &mut |t, i, ty, depth| t.var(i + depth as u32, ty)))
