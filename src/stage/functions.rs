@@ -11,6 +11,9 @@ use crate::ir::op::Class;
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// How often stages are looked through.
+const ROUNDS: usize = 4;
+
 /// Where a stage computes something: for each index of these dimensions.
 struct Place {
     stage: StageId,
@@ -21,6 +24,11 @@ struct Place {
 impl Graph {
     /// Lets stages read what takes long and is computed by several of them; whether there is any.
     pub(super) fn compute_once(&mut self) -> bool {
+        // What a stage that was made computes of others may be computed by several, too.
+        (0..ROUNDS).take_while(|_| self.compute_some_once()).count() > 0
+    }
+
+    fn compute_some_once(&mut self) -> bool {
         let (mut same, mut found) = (Same::default(), IndexMap::<Key, Vec<Place>>::new());
         for s in self.order().into_iter().filter(|s| self.is_alone(*s)).collect::<Vec<_>>() {
             for body in self.long(s) {
@@ -32,7 +40,14 @@ impl Graph {
             }
         }
         let mut any = false;
-        for places in found.into_values() {
+        // The whole before its parts: an exponential within a logarithm that is taken once is taken there.
+        let mut found: Vec<Vec<Place>> = found.into_values().collect();
+        found.sort_by_cached_key(|places| std::cmp::Reverse(self.bodies.reachable([places[0].body]).len()));
+        for mut places in found {
+            places.retain(|p| self.bodies.reachable(self.stage(p.stage).bodies()).contains(&p.body));
+            if places.is_empty() {
+                continue;
+            }
             // What a loop takes again for each of its indices leaves it; others take it as often as that table has elements.
             let (repeated, others): (Vec<Place>, Vec<Place>) = places.into_iter().partition(|p| self.is_repeated(p));
             let again = others.iter().any(|p| p.stage != others[0].stage);
@@ -47,7 +62,7 @@ impl Graph {
         any
     }
 
-    /// The elementary functions that a stage takes at each of its points, but for those inside of others.
+    /// The elementary functions that a stage takes at each of its points.
     fn long(&self, s: StageId) -> Vec<Body> {
         let mut todo = match &self.stage(s).def {
             Definition::Pure(each) => each.clone(),
@@ -59,13 +74,16 @@ impl Graph {
             if !seen.insert(b) {
                 continue;
             }
-            match self.bodies.node(b) {
+            let node = self.bodies.node(b);
+            if let Node::Op(op, ty, _) = node
+                && ty.is_float()
+                && op.row().class == Class::Transcendental
+                && self.is_of_indices(b)
+            {
+                out.push(b);
+            }
+            match node {
                 Node::If([c, ..]) => todo.push(*c),
-                Node::Op(op, ty, _)
-                    if ty.is_float() && op.row().class == Class::Transcendental && self.is_of_indices(b) =>
-                {
-                    out.push(b);
-                }
                 node => todo.extend(node.kids()),
             }
         }

@@ -36,19 +36,21 @@ impl Graph {
         }
     }
 
-    /// Whether a reduction is computed in an arm that lanes take by the order of their indices.
+    /// Whether a reduction is computed in an arm that lanes take by the order of their indices, or all but those of a diagonal.
     fn is_in_triangle(&self, s: StageId) -> bool {
         let stage = self.stage(s);
         let reduces = matches!(stage.def, Definition::Reduce { .. });
-        reduces && stage.when.is_some_and(|condition| self.parts_lanes(s, condition))
+        let parts = |c: Body| self.parts_lanes(s, c, &[Op::Lt, Op::Gt, Op::Lte, Op::Gte, Op::Ne]);
+        reduces && stage.when.is_some_and(parts)
     }
 
-    /// Whether a condition tells lanes of a stage apart, elements of its last dimension, about half of which take either arm:
-    /// what is 0 nearly everywhere is not to be computed everywhere. Of two indices either may be the greater one.
-    fn parts_lanes(&self, s: StageId, condition: Body) -> bool {
+    /// Whether a condition of these comparisons tells lanes of a stage apart, elements of its last dimension: by their order about
+    /// half of them take either arm, and what is 0 nearly everywhere is not to be computed everywhere. Of two indices either may be
+    /// the greater one.
+    fn parts_lanes(&self, s: StageId, condition: Body, by: &[Op]) -> bool {
         let (dims, stage) = (self.bodies.dims(condition), self.stage(s));
         let lanes = dims.len() > 1 && stage.dims.last().is_some_and(|last| dims.contains(last));
-        lanes && !dims.iter().any(|d| stage.over().contains(d)) && self.is_order(condition)
+        lanes && !dims.iter().any(|d| stage.over().contains(d)) && self.compares(condition, by)
     }
 
     /// The condition of a sum, where it tells lanes apart: elements of the last dimension.
@@ -66,7 +68,9 @@ impl Graph {
             return None;
         }
         let condition = self.bodies.substitute(condition, &of);
-        if !self.parts_lanes(s, condition) || !self.convertible(place).contains(&chosen) {
+        if !self.parts_lanes(s, condition, &[Op::Lt, Op::Gt, Op::Lte, Op::Gte])
+            || !self.convertible(place).contains(&chosen)
+        {
             return None;
         }
         let (addend, zero) = if first { (y, x) } else { (x, y) };
@@ -90,9 +94,12 @@ impl Graph {
         Some((*p, *body, stage.dims.iter().copied().zip(at.iter().copied()).collect()))
     }
 
-    /// Whether a condition compares indices by their order, so that neither arm is rare.
-    fn is_order(&self, condition: Body) -> bool {
-        let Node::Op(Op::Lt | Op::Gt | Op::Lte | Op::Gte, _, args) = self.bodies.node(condition) else { return false };
+    /// Whether a condition compares indices in one of some ways.
+    fn compares(&self, condition: Body, by: &[Op]) -> bool {
+        let Node::Op(op, _, args) = self.bodies.node(condition) else { return false };
+        if !by.contains(op) {
+            return false;
+        }
         let all = self.bodies.reachable([condition]);
         let plain = |b: &Body| match self.bodies.node(*b) {
             Node::Load(..) | Node::If(_) | Node::Cast(..) => false,
