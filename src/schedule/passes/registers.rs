@@ -1,9 +1,10 @@
 //! Small buffers of which every access is at a known place become variables: a compiler keeps them in registers.
 //!
-//! A place is a number, or so many numbers in a row; each place is one variable, so places must not overlap. A variable is
-//! declared where the buffer was taken, with a value that nobody reads: the nest reads nothing that was not written.
+//! A place is a number, or so many numbers in a row; each place is one variable, so places must not overlap. Where lanes of it are
+//! read under a mask, the others are chosen to be 0. A variable is declared where the buffer was taken, with a value that nobody
+//! reads: the nest reads nothing that was not written.
 
-use crate::ir::{Lit, Scalar};
+use crate::ir::{Lit, Op, Scalar};
 use crate::nest::{Arg, Buf, Expr, Func, Info, LoopKind, Stmt, Var, walk};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ fn places(func: &Func) -> BTreeMap<Buf, Vec<Place>> {
         for e in s.exprs() {
             e.visit(&mut |e| match e {
                 Expr::Load(b, at) => access(*b, at, &mut bad),
-                Expr::MaskedLoad(b, _) => drop(bad.insert(*b)),
+                Expr::MaskedLoad(b, parts) => access(*b, &parts[0], &mut bad),
                 _ => {}
             });
         }
@@ -110,19 +111,26 @@ fn block(func: &Func, vars: &FxHashMap<Buf, BTreeMap<Place, Var>>, stmts: &mut V
     let var = |b: &Buf, at: &Expr| vars.get(b).and_then(|all| all.get(&place(at)?)).copied();
     for mut s in stmts.drain(..) {
         for e in s.exprs_mut() {
-            e.map(&mut |e| {
-                if let Expr::Load(b, at) = e
-                    && let Some(v) = var(b, at)
-                {
-                    *e = Expr::Var(v);
+            e.map(&mut |e| match e {
+                Expr::Load(b, at) => {
+                    if let Some(v) = var(b, at) {
+                        *e = Expr::Var(v);
+                    }
                 }
+                Expr::MaskedLoad(b, parts) => {
+                    if let Some(v) = var(b, &parts[0]) {
+                        let Info { ty, lanes, .. } = *func.var(v);
+                        *e = Expr::Op(Op::Select, ty, vec![parts[1].clone(), Expr::Var(v), zero(ty, lanes)]);
+                    }
+                }
+                _ => {}
             });
         }
         s.blocks_mut().into_iter().for_each(|b| block(func, vars, b));
         match s {
             Stmt::Alloc(b, _) if vars.contains_key(&b) => {
                 let all = vars[&b].values();
-                out.extend(all.map(|v| Stmt::Mut(*v, any(func.var(*v).ty, func.var(*v).lanes))));
+                out.extend(all.map(|v| Stmt::Mut(*v, zero(func.var(*v).ty, func.var(*v).lanes))));
             }
             Stmt::Store(b, at, e) => match var(&b, &at) {
                 Some(v) => out.push(Stmt::Set(v, e)),
@@ -134,8 +142,8 @@ fn block(func: &Func, vars: &FxHashMap<Buf, BTreeMap<Place, Var>>, stmts: &mut V
     *stmts = out;
 }
 
-/// A value that nobody reads.
-fn any(ty: Scalar, lanes: u32) -> Expr {
+/// Zero: where a variable is declared, nobody reads it; where a mask does not hold, it stands for what is not read.
+fn zero(ty: Scalar, lanes: u32) -> Expr {
     let zero = Expr::Lit(Lit::zero(ty));
     if lanes == 1 { zero } else { Expr::Broadcast(Box::new(zero), lanes) }
 }
