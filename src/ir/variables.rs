@@ -44,3 +44,26 @@ impl Terms {
         out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Lit, Op, Ty};
+
+    /// Protects: variables far out are told from each other, under binders and beside nearer ones.
+    #[test]
+    fn far_variables_are_told_apart() {
+        let mut terms = Terms::default();
+        let int = Ty::int();
+        let far: Vec<Id> = [3, 70, 90].iter().map(|i| terms.var(*i, int)).collect();
+        let sum = terms.put(Head::Op(Op::Add), [far[1], far[2]]);
+        let one = terms.put(Head::Const(Lit::int(1)), []);
+        let body = terms.put(Head::Op(Op::Mul), [sum, far[0]]);
+        let bound = terms.put(Head::Let, [one, body]);
+        let free = |id: Id| (0..100).filter(|i| terms.variables(id).has(*i)).collect::<Vec<_>>();
+        assert_eq!((free(body), free(bound)), (vec![3, 70, 90], vec![2, 69, 89]));
+        assert_eq!((free(far[0]), free(one)), (vec![3], vec![]));
+        let below = |id: Id, n: usize| terms.variables(id).below(n);
+        assert!(below(body, 4) && !below(body, 3) && !below(sum, 70) && below(sum, 71));
+    }
+}

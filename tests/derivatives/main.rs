@@ -10,6 +10,7 @@ mod ad;
 mod hessian;
 mod invariants;
 mod jacobian;
+mod long;
 mod once;
 mod recurrence;
 mod work;

@@ -135,6 +135,25 @@ fn functions_are_taken_once() {
     assert_eq!(tangents(&format!("(tuple {all} {beyond})")), 2);
 }
 
+/// Protects: so is one that stands inside of another: the exponential of a logistic loss is that of its slope.
+#[test]
+fn functions_inside_of_others_are_taken_once() {
+    let loss = "(sumbuild n (lam (i : Integer) (log (add 1.0 (exp (mul 2.0 (index i x)))))))";
+    let slope = "(build n (lam (i : Integer) (let (e (exp (mul 2.0 (index i x)))) (mul 2.0 (div e (add 1.0 e))))))";
+    let text =
+        |body: &str| format!("(def f (Tuple Float (Vec Float)) ((x : (Vec Float) n) (y : (Vec Float) m)) {body})");
+    let count = |body: String, function: &str| {
+        let all = held(&text(&body), &VECTORS).to_string();
+        all.lines().filter(|l| l.contains(&format!("({function} "))).count()
+    };
+    let both = || format!("(tuple {loss} {slope})");
+    assert_eq!((count(both(), "exp"), count(both(), "log")), (1, 1));
+    // The logarithm that two sums take is taken once, with what is inside of it.
+    let table = "(build n (lam (i : Integer) (sub 1.0 (log (add 1.0 (exp (mul 2.0 (index i x))))))))";
+    let three = || format!("(tuple (add {loss} (index 0 {slope})) {table})");
+    assert_eq!((count(three(), "exp"), count(three(), "log")), (1, 1));
+}
+
 /// Protects: what does not depend on a loop is taken once and not for each of its indices, where it is of elements that are read
 /// as they lie; elsewhere it stays, since there might be nothing to read where the loop has no indices.
 #[test]

@@ -92,6 +92,8 @@ fn sums_leave_the_arms_of_triangles() {
     for (condition, at, everywhere) in [
         ("(lt m l)", "m", true),
         ("(gte (add m 1) l)", "m", true),
+        ("(ne m l)", "m", true),
+        ("(ne m l)", "(sub l (add m 1))", false),
         ("(eq m l)", "m", false),
         ("(lt m 2)", "m", false),
         ("(lt m l)", "(sub l (add m 1))", false),
