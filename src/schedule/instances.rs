@@ -37,11 +37,17 @@ pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -
 /// Runs the points of a recurrence as lanes; the stages that it computes.
 fn in_lanes(s: &mut Schedule, leader: StageId, machine: &Machine) -> Option<Vec<StageId>> {
     let steps = s.loop_of(leader)?.to_string();
-    let mut members: Vec<StageId> = s.graph.ids().filter(|p| s.inside(*p, leader) == Some(&steps)).collect();
-    if members.is_empty() {
+    let inside: Vec<StageId> = s.graph.ids().filter(|p| s.inside(*p, leader) == Some(&steps)).collect();
+    let d = around(s, leader)?.last().copied()?;
+    // What is the same for all points is computed before them.
+    let (mut members, same): (Vec<StageId>, Vec<StageId>) =
+        inside.into_iter().partition(|p| s.graph.stage(*p).dims.contains(&d));
+    for p in same {
+        take(s, Step::ComputeRoot { stage: name(s, p) }).then_some(())?;
+    }
+    if members.is_empty() || !suit(s, leader, &members, d) {
         return None;
     }
-    let d = points(s, leader, &members)?;
     let axis = s.graph.stage(leader).dims.iter().position(|e| *e == d)?;
     if is_single(s, leader, axis) {
         take(s, Step::ComputeRoot { stage: name(s, leader) }).then_some(())?;
@@ -58,21 +64,27 @@ fn in_lanes(s: &mut Schedule, leader: StageId, machine: &Machine) -> Option<Vec<
     Some(members)
 }
 
-/// The dimension whose indices are points: one around the steps that all members have, and by which none of them is long.
-fn points(s: &Schedule, leader: StageId, members: &[StageId]) -> Option<DimId> {
-    let (g, steps) = (&s.graph, s.graph.stage(leader).steps()?);
-    let around = g.stage(leader).dims.iter().copied().take_while(|d| *d != steps).collect::<Vec<_>>();
-    let d = *around.last()?;
+/// The dimensions around the steps of a recurrence; the indices of the last one are points.
+fn around(s: &Schedule, leader: StageId) -> Option<Vec<DimId>> {
+    let known = s.graph.stage(leader);
+    let steps = known.steps()?;
+    Some(known.dims.iter().copied().take_while(|d| *d != steps).collect())
+}
+
+/// Whether what is computed at each point has lanes of points: none of it is long, or as long as its point says.
+fn suit(s: &Schedule, leader: StageId, members: &[StageId], d: DimId) -> bool {
+    let (g, around) = (&s.graph, around(s, leader).unwrap_or_default());
+    let steps = g.stage(leader).steps();
     let own = |p: &StageId| {
         let known = g.stage(*p);
-        let small = known.dims.iter().filter(|e| !around.contains(e) && **e != steps);
+        let small = known.dims.iter().filter(|e| !around.contains(e) && Some(**e) != steps);
         let count: i64 = small.map(|e| g.bodies.as_int(g.dim(*e).extent).unwrap_or(SOME)).product();
         let all = || known.dims.iter().chain(known.over());
         let apart = all().all(|e| !g.bodies.dims(g.dim(*e).extent).contains(&d));
         let plain = s.plan(*p).splits.is_empty() && known.looped() == known.dims.len() && g.leads(*p).is_none();
         known.dims.contains(&d) && apart && plain && count <= MOST
     };
-    members.iter().all(own).then_some(d)
+    members.iter().all(own)
 }
 
 /// Runs a stage with points as the lanes of its innermost loops: of a leader these stand in the loop over steps.

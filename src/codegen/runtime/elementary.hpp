@@ -187,10 +187,15 @@ template <class F> KS_INLINE F scale(F x, F t) {
   }
 }
 
+// Where 0 is chosen, nothing is computed that is below the normal numbers: processors that scale at once have a 1 there, others
+// a power of two that is still one, before it is 0.
+template <class F> KS_INLINE F settled(F x, F least, Truth<F> below) {
+  if constexpr (has_scaling<F> || !is_vector<F>) return below ? F{} : x;
+  else return at_least(x, least);
+}
 template <class F> KS_INLINE F scaled_sum(F r, F q, F t, Truth<F> zero) {
-  // Where 0 is chosen, nothing is computed that is below the normal numbers.
   if constexpr (!is_vector<F> || has_scaling<F>) {
-    const F scaled = scale(fma(r, q, spread<F>(1)), zero ? spread<F>(to_whole<F>) : t);
+    const F scaled = scale(fma(r, q, spread<F>(1)), t);
     return zero ? F{} : scaled;
   } else {
     // What is exact is done before the sum.

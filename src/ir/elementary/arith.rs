@@ -65,6 +65,8 @@ pub trait Real:
     fn select(c: Self::Mask, a: Self, b: Self) -> Self;
     /// The greater of itself and a literal; itself where it is no number.
     fn at_least(self, v: f64) -> Self;
+    /// Itself, but where the condition says that it is below a literal: there some number that is not, which nobody looks at.
+    fn settled(self, v: f64, below: Self::Mask) -> Self;
     /// The lesser of itself and a literal; itself where it is no number.
     fn at_most(self, v: f64) -> Self;
     /// What is `common`, but for numbers where the condition holds: there it is what `rare` makes.

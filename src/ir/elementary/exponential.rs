@@ -46,9 +46,9 @@ fn rest<R: Real>(r: R) -> R {
 #[inline(always)]
 pub fn exp<R: Real>(x: R) -> R {
     let (low, high) = by_width::<R, _>((-746.0, 710.0), (-104.0, 90.0));
-    // What is computed for them is no smaller than normal numbers before it is 0.
-    let (t, r, _) = reduce(x.at_least(low - 54.0).at_most(high));
-    r.scaled_sum(r.fma(rest(r), x.lit(1.0)), t, x.lt(x.lit(low)))
+    let none = x.lt(x.lit(low));
+    let (t, r, _) = reduce(x.settled(low - 54.0, none).at_most(high));
+    r.scaled_sum(r.fma(rest(r), x.lit(1.0)), t, none)
 }
 
 /// The exponential of a sum of a number, at most 800 (120 of 32 bits) in size, and a small one.

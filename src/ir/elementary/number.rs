@@ -178,6 +178,10 @@ macro_rules! number {
                 $name(if self.0 < v as $t { v as $t } else { self.0 })
             }
             #[inline(always)]
+            fn settled(self, v: f64, _: Truth) -> $name {
+                self.at_least(v)
+            }
+            #[inline(always)]
             fn at_most(self, v: f64) -> $name {
                 $name(if self.0 > v as $t { v as $t } else { self.0 })
             }

@@ -257,6 +257,9 @@ impl<'t, const WIDE: bool> Real for Value<'t, WIDE> {
     fn at_least(self, v: f64) -> Self {
         self.made(format_args!("at_least({}, {})", self.name, self.lit(v).name))
     }
+    fn settled(self, v: f64, below: Condition<'t>) -> Self {
+        self.made(format_args!("settled({}, {}, {})", self.name, self.lit(v).name, below.name))
+    }
     fn at_most(self, v: f64) -> Self {
         self.made(format_args!("at_most({}, {})", self.name, self.lit(v).name))
     }
