@@ -10,7 +10,7 @@ use daedal::schedule::{Schedule, text};
 use daedal::tune::example::incoming;
 
 /// Recurrences at the rows of `x`, by matrices or rows of `w`.
-const FORMS: [(&str, &str); 7] = [
+const FORMS: [(&str, &str); 8] = [
     // A vector and a number, of which the last are read.
     (
         "flow",
@@ -21,6 +21,20 @@ const FORMS: [(&str, &str); 7] = [
                  (a (tanh (sumbuild d (lam (j : Integer) (mul (index (tuple k j) w) (index j z)))))))
              (tuple (build d (lam (j : Integer) (add (index j z) (mul a (index (tuple k j) w)))))
                     (add t (mul a t)))))
+         (tuple (build d (lam (j : Integer) (index (tuple i j) x))) 1.0) (build l (lam (k : Integer) k))))
+      (add (get$2$2 last) (sum (get$1$2 last)))))))",
+    ),
+    // A step computes a sum that is the same for all points.
+    (
+        "same",
+        "(def f (Vec Float) ((x : (Tensor 2 Float) (n d)) (w : (Tensor 2 Float) (l d)))
+  (build n (lam (i : Integer)
+    (let (last (fold (lam ((s : (Tuple (Vec Float) Float)) (k : Integer))
+           (let (((z t) s)
+                 (a (sumbuild d (lam (j : Integer) (mul (index (tuple k j) w) (index j z)))))
+                 (b (sumbuild d (lam (j : Integer) (mul (index (tuple k j) w) (index (tuple k j) w))))))
+             (tuple (build d (lam (j : Integer) (add (index j z) (mul a (index (tuple k j) w)))))
+                    (add t (mul (sub 1.0 (mul a a)) b)))))
          (tuple (build d (lam (j : Integer) (index (tuple i j) x))) 1.0) (build l (lam (k : Integer) k))))
       (add (get$2$2 last) (sum (get$1$2 last)))))))",
     ),
