@@ -13,6 +13,7 @@ mod columns;
 mod cut;
 mod fuse;
 mod gather;
+mod gradients;
 mod hand;
 mod in_place;
 mod indirect;
