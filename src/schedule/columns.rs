@@ -74,18 +74,17 @@ fn rows_at_once(s: &mut Schedule, stage: StageId, lanes: i64, [row, bytes]: [i64
     }
     let wide = VECTORS * lanes;
     let part = part(row, [NARROWEST / bytes, NEAR / bytes], machine.threads as i64, [lanes, wide]);
-    let (blocks, columns) = if part < row { split(s, stage, &column, part)? } else { (String::new(), column) };
+    let (blocks, columns) = match part < row {
+        true => split(s, stage, &column, part).map(|(outer, inner)| (Some(outer), inner))?,
+        false => (None, column),
+    };
     let (rounds, rows) = split(s, stage, &over, ROWS)?;
     let (tiles, tile) = split(s, stage, &columns, wide)?;
     let (vectors, lane) = split(s, stage, &tile, lanes)?;
-    let made = [&blocks, &rounds, &tiles, &rows, &vectors, &lane];
-    let mut order: Vec<String> = s.plan(stage).loops.iter().map(|l| l.name.clone()).collect();
-    order.retain(|l| !made.contains(&l));
-    if part < row {
-        order.insert(0, blocks);
-    }
-    order.extend([rounds, tiles, rows.clone(), vectors.clone(), lane.clone()]);
-    run(s, stage, order, [rows, vectors], lane)
+    let inside = [rounds, tiles, rows.clone(), vectors.clone(), lane.clone()];
+    let others = s.plan(stage).loops.iter().map(|l| l.name.clone());
+    let others = others.filter(|l| !inside.contains(l) && Some(l) != blocks.as_ref()).collect::<Vec<_>>();
+    run(s, stage, blocks.into_iter().chain(others).chain(inside).collect(), [rows, vectors], lane)
 }
 
 /// How many columns are added to at once: no fewer than `least` and no more than `most`, and as many as leave the thread that has

@@ -38,14 +38,15 @@ pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -
 fn in_lanes(s: &mut Schedule, leader: StageId, machine: &Machine) -> Option<Vec<StageId>> {
     let steps = s.loop_of(leader)?.to_string();
     let inside: Vec<StageId> = s.graph.ids().filter(|p| s.inside(*p, leader) == Some(&steps)).collect();
-    let d = around(s, leader)?.last().copied()?;
+    let around = around(s, leader)?;
+    let d = *around.last()?;
     // What is the same for all points is computed before them.
     let (mut members, same): (Vec<StageId>, Vec<StageId>) =
         inside.into_iter().partition(|p| s.graph.stage(*p).dims.contains(&d));
     for p in same {
         take(s, Step::ComputeRoot { stage: name(s, p) }).then_some(())?;
     }
-    if members.is_empty() || !suit(s, leader, &members, d) {
+    if members.is_empty() || !members.iter().all(|p| suits(s, *p, leader, &around)) {
         return None;
     }
     let axis = s.graph.stage(leader).dims.iter().position(|e| *e == d)?;
@@ -71,20 +72,15 @@ fn around(s: &Schedule, leader: StageId) -> Option<Vec<DimId>> {
     Some(known.dims.iter().copied().take_while(|d| *d != steps).collect())
 }
 
-/// Whether what is computed at each point has lanes of points: none of it is long, or as long as its point says.
-fn suit(s: &Schedule, leader: StageId, members: &[StageId], d: DimId) -> bool {
-    let (g, around) = (&s.graph, around(s, leader).unwrap_or_default());
+/// Whether what a stage computes at a point may be a lane: it is not long, nor as long as its point says.
+fn suits(s: &Schedule, p: StageId, leader: StageId, around: &[DimId]) -> bool {
+    let (g, known) = (&s.graph, s.graph.stage(p));
     let steps = g.stage(leader).steps();
-    let own = |p: &StageId| {
-        let known = g.stage(*p);
-        let small = known.dims.iter().filter(|e| !around.contains(e) && Some(**e) != steps);
-        let count: i64 = small.map(|e| g.bodies.as_int(g.dim(*e).extent).unwrap_or(SOME)).product();
-        let all = || known.dims.iter().chain(known.over());
-        let apart = all().all(|e| !g.bodies.dims(g.dim(*e).extent).contains(&d));
-        let plain = s.plan(*p).splits.is_empty() && known.looped() == known.dims.len() && g.leads(*p).is_none();
-        known.dims.contains(&d) && apart && plain && count <= MOST
-    };
-    members.iter().all(own)
+    let small = known.dims.iter().filter(|e| !around.contains(e) && Some(**e) != steps);
+    let count: i64 = small.map(|e| g.bodies.as_int(g.dim(*e).extent).unwrap_or(SOME)).product();
+    let by_point = |e: &DimId| around.last().is_some_and(|d| g.bodies.dims(g.dim(*e).extent).contains(d));
+    let plain = s.plan(p).splits.is_empty() && known.looped() == known.dims.len() && g.leads(p).is_none();
+    plain && count <= MOST && !known.dims.iter().chain(known.over()).any(by_point)
 }
 
 /// Runs a stage with points as the lanes of its innermost loops: of a leader these stand in the loop over steps.

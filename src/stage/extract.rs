@@ -80,7 +80,10 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
         graph = graph.without_dead();
     }
     graph.reads_to_numbers();
-    Ok(graph)
+    match graph.is_ordered() {
+        true => Ok(graph),
+        false => Err(Unstaged { reason: "stages that wait for each other".into(), at: None }),
+    }
 }
 
 /// Why a fold over numbers is no reduction.

@@ -1,5 +1,5 @@
 //! An elementary function of the same that several stages take, or one for each index of a loop that it does not depend on, is
-//! taken once: its values are a stage that all of them read.
+//! taken once, those inside of others too: its values are a stage that all of them read.
 //!
 //! So are the exponentials of a softmax and of its derivative, the hyperbolic tangents of a loss and of its slope, and a scale of
 //! each coordinate that all points have in common. The table is no larger than one that is there anyway.

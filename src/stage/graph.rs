@@ -412,7 +412,12 @@ impl Graph {
         self.order_after(&FxHashMap::default()).0
     }
 
-    /// The same, where some stages have to come after more than they read; and whether that can be.
+    /// Whether no stage waits for itself.
+    pub fn is_ordered(&self) -> bool {
+        self.order_after(&FxHashMap::default()).1
+    }
+
+    /// The same as [`Graph::order`], where some stages have to come after more than they read; and whether that can be.
     pub fn order_after(&self, more: &FxHashMap<StageId, Vec<StageId>>) -> (Vec<StageId>, bool) {
         let mut can = true;
         let (mut out, mut seen) = (vec![], vec![false; self.stages.len()]);

@@ -134,29 +134,18 @@ impl Graph {
             for k in backwards {
                 let turned = plain.turned(s, k);
                 let key = same.key(plain, &turned, &[]);
+                let Some(other) = same.find(&key).filter(|other| *other != s) else { continue };
+                let before = self.clone();
+                self.read_backwards(s, k, other);
                 // What is made of a stage cannot stand for it.
-                if let Some(other) = same.find(&key).filter(|other| !self.comes_from(*other, s)) {
-                    self.read_backwards(s, k, other);
+                if self.is_ordered() {
                     any = true;
                     break;
                 }
+                *self = before;
             }
         }
         any
-    }
-
-    /// Whether a stage is another one, or reads it, be it through others.
-    fn comes_from(&self, stage: StageId, of: StageId) -> bool {
-        let (mut open, mut seen) = (vec![stage], vec![false; self.stages.len()]);
-        while let Some(p) = open.pop() {
-            if p == of {
-                return true;
-            }
-            if !std::mem::replace(&mut seen[p.0 as usize], true) {
-                open.extend(self.reads(self.stage(p).bodies()).into_iter().filter_map(Source::stage));
-            }
-        }
-        false
     }
 
     /// Whether anything is read from the end: what is put together of what is not is not either.

@@ -3,7 +3,7 @@
 //! A triangle of sums is written as a square in which each addend asks on which side of the diagonal it is. Where that does not
 //! depend on what is summed over, and all addends have values, the sum is as well made without asking: one condition is left
 //! for each element, and what is added is a product again. A sum that an arm of such a condition reads is made everywhere, too,
-//! where it has a value. No bit changes: zeros that are added to 0 are 0.
+//! where it has a value, and so is one that all but a diagonal asks for. No bit changes: zeros that are added to 0 are 0.
 
 use super::body::{Body, DimId, Node, Source, StageId};
 use super::graph::{Definition, Graph};
@@ -40,17 +40,17 @@ impl Graph {
     fn is_in_triangle(&self, s: StageId) -> bool {
         let stage = self.stage(s);
         let reduces = matches!(stage.def, Definition::Reduce { .. });
-        let parts = |c: Body| self.parts_lanes(s, c, &[Op::Lt, Op::Gt, Op::Lte, Op::Gte, Op::Ne]);
-        reduces && stage.when.is_some_and(parts)
+        let by = stage.when.and_then(|condition| self.parts_lanes(s, condition));
+        reduces && by.is_some_and(|op| op == Op::Ne || is_order(op))
     }
 
-    /// Whether a condition of these comparisons tells lanes of a stage apart, elements of its last dimension: by their order about
-    /// half of them take either arm, and what is 0 nearly everywhere is not to be computed everywhere. Of two indices either may be
-    /// the greater one.
-    fn parts_lanes(&self, s: StageId, condition: Body, by: &[Op]) -> bool {
+    /// The comparison of indices by which a condition tells lanes of a stage apart, elements of its last dimension. Of two indices
+    /// either may be the greater one.
+    fn parts_lanes(&self, s: StageId, condition: Body) -> Option<Op> {
         let (dims, stage) = (self.bodies.dims(condition), self.stage(s));
         let lanes = dims.len() > 1 && stage.dims.last().is_some_and(|last| dims.contains(last));
-        lanes && !dims.iter().any(|d| stage.over().contains(d)) && self.compares(condition, by)
+        let by = self.comparison(condition)?;
+        (lanes && !dims.iter().any(|d| stage.over().contains(d))).then_some(by)
     }
 
     /// The condition of a sum, where it tells lanes apart: elements of the last dimension.
@@ -68,9 +68,8 @@ impl Graph {
             return None;
         }
         let condition = self.bodies.substitute(condition, &of);
-        if !self.parts_lanes(s, condition, &[Op::Lt, Op::Gt, Op::Lte, Op::Gte])
-            || !self.convertible(place).contains(&chosen)
-        {
+        // What is 0 nearly everywhere is not to be computed everywhere.
+        if !self.parts_lanes(s, condition).is_some_and(is_order) || !self.convertible(place).contains(&chosen) {
             return None;
         }
         let (addend, zero) = if first { (y, x) } else { (x, y) };
@@ -94,19 +93,17 @@ impl Graph {
         Some((*p, *body, stage.dims.iter().copied().zip(at.iter().copied()).collect()))
     }
 
-    /// Whether a condition compares indices in one of some ways.
-    fn compares(&self, condition: Body, by: &[Op]) -> bool {
-        let Node::Op(op, _, args) = self.bodies.node(condition) else { return false };
-        if !by.contains(op) {
-            return false;
-        }
+    /// How a condition compares indices, where it is no more than that.
+    fn comparison(&self, condition: Body) -> Option<Op> {
+        let Node::Op(op, _, args) = self.bodies.node(condition) else { return None };
         let all = self.bodies.reachable([condition]);
         let plain = |b: &Body| match self.bodies.node(*b) {
             Node::Load(..) | Node::If(_) | Node::Cast(..) => false,
             Node::Op(op, ..) => !op.divides(),
             _ => true,
         };
-        args.iter().all(|a| self.bodies.ty(*a) == Scalar::I64) && all.iter().all(plain)
+        let numbers = args.iter().all(|a| self.bodies.ty(*a) == Scalar::I64);
+        (numbers && all.iter().all(plain)).then_some(*op)
     }
 
     fn asks_outside(&mut self, s: StageId, asked: &Asked) {
@@ -131,4 +128,9 @@ impl Graph {
             });
         }
     }
+}
+
+/// Whether a comparison of indices is one by their order, so that neither arm is rare.
+fn is_order(op: Op) -> bool {
+    matches!(op, Op::Lt | Op::Gt | Op::Lte | Op::Gte)
 }
