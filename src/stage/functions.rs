@@ -11,9 +11,6 @@ use crate::ir::op::Class;
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How often stages are looked through.
-const ROUNDS: usize = 4;
-
 /// Where a stage computes something: for each index of these dimensions.
 struct Place {
     stage: StageId,
@@ -24,11 +21,6 @@ struct Place {
 impl Graph {
     /// Lets stages read what takes long and is computed by several of them; whether there is any.
     pub(super) fn compute_once(&mut self) -> bool {
-        // What a stage that was made computes of others may be computed by several, too.
-        (0..ROUNDS).take_while(|_| self.compute_some_once()).count() > 0
-    }
-
-    fn compute_some_once(&mut self) -> bool {
         let (mut same, mut found) = (Same::default(), IndexMap::<Key, Vec<Place>>::new());
         for s in self.order().into_iter().filter(|s| self.is_alone(*s)).collect::<Vec<_>>() {
             for body in self.long(s) {

@@ -342,7 +342,6 @@ const PLAIN: &str =
 const EARLY: &str = "what a loop makes in each round is made before it, and it runs no round here";
 const KEPT: &str = "what does not depend on a loop is computed in each of its rounds, where it was made once before";
 const SUITED: &str = "scheduled: the loops of the source suit the default schedule better";
-const SQUARED: &str = "scheduled: the square of an exponential is one of twice the number, where the loops of the source read it from a table";
 const TABLED: &str = "indices become a table, which is read";
 const CHECKED: &str = "a few indices or sizes are compared once more, or elements read before the arm that needs them";
 
@@ -357,8 +356,6 @@ const COSTLIER: &[Exception] = &[
     ("apps/conv1d.ks strided", 1.84, PLAIN),
     ("array/sparse_loops.ks diagonals", 1.4, PLAIN),
     ("apps/gmm.ks logsumexp", 1.02, PLAIN),
-    ("apps/gmm.ks gmm_objective", 1.13, SQUARED),
-    ("apps/gmm.ks main_small", 1.06, SQUARED),
     ("apps/ba.ks rotate", 1.28, CHECKED),
     ("apps/ba.ks project", 1.11, CHECKED),
     ("apps/ba.ks residual", 1.11, CHECKED),
