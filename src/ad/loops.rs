@@ -1,7 +1,7 @@
 //! Loops of a piece change their places, or are taken away where their variable has a value. It must not know why.
 
 use super::emit::Emit;
-use super::piece::{Item, Piece, Step, mentioned, put_for};
+use super::piece::{Item, Piece, Step, mentioned, put_for, simple};
 use crate::ir::{Id, Op};
 
 /// What is asked of the variable that an index is solved for: that it is not below 0, and that it is below the extent of its
@@ -67,29 +67,42 @@ pub fn free_to_move(e: &Emit<'_>, p: &Piece, q: usize, to: usize) -> bool {
     })
 }
 
-/// The piece without loop `q`, whose variable has a value; that stands under the loops before it.
+/// The piece without loop `q`, whose variable has a value; that stands under the loops before it. What is asked of it stands
+/// outside of all loops that it does not depend on: they run where it holds.
 pub(super) fn taken_away(e: &mut Emit<'_>, p: Piece, q: usize, value: Id, asked: Asked) -> Piece {
     let terms = &mut *e.terms;
     let mut out = p.map(&mut |id, c| if c <= q { id } else { put_for(terms, id, c, q, value, q) });
-    let (mut seen, mut items) = (0, vec![]);
-    for item in std::mem::take(&mut out.items) {
-        match item {
-            Item::Loop(extent) if seen == q => {
-                if asked.low {
-                    let zero = e.int(0);
-                    items.push(Item::Guard(e.op(Op::Gte, [value, zero])));
-                }
-                if asked.high {
-                    items.push(Item::Guard(e.op(Op::Lt, [value, extent])));
-                }
-                seen += 1;
-            }
-            item => {
-                seen += usize::from(matches!(item, Item::Loop(_)));
-                items.push(item);
-            }
-        }
+    let Some(place) = behind_loops(&out.items, q + 1) else { return out };
+    let Item::Loop(extent) = out.items.remove(place - 1) else { return out };
+    // The lower bound comes first, and leaves all loops that the upper one leaves.
+    if asked.high {
+        let below = e.op(Op::Lt, [value, extent]);
+        guarded(e, &mut out.items, (place - 1, q), below);
     }
-    out.items = items;
+    if asked.low {
+        let zero = e.int(0);
+        let above = e.op(Op::Gte, [value, zero]);
+        guarded(e, &mut out.items, (place - 1, q), above);
+    }
     out
+}
+
+/// The place right behind the first `n` loops.
+fn behind_loops(items: &[Item], n: usize) -> Option<usize> {
+    let loops = items.iter().enumerate().filter(|(_, i)| matches!(i, Item::Loop(_)));
+    if n == 0 { Some(0) } else { loops.map(|(k, _)| k + 1).nth(n - 1) }
+}
+
+/// Puts a guard at a place behind as many loops, or further out where it depends on none of the innermost of them.
+fn guarded(e: &mut Emit<'_>, items: &mut Vec<Item>, (place, loops): (usize, usize), c: Id) {
+    // What might fail stays behind the guards around it.
+    let apart = e.terms.kids(c).iter().all(|k| simple(e.terms, *k));
+    let needed = mentioned(e.terms, c, loops).last().map_or(0, |k| k + 1);
+    match behind_loops(items, needed).filter(|_| apart && needed < loops) {
+        Some(outer) => {
+            let c = put_out(e, c, loops - needed);
+            items.insert(outer, Item::Guard(c));
+        }
+        None => items.insert(place, Item::Guard(c)),
+    }
 }

@@ -277,9 +277,10 @@ fn solved(e: &mut Emit<'_>, p: &Piece, (index, size): (Id, Id), q: usize, used: 
         return Some(Solved::For { of: q, sum, negative, asked: Asked { low: !full, high: false } });
     }
     let rest = rest_of(e, index, loops, q);
-    let others = mentioned(e.terms, rest, loops);
-    let last = others.iter().copied().max().unwrap_or(q).max(q);
-    let fits = simple(e.terms, rest) && !others.iter().any(|m| used.contains(m)) && free_to_move(e, p, q, last);
+    // Loops that other indices are solved for are gone by then.
+    let others = mentioned(e.terms, rest, loops).into_iter().filter(|m| !used.contains(m));
+    let last = others.max().unwrap_or(q).max(q);
+    let fits = simple(e.terms, rest) && free_to_move(e, p, q, last);
     fits.then_some(Solved::For { of: q, sum, negative, asked: Asked { low: true, high: true } })
 }
 

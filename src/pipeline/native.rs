@@ -8,7 +8,7 @@ use crate::lower::lower;
 use crate::machine::Machine;
 use crate::nest::{self, Func, Nest, verify};
 use crate::run::{Native, Toolchain};
-use crate::schedule::passes::{aligned, choose, clamp, dead, in_place, name, registers, share, split, vectorize};
+use crate::schedule::passes::{aligned, choose, clamp, dead, in_place, interleave, name, registers, share, split, vectorize};
 use crate::schedule::{self, Schedule};
 
 /// A pass from nest to nest: it keeps every bit of the results, and the first failure.
@@ -76,8 +76,9 @@ pub const SCHEDULED: &[Pass] = &[
     Pass { name: "quotients of vectors", run: |f, _| aligned::align(f) },
     Pass { name: "vectorization", run: |f, _| vectorize::vectorize(f) },
     Pass { name: "registers", run: |f, _| registers::promote(f) },
-    Pass { name: "name gathers", run: |f, _| name::name_gathers(f) },
+    Pass { name: "name costly lanes", run: |f, _| name::name_lanes(f) },
     Pass { name: "value numbering of vectors", run: |f, _| share::share(f) },
+    Pass { name: "chains side by side", run: |f, _| interleave::interleave(f) },
 ];
 
 /// The nest of a definition by a schedule, after all passes.

@@ -43,6 +43,7 @@ pub mod tiling;
 mod tree;
 mod triangle;
 mod unread;
+mod waits;
 
 pub use cheap::{is_left, worth_inlining};
 pub use default::{default, default_for};

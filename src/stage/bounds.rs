@@ -227,6 +227,13 @@ impl Ranges {
                 let of = if op == Op::Min { least } else { greatest };
                 Some(Interval { lo: of(bodies, x.lo, y.lo), hi: of(bodies, x.hi, y.hi) })
             }
+            Node::Op(Op::Mul, ty, args) => {
+                let (x, y) = (self.bounds_from(bodies, args[0], from)?, self.bounds_from(bodies, args[1], from)?);
+                let zero = bodies.int(0);
+                let hi = bodies.op(Op::Mul, ty, &[x.hi, y.hi]);
+                let fits = at_most(bodies, zero, x.lo) && at_most(bodies, zero, y.lo) && bodies.is_small(hi);
+                fits.then_some(Interval { lo: zero, hi })
+            }
             Node::Op(op @ (Op::Div | Op::FloorDiv | Op::Mod | Op::FloorMod), ty, args) => {
                 let x = self.bounds_from(bodies, args[0], from)?;
                 let (zero, n) = (bodies.int(0), args[1]);

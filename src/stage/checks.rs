@@ -4,7 +4,7 @@
 //! ask for more than is needed, since the reference runs where it does not hold.
 
 use super::body::{Body, DimId, Node, Source};
-use super::bounds::at_most;
+use super::bounds::{at_most, greatest};
 use super::extract::{Extract, SMALL, Staged};
 use super::guards::{Guards, Pending};
 use super::value::Val;
@@ -246,7 +246,10 @@ impl Extract<'_> {
         for (a, _) in self.g.bodies.linear(n).into_iter().flat_map(|f| f.terms().collect::<Vec<_>>()) {
             if !self.g.bodies.is_small(a) {
                 if !self.g.bodies.dims(a).is_empty() {
-                    return self.refuse(id, "a size that may be large in a loop");
+                    if self.greatest_product(a).is_none() {
+                        return self.refuse(id, "a size that may be large in a loop");
+                    }
+                    continue;
                 }
                 let (low, high) = (self.g.bodies.int(-SMALL), self.g.bodies.int(SMALL));
                 let over = self.g.bodies.op(Op::Gt, Scalar::Bool, &[a, low]);
@@ -278,6 +281,36 @@ impl Extract<'_> {
                 Ok(())
             }
             _ => self.refuse(id, "a size that may be negative in a loop"),
+        }
+    }
+
+    /// What no product of sizes in a loop is greater than, which is small: a condition of the start says so of what the
+    /// factors are at most.
+    fn greatest_product(&mut self, a: Body) -> Option<Body> {
+        if self.g.bodies.is_small(a) {
+            let (known, zero) = (self.ranges.bounds(&mut self.g.bodies, a)?, self.g.bodies.int(0));
+            let fits = at_most(&self.g.bodies, zero, known.lo) && self.g.bodies.is_fixed(known.hi);
+            return fits.then_some(known.hi);
+        }
+        match self.g.bodies.node(a).clone() {
+            Node::If([_, x, y]) => {
+                let (x, y) = (self.greatest_product(x)?, self.greatest_product(y)?);
+                Some(greatest(&mut self.g.bodies, x, y))
+            }
+            Node::Op(Op::Mul, ty, args) => {
+                let factors = [self.greatest_product(args[0])?, self.greatest_product(args[1])?];
+                // The product of integers could wrap, that of floats cannot.
+                let floats = factors.map(|n| self.g.bodies.op(Op::ToFloat, Scalar::F64, &[n]));
+                let product = self.g.bodies.op(Op::Mul, Scalar::F64, &floats);
+                let most = self.g.bodies.lit(Lit::float(SMALL as f64));
+                let under = self.g.bodies.op(Op::Lt, Scalar::Bool, &[product, most]);
+                self.at_entry(under);
+                let most = self.g.bodies.op(Op::Mul, ty, &factors);
+                self.g.bodies.assume_size(most);
+                self.g.bodies.assume_size(a);
+                Some(most)
+            }
+            _ => None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Conditions that are known in the arms of others go: in the arm where `i < j` holds, `(if (lt i j) a b)` is `a`, and so is
 //! `(if (eq i j) b a)`. Derivatives of what steps set once are full of these: the value before a step is asked for where it
-//! was asked already. Nothing is evaluated that was not. It must not know of ranges of indices.
+//! was asked already. So are those of sums over pairs, which compare floats. Nothing is evaluated that was not. It must not
+//! know of ranges of indices.
 
 use super::body::{Body, Node};
 use super::graph::Graph;
@@ -60,25 +61,27 @@ impl Graph {
         self.bodies.map(b, &mut known, &mut |_, _| None)
     }
 
-    /// What is known of two integers where a comparison of them holds, or does not, itself first.
+    /// What is known of two numbers where a comparison of them holds, or does not, itself first.
     fn follows_from(&mut self, c: Body, holds: bool) -> Vec<(Body, bool)> {
         let mut out = vec![(c, holds)];
         let Node::Op(op, Scalar::Bool, sides) = self.bodies.node(c).clone() else { return out };
         let [a, b] = sides[..] else { return out };
-        if self.bodies.ty(a) != Scalar::I64 {
+        let ty = self.bodies.ty(a);
+        if ty != Scalar::I64 && !ty.is_float() {
             return out;
         }
-        // By the order of the two: whether the first is less, equal or greater may be.
+        // Whether it holds where the first is less, equal or greater, and where one of them is NaN.
         let may = |op: Op| match op {
-            Op::Lt => Some([true, false, false]),
-            Op::Lte => Some([true, true, false]),
-            Op::Eq => Some([false, true, false]),
-            Op::Gte => Some([false, true, true]),
-            Op::Gt => Some([false, false, true]),
-            Op::Ne => Some([true, false, true]),
+            Op::Lt => Some([true, false, false, false]),
+            Op::Lte => Some([true, true, false, false]),
+            Op::Eq => Some([false, true, false, false]),
+            Op::Gte => Some([false, true, true, false]),
+            Op::Gt => Some([false, false, true, false]),
+            Op::Ne => Some([true, false, true, true]),
             _ => None,
         };
-        let Some(given) = may(op).map(|m| m.map(|x| x == holds)) else { return out };
+        let Some(mut given) = may(op).map(|m| m.map(|x| x == holds)) else { return out };
+        given[3] &= ty.is_float();
         for other in [Op::Lt, Op::Lte, Op::Eq, Op::Gte, Op::Gt, Op::Ne] {
             let Some(wanted) = may(other) else { continue };
             let left = || given.iter().zip(wanted).filter(|(g, _)| **g).map(|(_, w)| w);

@@ -5,6 +5,7 @@
 //! is one number for all lanes only where some lane asks for it. Loops, checks, stores and divisions by what may be 0 are not
 //! for masks; lanes run these one after another.
 
+use super::both::{both, calls};
 use super::divergence::is_safe;
 use super::vectorize::{Maker, not};
 use crate::ir::{Lit, Op, Scalar};
@@ -16,29 +17,44 @@ impl Maker<'_> {
         let (outer, wanted) = (self.mask, self.vector(c));
         let mut out = std::mem::take(&mut self.before);
         let taken = self.only(wanted, &mut out);
-        out.extend(self.block(a));
+        let a = self.block(a);
         self.mask = outer;
+        let mut other = vec![];
         if !b.is_empty() {
-            self.only(not(taken), &mut out);
-            out.extend(self.block(b));
+            self.only(not(taken.clone()), &mut out);
+            other = self.block(b);
             self.mask = outer;
         }
+        out.extend(both(self.func, &taken, a, other));
         out
     }
 
     /// One of two values in each lane.
     pub(super) fn chosen(&mut self, [c, a, b]: &[Expr; 3]) -> Expr {
         let (outer, ty, wanted) = (self.mask, self.func.ty(a), self.vector(c));
-        let mut masks = vec![];
-        let taken = self.only(wanted, &mut masks);
-        self.before.append(&mut masks);
-        let a = self.vector(a);
+        let mut before = std::mem::take(&mut self.before);
+        let taken = self.only(wanted, &mut before);
+        let a = self.named_arm(a);
         self.mask = outer;
-        self.only(not(taken.clone()), &mut masks);
-        self.before.append(&mut masks);
-        let b = self.vector(b);
+        self.only(not(taken.clone()), &mut before);
+        let b = self.named_arm(b);
         self.mask = outer;
-        Expr::Op(Op::Select, ty, vec![taken, a, b])
+        before.extend(both(self.func, &taken, a.1, b.1));
+        self.before = before;
+        Expr::Op(Op::Select, ty, vec![taken, a.0, b.0])
+    }
+
+    /// The value of an arm, and what has to stand before it: the value itself, too, where it calls library functions.
+    fn named_arm(&mut self, e: &Expr) -> (Expr, Vec<Stmt>) {
+        let value = self.vector(e);
+        let mut before = std::mem::take(&mut self.before);
+        if !calls(self.func, &value) {
+            return (value, before);
+        }
+        let info = Info { name: "arm".into(), ty: self.func.ty(e), lanes: self.how.lanes };
+        let v = self.func.fresh_var(info);
+        before.push(Stmt::Let(v, value));
+        (Expr::Var(v), before)
     }
 
     /// One of two values, where all lanes ask the same: no lane reads what another one needs.

@@ -6,11 +6,13 @@
 pub mod aligned;
 mod arms;
 mod asked;
+mod both;
 pub mod choose;
 pub mod clamp;
 pub mod dead;
 pub mod divergence;
 pub mod in_place;
+pub mod interleave;
 pub mod name;
 mod number;
 mod once;

@@ -1,5 +1,5 @@
 //! Calls of library functions, and divisions, get names, so that equal ones are found and made once; after vectorization so do
-//! loads of lanes that lie anywhere, or far apart.
+//! those of all lanes, of which arms are no longer a matter, and loads of lanes that lie anywhere, or far apart.
 
 use crate::ir::Scalar;
 use crate::ir::op::Class;
@@ -11,9 +11,14 @@ pub fn name(func: &mut Func) {
     named(func, &costly);
 }
 
-/// Names all loads of lanes that are not next to each other.
-pub fn name_gathers(func: &mut Func) {
-    named(func, &gathered);
+/// Names all calls of library functions for several lanes, and all loads of lanes that are not next to each other.
+pub fn name_lanes(func: &mut Func) {
+    named(func, &|func, e| called(func, e).or_else(|| gathered(func, e)));
+}
+
+/// Names all calls of library functions for several lanes in some statements.
+pub(super) fn name_calls(func: &mut Func, stmts: &mut Vec<Stmt>) {
+    Namer { func, which: &called, made: vec![] }.block(stmts);
 }
 
 /// What a part that is worth a name is called.
@@ -28,6 +33,12 @@ fn named(func: &mut Func, which: Named<'_>) {
 fn costly(_: &Func, e: &Expr) -> Option<Info> {
     let Expr::Op(op, Scalar::F64, _) = e else { return None };
     matches!(op.row().class, Class::Transcendental | Class::Divide).then(|| Info::scalar(op.name(), Scalar::F64))
+}
+
+fn called(func: &Func, e: &Expr) -> Option<Info> {
+    let Expr::Op(op, ty, _) = e else { return None };
+    let lanes = func.lanes(e);
+    (lanes > 1 && op.row().class == Class::Transcendental).then(|| Info { name: op.name().into(), ty: *ty, lanes })
 }
 
 fn gathered(func: &Func, e: &Expr) -> Option<Info> {
