@@ -124,10 +124,10 @@ impl Bindings {
 /// Names of cost models.
 #[derive(Clone, Copy, Default, Debug, ValueEnum)]
 pub enum Cost {
-    /// The published model: fixed costs of operations, sizes guessed
-    #[default]
+    /// The published model, for comparisons: fixed costs of operations, sizes guessed
     Knossos,
     /// Time from operations, memory and sizes
+    #[default]
     Analytic,
 }
 

@@ -8,6 +8,7 @@ mod common;
 
 mod ad;
 mod hessian;
+mod indices;
 mod invariants;
 mod jacobian;
 mod long;

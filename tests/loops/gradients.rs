@@ -75,3 +75,29 @@ fn gradients_of_random_losses_compile_to_their_bits() {
     let wrong = compiled(&made, &quick("gradients"));
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[0]);
 }
+
+/// Protects: tables whose size is a product with the index of a recurrence are staged, where what the factors are at most is known
+/// at the start: a bound that is too large is asked of the reference.
+#[test]
+fn sizes_that_are_products_in_a_recurrence_are_staged() {
+    let text = "(def f Float ((x : (Vec Float) m) (p : (Tensor 2 Integer) (n n)))
+  (fold (lam ((s : Float) (l : Integer))
+      (add (mul 0.5 s) (sumbuild n (lam (i : Integer) (sumbuild (add l 1) (lam (k : Integer)
+         (sin (index (index (tuple i k) p) x))))))))
+    0.0
+    (build n (lam (l : Integer) l))))";
+    let program = read("f.ks", text).unwrap();
+    let wrt = vec![true, false];
+    let wanted = Wanted { fun: program.named("f")[0].fun, mode: Mode::Reverse, wrt, value: true, checkpoint: false };
+    let (made, fun) = ad::derive(&program, &wanted).unwrap();
+    let def = &made.defs[&fun];
+    let graph = extract(&made, def).unwrap_or_else(|u| panic!("{}", u.diagnostic(&made)));
+    for n in [0, 1, 2, 5] {
+        let p: Vec<Vec<usize>> = (0..n).map(|i| (0..n).map(|k| (3 * i + 5 * k) % 4).collect()).collect();
+        let words = ["[0.5,-1.0,0.25,2.0]".to_string(), format!("{p:?}"), "1.0".to_string()];
+        let args = arguments(def, &words).unwrap();
+        let nest = native::scheduled_nest(def, &chosen(&graph, def, &args), &Machine::host()).unwrap();
+        let (_, wrong) = disagreement(&made, def, &args, &nest);
+        assert_eq!(wrong, None, "{n}");
+    }
+}

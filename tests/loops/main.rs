@@ -8,6 +8,7 @@ mod common;
 
 mod batch;
 mod borders;
+mod calls;
 mod chains;
 mod columns;
 mod cut;

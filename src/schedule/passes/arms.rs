@@ -44,6 +44,21 @@ impl Maker<'_> {
         Expr::Op(Op::Select, ty, vec![taken, a.0, b.0])
     }
 
+    /// One of two values in each lane, both of which have a value there.
+    pub(super) fn selected(&mut self, [c, a, b]: &[Expr; 3]) -> Expr {
+        let (ty, mut taken) = (self.func.ty(a), self.vector(c));
+        let mut before = std::mem::take(&mut self.before);
+        let (a, b) = (self.named_arm(a), self.named_arm(b));
+        if !a.1.is_empty() && !b.1.is_empty() {
+            let info = Info { name: "taken".into(), ty: Scalar::Bool, lanes: self.how.lanes };
+            let mask = self.func.fresh_var(info);
+            before.push(Stmt::Let(mask, std::mem::replace(&mut taken, Expr::Var(mask))));
+        }
+        before.extend(both(self.func, &taken, a.1, b.1));
+        self.before = before;
+        Expr::Op(Op::Select, ty, vec![taken, a.0, b.0])
+    }
+
     /// The value of an arm, and what has to stand before it: the value itself, too, where it calls library functions.
     fn named_arm(&mut self, e: &Expr) -> (Expr, Vec<Stmt>) {
         let value = self.vector(e);

@@ -460,10 +460,7 @@ impl Maker<'_> {
                 Expr::Op(*op, *ty, args.iter().map(|a| self.vector(a)).collect())
             }
             Expr::Cast(to, a) if is_direct_cast(*to) => Expr::Cast(*to, Box::new(self.vector(a))),
-            Expr::Cond(p) if is_safe(&p[1]) && is_safe(&p[2]) => {
-                let ty = self.func.ty(&p[1]);
-                Expr::Op(Op::Select, ty, p.iter().map(|a| self.vector(a)).collect())
-            }
+            Expr::Cond(p) if is_safe(&p[1]) && is_safe(&p[2]) => self.selected(p),
             Expr::Cond(p) if p[1..].iter().all(|arm| is_masked(self.known, arm)) => {
                 if self.known.is_uniform(&p[0]) {
                     self.branched(p)
