@@ -323,7 +323,7 @@ fn optimize_reports() {
     let more = good(d, &[&args[..], &["--verbose"]].concat());
     assert!(more.contains("\ntwice: rules that fired\n") && more.contains("1  index-of-build\n"), "{more}");
     let json: serde_json::Value = serde_json::from_str(&good(d, &[&args[..], &["--json"]].concat())).unwrap();
-    assert_eq!((&json["cost_model"], &json["defs"][0]["name"]), (&"knossos".into(), &"twice".into()));
+    assert_eq!((&json["cost_model"], &json["defs"][0]["name"]), (&"analytic".into(), &"twice".into()));
     let row = &json["defs"][0];
     assert!(row["cost_after"].as_f64() < row["cost_before"].as_f64(), "{json}");
     assert!(row["engine"].is_string() && row["steps"].is_u64() && row["seconds"].is_f64(), "{json}");
@@ -551,7 +551,7 @@ fn what_has_no_derivation_is_told() {
     let told: serde_json::Value = serde_json::from_str(&good(d, &["replay", "k.ks", "k.jsonl", "--json"])).unwrap();
     assert_eq!(told["defs"][0]["name"], "predict");
     assert_eq!(told["defs"][0]["cost_after"], with["defs"][0]["cost_after"]);
-    let changed = std::fs::read_to_string(d.join("k.jsonl")).unwrap().replace("knossos", "analytic");
+    let changed = std::fs::read_to_string(d.join("k.jsonl")).unwrap().replace("analytic", "knossos");
     std::fs::write(d.join("k.jsonl"), changed).unwrap();
     let message = bad(d, 1, &["replay", "k.ks", "k.jsonl", "--json"]);
     assert!(message.contains("k.jsonl:2: `predict`: the definition costs"), "{message}");
