@@ -431,6 +431,32 @@ def arm(angle, axes, length, offset, y):
     return ((at - y) ** 2).sum()
 
 
+def torsions(x):
+    d = x[1:] - x[:-1]
+    r = jnp.sqrt((d * d).sum(1)) - 1.5
+    a, b = -d[:-1], d[1:]
+    t = jnp.arccos((a * b).sum(1) / jnp.sqrt((a * a).sum(1) * (b * b).sum(1))) - 1.9
+    p, q, s = d[:-2], d[1:-1], d[2:]
+    u, v = jnp.cross(p, q), jnp.cross(q, s)
+    phi = jnp.arctan2(jnp.sqrt((q * q).sum(1)) * (p * v).sum(1), (u * v).sum(1))
+    return 100 * (r * r).sum() + 20 * (t * t).sum() + (1 + jnp.cos(3 * phi)).sum()
+
+
+def spins(s, j, h):
+    f = h + s @ (j * (1 - jnp.eye(len(h)))).T
+    return jnp.log(1 + jnp.exp(-2 * s * f)).sum()
+
+
+def spans(s):
+    n = len(s)
+    t = jnp.diag(jnp.diagonal(s))
+    for l in range(1, n):
+        i, k = jnp.arange(n - l), jnp.arange(l)
+        both = t[i[:, None], i[:, None] + k] + t[i[:, None] + k + 1, (i + l)[:, None]]
+        t = t.at[i, i + l].set(s[i, i + l] + jnp.log(jnp.exp(both).sum(1)))
+    return t[0, n - 1]
+
+
 def main(folder, name, by):
     loss = globals()[name]
     names = list(inspect.signature(loss).parameters)

@@ -8,7 +8,9 @@ use crate::lower::lower;
 use crate::machine::Machine;
 use crate::nest::{self, Func, Nest, verify};
 use crate::run::{Native, Toolchain};
-use crate::schedule::passes::{aligned, choose, clamp, dead, in_place, interleave, name, registers, share, split, vectorize};
+use crate::schedule::passes::{
+    aligned, choose, clamp, dead, in_place, interleave, name, registers, share, split, vectorize,
+};
 use crate::schedule::{self, Schedule};
 
 /// A pass from nest to nest: it keeps every bit of the results, and the first failure.

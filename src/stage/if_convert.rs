@@ -121,7 +121,9 @@ impl Bodies {
         let Node::If([c, mut x, mut y]) = *self.node(b) else { return b };
         let mut done = vec![];
         while let Some((p, q)) = self.called_by_both(x, y, &done) {
-            let (Node::Op(op, ty, of), Node::Op(_, _, others)) = (self.node(p).clone(), self.node(q).clone()) else { break };
+            let (Node::Op(op, ty, of), Node::Op(_, _, others)) = (self.node(p).clone(), self.node(q).clone()) else {
+                break;
+            };
             let each = of.iter().zip(&others).map(|(a, b)| match a == b {
                 true => *a,
                 false => self.op(Op::Select, self.ty(*a), &[c, *a, *b]),

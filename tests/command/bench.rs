@@ -32,6 +32,30 @@ fn the_page_of_results_holds_what_the_suite_gives() {
     }
 }
 
+/// Protects: costs are held against times: each variant has both, the source is one of them, and names are asked for.
+#[test]
+fn costs_are_held_against_times() {
+    let out = bench(&["cost-model", "--only", "dot", "--only", "normalize", "--json"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let of = |def: &str| rows.iter().filter(|r| r["definition"] == def).collect::<Vec<_>>();
+    let (dot, normalize) = (of("dot"), of("normalize"));
+    assert_eq!(dot.len() + normalize.len(), rows.len());
+    assert!(rows.iter().all(|r| r["cost"].as_f64().unwrap() > 0.0 && r["seconds"].as_f64().unwrap() > 0.0), "{json}");
+    // Each element sums all of them anew, as it is written: 500 times as much, by costs and by time.
+    let least = |what: &str, of: &[&serde_json::Value]| {
+        of.iter().map(|r| r[what].as_f64().unwrap()).fold(f64::INFINITY, f64::min)
+    };
+    let source = normalize.iter().find(|r| r["variant"].as_str().unwrap().contains("source")).unwrap();
+    for what in ["cost", "seconds"] {
+        assert!(least(what, &normalize) * 10.0 < source[what].as_f64().unwrap(), "{what}: {json}");
+    }
+    let out = bench(&["cost-model", "--only", "nothing"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("the suite has no definition `nothing`"));
+}
+
 /// Protects: a page without the section is left as it is, and the message says what is missing.
 #[test]
 fn a_page_without_the_section_is_refused() {

@@ -92,7 +92,8 @@ fn arms_know_what_comparisons_of_floats_say() {
         check(&program, "f", &made, std::slice::from_ref(&args));
         made.graph.to_string().matches("(if ").count()
     };
-    let asked = |outer: &str, inner: &str| conditions(&format!("(if {outer} (if {inner} 1.0 2.0) (if {inner} 3.0 4.0))"));
+    let asked =
+        |outer: &str, inner: &str| conditions(&format!("(if {outer} (if {inner} 1.0 2.0) (if {inner} 3.0 4.0))"));
     // How many conditions are left, where one is decided in so many of both arms.
     assert_eq!(asked("(lt a b)", "(lt a b)"), 1);
     assert_eq!(asked("(lt a b)", "(gt a b)"), 2);

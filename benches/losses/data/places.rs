@@ -1,6 +1,6 @@
 //! Images, and points in space.
 
-use super::{Loss, Values, unit};
+use super::{Loss, Values, normal, unit};
 
 pub fn all() -> Vec<Loss> {
     // No pixel comes to lie exactly between two, where a derivative is one of two.
@@ -33,6 +33,7 @@ pub fn all() -> Vec<Loss> {
             .uniform("y", &[256, 256], |u| u)
             .constant("k", &[5, 5], 0.04),
         springs(),
+        torsions(),
     ]
 }
 
@@ -42,6 +43,14 @@ fn lennard_jones() -> Loss {
     let place = |k: usize| [k / 64, k / 8 % 8, k % 8];
     let p: Vec<f64> = (0..512).flat_map(place).map(|c| 1.2 * c as f64 + 0.1 * unit(&mut loss.numbers)).collect();
     loss.fixed("p", &[512, 3], &p)
+}
+
+fn torsions() -> Loss {
+    let mut loss = Loss::new("torsions", "a chain of 2000 atoms", &["x"]);
+    // Each atom a normal step away from the one before it.
+    let mut x: Vec<f64> = (0..6000).map(|_| normal(&mut loss.numbers)).collect();
+    (3..x.len()).for_each(|k| x[k] += x[k - 3]);
+    loss.fixed("x", &[2000, 3], &x)
 }
 
 fn springs() -> Loss {

@@ -35,6 +35,7 @@ pub fn all() -> Vec<Loss> {
             .normal("score", &[100, 20], 1.0)
             .normal("transition", &[20, 20], 0.3)
             .integers("y", &[100], 20),
+        Loss::new("spans", "trees over 24 words", &["s"]).normal("s", &[24, 24], 0.1),
         Loss::new("sequences", "32 sequences, 20 steps of 6, 12 states", &["w", "u", "b", "v"])
             .normal("x", &[32, 20, 6], 1.0)
             .normal("w", &[4, 12, 6], 0.3)

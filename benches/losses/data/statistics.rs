@@ -64,6 +64,10 @@ pub fn all() -> Vec<Loss> {
             .integers("y", &[5000], 10)
             .normal("w", &[10, 50], 0.1)
             .constant("b", &[10], 0.0),
+        Loss::new("spins", "1000 points of 30 spins", &["j", "h"])
+            .uniform("s", &[1000, 30], |u| if u < 0.5 { -1.0 } else { 1.0 })
+            .normal("j", &[30, 30], 0.1)
+            .normal("h", &[30], 0.1),
     ]
 }
 

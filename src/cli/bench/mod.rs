@@ -4,6 +4,7 @@
 //! section of a page, which stands between two comments.
 
 mod autoschedule;
+mod cost_model;
 mod costs;
 mod knossos;
 mod roofline;
@@ -15,7 +16,7 @@ pub use roofline::ceilings;
 use super::World;
 use crate::data;
 use crate::diag::{Diagnostic, Result};
-use crate::run;
+use crate::run::{self, Toolchain};
 use clap::{Args, ValueEnum, value_parser};
 use serde_json::json;
 use std::path::PathBuf;
@@ -39,7 +40,7 @@ pub struct Bench {
     /// Of `autoschedule`, schedules that an autotuned search measures
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u32).range(1..))]
     measurements: u32,
-    /// Of `autoschedule`, a definition of the suite; all where none is named
+    /// Of `autoschedule` and `cost-model`, a definition of the suite; all where none is named
     #[arg(long, value_name = "DEF")]
     only: Vec<String>,
     /// Of `knossos` and `autoschedule`, the folder for runs and plots; what was run before is not run again
@@ -66,6 +67,8 @@ enum Suite {
     Knossos,
     /// Ways to find schedules, from the default one to those that measure, the published toy autoscheduler among them
     Autoschedule,
+    /// What the optimizer's model says that programs cost, beside the time of their native code
+    CostModel,
     /// What this machine does at most: `fma` and bytes moved, on one thread and on all, with the compiler of `daedal run`
     Roofline,
 }
@@ -76,6 +79,7 @@ impl Suite {
             Suite::Costs => "costs",
             Suite::Mb2fbs => "mb2fbs",
             Suite::Knossos => "knossos",
+            Suite::CostModel => "cost-model",
             Suite::Roofline => "roofline",
             Suite::Autoschedule => "autoschedule",
         }
@@ -89,9 +93,9 @@ impl Bench {
             let message = format!("the suite `{}` has no experiments to choose", self.suite.name());
             return Err(Diagnostic::user(message).note("the suite `knossos` has"));
         }
-        if !self.only.is_empty() && !matches!(self.suite, Suite::Autoschedule) {
+        if !self.only.is_empty() && !matches!(self.suite, Suite::Autoschedule | Suite::CostModel) {
             let message = format!("the suite `{}` has no definitions to choose", self.suite.name());
-            return Err(Diagnostic::user(message).note("the suite `autoschedule` has: `--only`"));
+            return Err(Diagnostic::user(message).note("the suites `autoschedule` and `cost-model` have: `--only`"));
         }
         let from = run::seconds();
         let watching = Watching { line: world.progress(self.json), interrupt: world.interrupt };
@@ -102,6 +106,10 @@ impl Bench {
                 let budget = self.budget.map(|n| n as usize);
                 let asked = knossos::Asked { experiments: self.experiments.clone(), seeds: self.seeds, budget };
                 knossos::table(&asked, &self.output, &watching)
+            }
+            Suite::CostModel => {
+                let tools = Toolchain::discover(world.cxx.clone(), world.cache.clone());
+                cost_model::table(&self.only, &watching, &tools)
             }
             Suite::Roofline => roofline::table(self.here, world),
             Suite::Autoschedule => {
@@ -119,7 +127,7 @@ impl Bench {
         if cut {
             let d = Diagnostic::limit("interrupted: these are the rows that were finished");
             return Err(match self.suite {
-                Suite::Costs | Suite::Mb2fbs | Suite::Roofline => d,
+                Suite::Costs | Suite::CostModel | Suite::Mb2fbs | Suite::Roofline => d,
                 Suite::Knossos | Suite::Autoschedule => {
                     d.note("finished runs are kept, and the same command goes on behind them")
                 }
