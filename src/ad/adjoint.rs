@@ -1,15 +1,15 @@
-//! Pieces of adjoints leave the scopes in which they were made.
+//! Contributions of adjoints leave the scopes in which they were made.
 //!
-//! A piece that leaves a loop gets one more loop around it. What it needs of the values of the loop's
+//! A contribution that leaves a loop gets one more loop around it. What it needs of the values of the loop's
 //! body is made again where that is cheap, and otherwise kept in a table over the loop's indices, so
 //! no loop of the result does more work than a constant times a loop of the source. Where a table
-//! would be ragged, the piece becomes a tensor inside the loop, and the loop a sum of tensors.
+//! would be ragged, the contribution becomes a tensor inside the loop, and the loop a sum of tensors.
 
 use super::checkpoint::Less;
+use super::contribution::{Contribution, Item};
 use super::emit::Val;
 use super::kept::Kept;
 use super::like::Like;
-use super::piece::{Item, Piece};
 use super::scope::{Place, Plan, Scope};
 use super::walk::Walk;
 use crate::diag::Result;
@@ -18,12 +18,12 @@ use crate::types::shape::empty_sum;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Arms within so many arms give all that they collect as one value: a guard for each arm around a piece would
+/// Arms within so many arms give all that they collect as one value: a guard for each arm around a contribution would
 /// make long chains of conditions grow with their square.
 const NESTED: usize = 8;
 
-/// Collected pieces by the number of the adjoint.
-pub type Frame = BTreeMap<usize, Vec<Piece>>;
+/// Collected contributions by the number of the adjoint.
+pub type Frame = BTreeMap<usize, Vec<Contribution>>;
 
 /// A walk backwards through a body.
 pub struct Reverse<'a, 't> {
@@ -49,11 +49,11 @@ pub struct Reverse<'a, 't> {
     pub kept: FxHashMap<(Id, usize), Vec<Kept>>,
 }
 
-/// A scope that pieces leave.
+/// A scope that contributions leave.
 pub enum Leaving {
     /// A loop with these extents.
     Loop(Vec<Id>),
-    /// A loop with these extents, of whose body no table is made but of what its pieces come to.
+    /// A loop with these extents, of whose body no table is made but of what its contributions come to.
     Parts(Vec<Id>),
     /// The arm of a condition that holds.
     Arm(Id),
@@ -66,15 +66,15 @@ impl Reverse<'_, '_> {
         self.likes.len() - 1
     }
 
-    /// Collects a piece.
-    pub fn collect(&mut self, adjoint: usize, piece: Piece) {
+    /// Collects a contribution.
+    pub fn collect(&mut self, adjoint: usize, contribution: Contribution) {
         if let Some(frame) = self.frames.last_mut() {
-            frame.entry(adjoint).or_default().push(piece);
+            frame.entry(adjoint).or_default().push(contribution);
         }
     }
 
     /// What was collected of an adjoint in the scope that is open.
-    pub fn take(&mut self, adjoint: usize) -> Vec<Piece> {
+    pub fn take(&mut self, adjoint: usize) -> Vec<Contribution> {
         self.frames.last_mut().and_then(|f| f.remove(&adjoint)).unwrap_or_default()
     }
 
@@ -96,10 +96,11 @@ impl Reverse<'_, '_> {
         }
         let mut scope = Scope::new((outer, indices), self.w.e.depth() - outer - indices, only);
         let at_once = matches!(how, Leaving::Parts(_)) || self.is_nested(how);
-        // First it is decided for all pieces: what is done then opens further lets.
-        let (mut pieces, mut stuck) = (vec![], vec![]);
-        let mut now = |list: Vec<Piece>| list.into_iter().map(|p| p.now(&mut self.w.e)).collect();
-        let frame: Vec<(usize, Vec<Piece>)> = frame.into_iter().map(|(adjoint, list)| (adjoint, now(list))).collect();
+        // First it is decided for all contributions: what is done then opens further lets.
+        let (mut contributions, mut stuck) = (vec![], vec![]);
+        let mut now = |list: Vec<Contribution>| list.into_iter().map(|p| p.now(&mut self.w.e)).collect();
+        let frame: Vec<(usize, Vec<Contribution>)> =
+            frame.into_iter().map(|(adjoint, list)| (adjoint, now(list))).collect();
         for (id, loops) in frame.iter().flat_map(|(_, list)| list).flat_map(all_terms) {
             self.note_repeated(&mut scope, id, loops);
         }
@@ -110,7 +111,7 @@ impl Reverse<'_, '_> {
                 let terms = all_terms(&p);
                 let fits = !(whole && self.is_nested(how))
                     && terms.iter().all(|(id, loops)| self.plan_term(&mut scope, *id, *loops));
-                if fits { pieces.push((adjoint, p)) } else { left.push(p) }
+                if fits { contributions.push((adjoint, p)) } else { left.push(p) }
             }
             if !left.is_empty() {
                 stuck.push((adjoint, left));
@@ -124,8 +125,8 @@ impl Reverse<'_, '_> {
                 each.map(|(a, left)| Ok((vec![a], self.tensors(&scope, how, a, left)?))).collect::<Result<_>>()?
             }
         };
-        let table = self.table(&mut scope, how, &pieces);
-        let moved: Vec<(usize, Piece)> = pieces
+        let table = self.table(&mut scope, how, &contributions);
+        let moved: Vec<(usize, Contribution)> = contributions
             .into_iter()
             .map(|(a, p)| {
                 let p = p.now(&mut self.w.e);
@@ -158,16 +159,22 @@ impl Reverse<'_, '_> {
                 let whole = self.w.e.now(sum);
                 let value = if n == 1 { whole } else { self.w.e.get(k as u32, n, whole) };
                 let value = self.w.e.bind(value);
-                let piece = self.whole(value);
-                self.collect(adjoint, piece);
+                let contribution = self.whole(value);
+                self.collect(adjoint, contribution);
             }
         }
     }
 
-    /// Pieces as one tensor, summed over the loop, in the scope around it.
-    fn tensors(&mut self, scope: &Scope, how: &Leaving, adjoint: usize, pieces: Vec<Piece>) -> Result<Id> {
+    /// Contributions as one tensor, summed over the loop, in the scope around it.
+    fn tensors(
+        &mut self,
+        scope: &Scope,
+        how: &Leaving,
+        adjoint: usize,
+        contributions: Vec<Contribution>,
+    ) -> Result<Id> {
         let (ty, like) = self.likes[adjoint].clone();
-        let dense = self.w.force(ty, &like, pieces)?;
+        let dense = self.w.force(ty, &like, contributions)?;
         let first = scope.first_let();
         let body = self.w.e.wrapped(first, dense);
         match how {
@@ -189,12 +196,12 @@ impl Reverse<'_, '_> {
         &mut self,
         scope: &Scope,
         how: &Leaving,
-        stuck: Vec<(usize, Vec<Piece>)>,
+        stuck: Vec<(usize, Vec<Contribution>)>,
     ) -> Result<(Vec<usize>, Id)> {
         let (mut adjoints, mut each, mut zeros) = (vec![], vec![], vec![]);
-        for (adjoint, pieces) in stuck {
+        for (adjoint, contributions) in stuck {
             let (ty, like) = self.likes[adjoint].clone();
-            let dense = self.w.force(ty, &like, pieces)?;
+            let dense = self.w.force(ty, &like, contributions)?;
             each.push(self.w.e.val(dense));
             zeros.push(self.zero_outside(scope.outer, &like));
             adjoints.push(adjoint);
@@ -243,12 +250,12 @@ impl Reverse<'_, '_> {
         self.w.zero(val, &sizes)
     }
 
-    /// The table of what pieces need, in the scope around; nothing where they need nothing.
-    fn table(&mut self, scope: &mut Scope, how: &Leaving, pieces: &[(usize, Piece)]) -> Option<Id> {
+    /// The table of what contributions need, in the scope around; nothing where they need nothing.
+    fn table(&mut self, scope: &mut Scope, how: &Leaving, contributions: &[(usize, Contribution)]) -> Option<Id> {
         let first = scope.first_let();
         let n = scope.plans.len();
         let mut needed = vec![false; n];
-        for (_, p) in pieces {
+        for (_, p) in contributions {
             for (id, loops) in all_terms(p) {
                 self.need(scope, id, first + n + loops, loops, &mut needed);
             }
@@ -326,8 +333,8 @@ impl Reverse<'_, '_> {
         }
     }
 
-    /// A piece in the scope around.
-    fn moved(&mut self, scope: &Scope, how: &Leaving, table: bool, p: Piece) -> Piece {
+    /// A contribution in the scope around.
+    fn moved(&mut self, scope: &Scope, how: &Leaving, table: bool, p: Contribution) -> Contribution {
         let now = self.w.e.depth();
         let mut out = p.map(&mut |id, loops| self.term_outside(scope, table, id, now, loops));
         let outer = scope.outer + usize::from(table);
@@ -339,7 +346,7 @@ impl Reverse<'_, '_> {
             Leaving::Arm(c) => vec![Item::Guard(self.w.e.terms.shift(*c, usize::from(table)))],
         };
         items.append(&mut out.items);
-        Piece { depth: outer, items, ..out }
+        Contribution { depth: outer, items, ..out }
     }
 
     /// A term of the scope at `depth`, under loops, in the scope around with the table and the indices.
@@ -399,8 +406,8 @@ pub fn contains_tuple_of_tensors(ty: Ty) -> bool {
     }
 }
 
-/// The terms of a piece, with the number of loops that each stands under.
-fn all_terms(p: &Piece) -> Vec<(Id, usize)> {
+/// The terms of a contribution, with the number of loops that each stands under.
+fn all_terms(p: &Contribution) -> Vec<(Id, usize)> {
     let mut out = vec![];
     let copy = p.clone();
     copy.map(&mut |id, loops| {

@@ -5,11 +5,11 @@
 //! and the loop reads it; all else the loop makes for itself, side by side, since nothing there waits for the step before.
 
 use super::adjoint::Reverse;
+use super::contribution::{Contribution, Step};
 use super::emit::Val;
 use super::env::Active;
 use super::like::Like;
 use super::once::is_selection;
-use super::piece::{Piece, Step};
 use super::ragged::Span;
 use super::recurrence::{Extra, Table};
 use super::scope::Place;
@@ -41,7 +41,7 @@ struct Walked {
     /// The adjoint of the state before the step.
     next: Id,
     /// What it gives to other variables, and to which.
-    pieces: Vec<(usize, Piece)>,
+    contributions: Vec<(usize, Contribution)>,
 }
 
 impl Walked {
@@ -79,8 +79,8 @@ impl Reverse<'_, '_> {
         let tables: Vec<(usize, Table)> = kept.into_iter().map(|l| l - first).zip(tables).collect();
         self.others(seq, walked, chain, &tables)?;
         if let (Some(whole), Some(v)) = (whole, vector) {
-            let pieces = self.take(whole);
-            self.back(v, pieces)?;
+            let contributions = self.take(whole);
+            self.back(v, contributions)?;
         }
         Ok(chain)
     }
@@ -130,9 +130,9 @@ impl Reverse<'_, '_> {
         let sizes = self.w.env.last().map(|e| e.sizes.clone()).unwrap_or_default();
         self.adjoint(self.w.e.ty(x.id), Like { val: x, sizes });
         self.frames.push(Default::default());
-        let piece = self.whole(total);
+        let contribution = self.whole(total);
         let around = self.step.replace(outer);
-        let done = self.step_back(&seq.steps, &seq.kept, k, piece);
+        let done = self.step_back(&seq.steps, &seq.kept, k, contribution);
         self.step = around;
         self.w.env.truncate(scope);
         done?;
@@ -150,12 +150,12 @@ impl Reverse<'_, '_> {
         self.w.carried = None;
         let next = next?;
         let frame = self.frames.pop().unwrap_or_default();
-        let mut pieces = vec![];
+        let mut contributions = vec![];
         for (adjoint, list) in frame {
-            pieces.extend(list.into_iter().map(|p| (adjoint, p.now(&mut self.w.e))));
+            contributions.extend(list.into_iter().map(|p| (adjoint, p.now(&mut self.w.e))));
         }
         let lets = (outer + 2..self.w.e.depth()).filter_map(|l| self.w.e.let_value(l)).collect();
-        Ok(Walked { outer, k, lets, next, pieces })
+        Ok(Walked { outer, k, lets, next, contributions })
     }
 
     /// Levels of the lets that the chain makes, takes work for, and other variables ask for.
@@ -176,7 +176,7 @@ impl Reverse<'_, '_> {
         }
         let changes = self.changes(walked);
         let mut wanted = vec![false; top - first];
-        for (_, p) in &walked.pieces {
+        for (_, p) in &walked.contributions {
             p.clone().map(&mut |id, loops| {
                 self.mark(id, top, loops, first, &mut wanted);
                 id
@@ -291,7 +291,7 @@ impl Reverse<'_, '_> {
     /// What the steps give to other variables than the state, as a loop over them, in the order in which the chain takes
     /// them: what it adds up may be added up as the chain goes, and what the chain keeps for it need not be a table.
     fn others(&mut self, seq: &Sequence, walked: Walked, chain: Table, tables: &[(usize, Table)]) -> Result<()> {
-        if walked.pieces.is_empty() {
+        if walked.contributions.is_empty() {
             return Ok(());
         }
         self.looped_as(seq.leaving, &[seq.steps.n], |me, vars| {
@@ -317,9 +317,9 @@ impl Reverse<'_, '_> {
                 stands.push(here);
             }
             let top = first + walked.lets.len();
-            for (adjoint, p) in walked.pieces {
+            for (adjoint, p) in walked.contributions {
                 let p = p.map(&mut |id, loops| me.elsewhere(id, (top, loops), outer, &stands));
-                me.collect(adjoint, Piece { depth: me.w.e.depth(), ..p });
+                me.collect(adjoint, Contribution { depth: me.w.e.depth(), ..p });
             }
             Ok(())
         })

@@ -5,9 +5,9 @@
 //! The elements that fill no part are folded after. The values stay the same to the bit. Which folds and scans keep nothing
 //! of what their steps bind is noted beside. It must not know what a derivative is.
 
+use super::contribution::shift_above;
 use super::flow::has_floats;
 use super::keeping::{Decisions, Keep, Keeping, Sequence};
-use super::piece::shift_above;
 use crate::ir::{Fun, Head, Id, Op, Terms, Ty, deep};
 use crate::types::shape::shape;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,14 +1,14 @@
-//! Pieces of an adjoint become one tensor.
+//! Contributions of an adjoint become one tensor.
 //!
-//! Where the index of a piece can be solved for loops of the piece, the tensor is built by element,
+//! Where the index of a contribution can be solved for loops of the contribution, the tensor is built by element,
 //! and the loops that remain are sums of numbers: what was read of `v` at `(index i v)`, in a loop
 //! over `i` and another over `j`, comes back as `build (size v) (lam i. sumbuild m (lam j. …))`. Where
 //! it cannot, as at `(index (index i p) v)`, one scatter adds all values at their indices.
 
+use super::contribution::{Contribution, Item, Step};
 use super::emit::{Emit, Val};
 use super::like::Like;
 use super::loops::put_out;
-use super::piece::{Item, Piece, Step};
 use super::scatter;
 use super::solve::{Plan, solve};
 use super::walk::Walk;
@@ -20,15 +20,15 @@ use crate::types::shape::lowered;
 const FEW_NODES: usize = 32;
 
 impl Walk<'_, '_> {
-    /// The sum of pieces as a term of the tangent type of `ty`, where the work stands.
+    /// The sum of contributions as a term of the tangent type of `ty`, where the work stands.
     ///
     /// # Errors
     /// Bugs only.
-    pub fn force(&mut self, ty: Ty, like: &Like, pieces: Vec<Piece>) -> Result<Id> {
-        let pieces: Vec<Piece> = pieces.into_iter().map(|p| p.now(&mut self.e)).collect();
-        if pieces.iter().all(|p| p.items.is_empty() && p.steps.is_empty()) && !pieces.is_empty() {
-            let mut sum = pieces[0].value;
-            for p in &pieces[1..] {
+    pub fn force(&mut self, ty: Ty, like: &Like, contributions: Vec<Contribution>) -> Result<Id> {
+        let contributions: Vec<Contribution> = contributions.into_iter().map(|p| p.now(&mut self.e)).collect();
+        if contributions.iter().all(|p| p.items.is_empty() && p.steps.is_empty()) && !contributions.is_empty() {
+            let mut sum = contributions[0].value;
+            for p in &contributions[1..] {
                 sum = self.e.add(sum, p.value);
             }
             return Ok(sum);
@@ -37,8 +37,8 @@ impl Walk<'_, '_> {
             TyKind::Scalar(s) if s.is_float() => {
                 let mut sum = self.e.float(*s, 0.0);
                 // Of what is carried on, some elements change: they get what is theirs last, and the others stay as they are.
-                let own = |p: &Piece| self.carried.as_ref().is_some_and(|at| is_of_some(&self.e, p, at));
-                let (last, first): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(own);
+                let own = |p: &Contribution| self.carried.as_ref().is_some_and(|at| is_of_some(&self.e, p, at));
+                let (last, first): (Vec<Contribution>, Vec<Contribution>) = contributions.into_iter().partition(own);
                 for p in first {
                     let term = summed(&mut self.e, p);
                     sum = self.e.add(sum, term);
@@ -56,7 +56,7 @@ impl Walk<'_, '_> {
             TyKind::Tuple(parts) => {
                 let mut out = vec![];
                 for (k, part) in parts.iter().enumerate() {
-                    let of = pieces.iter().filter_map(|p| part_of(&mut self.e, p, k, parts.len())).collect();
+                    let of = contributions.iter().filter_map(|p| part_of(&mut self.e, p, k, parts.len())).collect();
                     let like = like.part(&mut self.e, k, parts.len());
                     let made = self.force(*part, &like, of)?;
                     out.push(self.e.val(made));
@@ -65,24 +65,24 @@ impl Walk<'_, '_> {
                 let out: Vec<Id> = out.into_iter().map(|v| self.e.now(v)).collect();
                 Ok(self.e.put(Head::Tuple, out))
             }
-            TyKind::Tensor(rank, elem) => self.tensor(*rank, *elem, like, pieces),
+            TyKind::Tensor(rank, elem) => self.tensor(*rank, *elem, like, contributions),
         }
     }
 
-    fn tensor(&mut self, rank: usize, elem: Ty, like: &Like, pieces: Vec<Piece>) -> Result<Id> {
+    fn tensor(&mut self, rank: usize, elem: Ty, like: &Like, contributions: Vec<Contribution>) -> Result<Id> {
         let whole = self.e.now(like.val);
         let sizes = like.sizes_now(&mut self.e);
-        if pieces.is_empty() {
+        if contributions.is_empty() {
             return Ok(self.zero(whole, &sizes));
         }
         let outer = self.axes(whole, rank, &sizes);
-        if let [p] = pieces.as_slice()
+        if let [p] = contributions.as_slice()
             && p.items.is_empty()
             && let Some(Step::At(at)) = p.steps.first()
             && !elem.has_tensor()
         {
             // One element changes, as in `(index 3 v)`.
-            let rest = Piece { steps: p.steps[1..].to_vec(), ..p.clone() };
+            let rest = Contribution { steps: p.steps[1..].to_vec(), ..p.clone() };
             let zeros = vec![self.e.int(0); rank];
             let element = self.e.put(Head::Index(rank), zeros.into_iter().chain([whole]));
             let like = Like { val: self.e.val(element), sizes: vec![] };
@@ -91,7 +91,7 @@ impl Walk<'_, '_> {
         }
         let outer: Vec<Val> = outer.into_iter().map(|s| self.e.val(s)).collect();
         let mut solved = vec![];
-        for p in self.added_at_places(pieces, &outer) {
+        for p in self.added_at_places(contributions, &outer) {
             let p = p.now(&mut self.e);
             let sizes: Vec<Id> = outer.iter().map(|s| self.e.now(*s)).collect();
             match solve(&mut self.e, &p, &sizes) {
@@ -115,12 +115,12 @@ impl Walk<'_, '_> {
         self.built(rank, elem, like, &outer, solved)
     }
 
-    /// Pieces of which no two are added at the same indices by scatters: their values are added before. A corner of a
+    /// Contributions of which no two are added at the same indices by scatters: their values are added before. A corner of a
     /// triangle that is read twice is one place.
-    fn added_at_places(&mut self, pieces: Vec<Piece>, outer: &[Val]) -> Vec<Piece> {
-        let mut out: Vec<Piece> = vec![];
-        for p in pieces {
-            let same = |q: &Piece| (q.depth, &q.items, &q.steps) == (p.depth, &p.items, &p.steps);
+    fn added_at_places(&mut self, contributions: Vec<Contribution>, outer: &[Val]) -> Vec<Contribution> {
+        let mut out: Vec<Contribution> = vec![];
+        for p in contributions {
+            let same = |q: &Contribution| (q.depth, &q.items, &q.steps) == (p.depth, &p.items, &p.steps);
             let scalar = self.e.ty(p.value).as_scalar().is_some();
             if let Some(k) = out.iter().position(same).filter(|_| scalar && p.loops() > 0) {
                 let sizes: Vec<Id> = outer.iter().map(|s| self.e.now(*s)).collect();
@@ -134,11 +134,11 @@ impl Walk<'_, '_> {
         out
     }
 
-    /// A piece that changes one element by what loops add up, with the sum before the loop over all elements, which does not
+    /// A contribution that changes one element by what loops add up, with the sum before the loop over all elements, which does not
     /// make it again where it comes to that element. An element that is a tensor would be made to be read once: it is worth
-    /// that where the loops end by the index, as those over pairs do, so that the piece cannot leave the loop over it. Such
+    /// that where the loops end by the index, as those over pairs do, so that the contribution cannot leave the loop over it. Such
     /// an element whose sizes are not known stays as it is.
-    fn summed_first(&mut self, rank: usize, elem: Ty, like: &Like, p: Piece) -> Result<Piece> {
+    fn summed_first(&mut self, rank: usize, elem: Ty, like: &Like, p: Contribution) -> Result<Contribution> {
         let Some((Step::At(index), rest)) = p.steps.split_first() else { return Ok(p) };
         let loops = p.loops();
         let index: Vec<Id> = index.iter().map(|i| put_out(&mut self.e, *i, loops)).collect();
@@ -150,18 +150,18 @@ impl Walk<'_, '_> {
             return Ok(p);
         }
         let items = p.items.iter().take_while(|i| matches!(i, Item::Guard(_))).cloned().collect();
-        let one = Piece { items, steps: vec![Step::At(index.clone())], ..p };
+        let one = Contribution { items, steps: vec![Step::At(index.clone())], ..p };
         let whole = self.e.now(like.val);
         let element = self.e.put(Head::Index(rank), index.into_iter().chain([whole]));
         let like = Like { val: self.e.val(element), sizes: inner.to_vec() };
-        let sum = self.force(elem, &like, vec![Piece { steps: rest.to_vec(), ..p }])?;
+        let sum = self.force(elem, &like, vec![Contribution { steps: rest.to_vec(), ..p }])?;
         let sum = self.e.bind(sum);
         let value = self.e.now(sum);
-        Ok(Piece { value, ..one.now(&mut self.e) })
+        Ok(Contribution { value, ..one.now(&mut self.e) })
     }
 
-    /// Whether how often a loop of a piece runs depends on a variable of the indices, which stand outside of all its loops.
-    fn ends_by(&self, p: &Piece, index: &[Id]) -> bool {
+    /// Whether how often a loop of a contribution runs depends on a variable of the indices, which stand outside of all its loops.
+    fn ends_by(&self, p: &Contribution, index: &[Id]) -> bool {
         let terms = &self.e.terms;
         let extents = p.items.iter().filter_map(|i| if let Item::Loop(n) = i { Some(*n) } else { None });
         let own = |v: &usize| index.iter().any(|i| terms.free(*i).has(*v));
@@ -170,14 +170,21 @@ impl Walk<'_, '_> {
     }
 
     /// The tensor by element.
-    fn built(&mut self, rank: usize, elem: Ty, like: &Like, outer: &[Val], pieces: Vec<(Piece, Plan)>) -> Result<Id> {
+    fn built(
+        &mut self,
+        rank: usize,
+        elem: Ty,
+        like: &Like,
+        outer: &[Val],
+        contributions: Vec<(Contribution, Plan)>,
+    ) -> Result<Id> {
         let outer: Vec<Id> = outer.iter().map(|s| self.e.now(*s)).collect();
         let depth = self.e.depth();
         let at: Vec<Val> = (0..rank).map(|_| self.e.enter(Ty::int())).collect();
         let at: Vec<Id> = at.into_iter().map(|v| self.e.now(v)).collect();
         let inside = self.e.depth();
         let mut elements = vec![];
-        for (p, plan) in pieces {
+        for (p, plan) in contributions {
             let p = p.now(&mut self.e);
             elements.push(plan.element(&mut self.e, p, &at));
         }
@@ -200,8 +207,8 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Whether a piece is a number for some elements of those that levels are the indices of: a guard compares an index.
-fn is_of_some(e: &Emit<'_>, p: &Piece, at: &std::ops::Range<usize>) -> bool {
+/// Whether a contribution is a number for some elements of those that levels are the indices of: a guard compares an index.
+fn is_of_some(e: &Emit<'_>, p: &Contribution, at: &std::ops::Range<usize>) -> bool {
     let names = |c: Id| {
         let free = e.terms.free(c);
         let compares = matches!(e.terms.head(c), Head::Op(Op::Eq | Op::Ne | Op::Lt | Op::Lte | Op::Gt | Op::Gte));
@@ -212,8 +219,8 @@ fn is_of_some(e: &Emit<'_>, p: &Piece, at: &std::ops::Range<usize>) -> bool {
     p.steps.is_empty() && guards.is_some_and(|all| all.into_iter().any(names))
 }
 
-/// A sum with a piece added where its guards hold, and as it is elsewhere.
-fn added_there(e: &mut Emit<'_>, sum: Id, p: Piece) -> Id {
+/// A sum with a contribution added where its guards hold, and as it is elsewhere.
+fn added_there(e: &mut Emit<'_>, sum: Id, p: Contribution) -> Id {
     let mut out = e.add(sum, p.value);
     for item in p.items.into_iter().rev() {
         if let Item::Guard(c) = item {
@@ -232,8 +239,8 @@ fn nodes(e: &Emit<'_>, id: Id) -> usize {
     e.terms.kids(id).iter().fold(own, |n, k| if n > FEW_NODES { n } else { n + nodes(e, *k) })
 }
 
-/// The sum of a piece of numbers, over its loops.
-fn summed(e: &mut Emit<'_>, p: Piece) -> Id {
+/// The sum of a contribution of numbers, over its loops.
+fn summed(e: &mut Emit<'_>, p: Contribution) -> Id {
     let mut term = p.value;
     let ty = e.ty(term);
     let mut items = p.items;
@@ -290,10 +297,12 @@ fn summed_above(e: &mut Emit<'_>, extent: Id, bound: Id, term: Id) -> Id {
     e.sum(count, term)
 }
 
-/// What a piece of a tuple is for one part.
-pub fn part_of(e: &mut Emit<'_>, p: &Piece, k: usize, n: usize) -> Option<Piece> {
+/// What a contribution of a tuple is for one part.
+pub fn part_of(e: &mut Emit<'_>, p: &Contribution, k: usize, n: usize) -> Option<Contribution> {
     match p.steps.first() {
-        Some(Step::Part(i, _)) => (*i as usize == k).then(|| Piece { steps: p.steps[1..].to_vec(), ..p.clone() }),
-        _ => Some(Piece { value: e.get(k as u32, n as u32, p.value), ..p.clone() }),
+        Some(Step::Part(i, _)) => {
+            (*i as usize == k).then(|| Contribution { steps: p.steps[1..].to_vec(), ..p.clone() })
+        }
+        _ => Some(Contribution { value: e.get(k as u32, n as u32, p.value), ..p.clone() }),
     }
 }

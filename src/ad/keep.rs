@@ -6,12 +6,12 @@
 //! tables that are not ragged are made. A place in a body is said by the number of lets around it.
 
 use super::adjoint::Reverse;
+use super::contribution::Contribution;
 use super::emit::Val;
 use super::env::{Active, Entry};
 use super::flow::has_floats;
 use super::kept::{Kept, Once, Target};
 use super::like::Like;
-use super::piece::Piece;
 use super::ragged::Span;
 use super::recurrence::{Extra, Table};
 use super::split::takes_work;
@@ -359,28 +359,30 @@ impl Reverse<'_, '_> {
         }
     }
 
-    /// Collects what a piece of the adjoint of the state after step `k` means for the variables of its body,
+    /// Collects what a contribution of the adjoint of the state after step `k` means for the variables of its body,
     /// which are in scope.
-    pub(super) fn step_back(&mut self, steps: &Steps, kept: &[Kept], k: Val, piece: Piece) -> Result<()> {
+    pub(super) fn step_back(&mut self, steps: &Steps, kept: &[Kept], k: Val, contribution: Contribution) -> Result<()> {
         let before = self.kept.clone();
         let step = self.step(steps, kept, k);
         self.sequences += 1;
-        let done = self.body_back(steps.body, 0, &step, vec![piece]);
+        let done = self.body_back(steps.body, 0, &step, vec![contribution]);
         self.sequences -= 1;
         self.kept = before;
         done
     }
 
-    fn body_back(&mut self, body: Id, at: usize, step: &Step, pieces: Vec<Piece>) -> Result<()> {
-        if pieces.is_empty() || !self.w.active(body) {
+    fn body_back(&mut self, body: Id, at: usize, step: &Step, contributions: Vec<Contribution>) -> Result<()> {
+        if contributions.is_empty() || !self.w.active(body) {
             return Ok(());
         }
         let (value, rest) = part(self.w.e.terms, body);
         self.recall(step, at, value);
         match rest {
-            Some(rest) => self.let_back(body, pieces, |me, pieces| deep(|| me.body_back(rest, at + 1, step, pieces))),
-            None if step.sets => self.set_back(value, pieces),
-            None => self.back(value, pieces),
+            Some(rest) => self.let_back(body, contributions, |me, contributions| {
+                deep(|| me.body_back(rest, at + 1, step, contributions))
+            }),
+            None if step.sets => self.set_back(value, contributions),
+            None => self.back(value, contributions),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! How pieces come by the lets of a scope that they leave: values that are cheap are made again, others are kept in a table
+//! How contributions come by the lets of a scope that they leave: values that are cheap are made again, others are kept in a table
 //! over the indices of the scope, where that is not ragged.
 //!
-//! What pieces need inside of loops of their own is kept, too, unless it is hardly more than a read: it would be made again
-//! in every round, and a product of tables is a contraction to whoever schedules it. It must not know what pieces are for.
+//! What contributions need inside of loops of their own is kept, too, unless it is hardly more than a read: it would be made again
+//! in every round, and a product of tables is a contraction to whoever schedules it. It must not know what contributions are for.
 
 use super::adjoint::Reverse;
 use super::once::is_selection;

@@ -1,7 +1,7 @@
-//! Loops of a piece change their places, or are taken away where their variable has a value. It must not know why.
+//! Loops of a contribution change their places, or are taken away where their variable has a value. It must not know why.
 
+use super::contribution::{Contribution, Item, Step, mentioned, put_for, simple};
 use super::emit::Emit;
-use super::piece::{Item, Piece, Step, mentioned, put_for, simple};
 use crate::ir::{Id, Op};
 
 /// What is asked of the variable that an index is solved for: that it is not below 0, and that it is below the extent of its
@@ -13,7 +13,7 @@ pub(super) struct Asked {
 }
 
 /// Index `k` of the first step.
-pub(super) fn index_of(p: &Piece, k: usize) -> Id {
+pub(super) fn index_of(p: &Contribution, k: usize) -> Id {
     match p.steps.first() {
         Some(Step::At(index)) => index[k],
         _ => p.value,
@@ -25,8 +25,8 @@ pub fn put_out(e: &mut Emit<'_>, id: Id, n: usize) -> Id {
     e.terms.map_free(id, n, &mut |t, i, ty, under| t.var((i as usize + under) as u32, ty))
 }
 
-/// The piece with loop `q` behind loop `to`; nothing between depends on it.
-pub fn moved(e: &mut Emit<'_>, p: Piece, q: usize, to: usize) -> Piece {
+/// The contribution with loop `q` behind loop `to`; nothing between depends on it.
+pub fn moved(e: &mut Emit<'_>, p: Contribution, q: usize, to: usize) -> Contribution {
     if q == to {
         return p;
     }
@@ -57,7 +57,7 @@ pub fn moved(e: &mut Emit<'_>, p: Piece, q: usize, to: usize) -> Piece {
 }
 
 /// Whether loop `q` may stand behind loop `to`: nothing up to there depends on it.
-pub fn free_to_move(e: &Emit<'_>, p: &Piece, q: usize, to: usize) -> bool {
+pub fn free_to_move(e: &Emit<'_>, p: &Contribution, q: usize, to: usize) -> bool {
     let mut seen = 0;
     p.items.iter().all(|item| {
         let (Item::Loop(id) | Item::Guard(id)) = *item;
@@ -67,9 +67,9 @@ pub fn free_to_move(e: &Emit<'_>, p: &Piece, q: usize, to: usize) -> bool {
     })
 }
 
-/// The piece without loop `q`, whose variable has a value; that stands under the loops before it. What is asked of it stands
+/// The contribution without loop `q`, whose variable has a value; that stands under the loops before it. What is asked of it stands
 /// outside of all loops that it does not depend on: they run where it holds.
-pub(super) fn taken_away(e: &mut Emit<'_>, p: Piece, q: usize, value: Id, asked: Asked) -> Piece {
+pub(super) fn taken_away(e: &mut Emit<'_>, p: Contribution, q: usize, value: Id, asked: Asked) -> Contribution {
     let terms = &mut *e.terms;
     let mut out = p.map(&mut |id, c| if c <= q { id } else { put_for(terms, id, c, q, value, q) });
     let Some(place) = behind_loops(&out.items, q + 1) else { return out };

@@ -473,22 +473,22 @@ fn gradient(r: &mut Reverse<'_, '_>, (body, n): (Id, usize), wrt: &[bool], dr: V
             r.w.env[k].active = Active::Adjoint(number);
         }
     }
-    let piece = r.whole(dr);
+    let contribution = r.whole(dr);
     let terms = &r.w.e.terms;
     let steps = terms.reachable(body).into_iter().any(|id| matches!(terms.head(id), Head::Fold | Head::Scan));
     let first = if value && (steps || r.w.nested.is_deep(r.w.e.terms, body)) {
-        Some(r.with_value(body, vec![piece])?)
+        Some(r.with_value(body, vec![contribution])?)
     } else {
         // Rewriting finds what both share, but for what is in steps and deep nests.
         let first = value.then(|| r.w.value(body));
-        r.back(body, vec![piece])?;
+        r.back(body, vec![contribution])?;
         first
     };
     let mut parts = vec![];
     for k in (0..n).filter(|k| wrt[*k]) {
-        let pieces = r.take(k);
+        let contributions = r.take(k);
         let (ty, like) = r.likes[k].clone();
-        let made = r.w.force(ty, &like, pieces)?;
+        let made = r.w.force(ty, &like, contributions)?;
         parts.push(r.w.e.val(made));
     }
     let parts: Vec<Id> = parts.into_iter().map(|v| r.w.e.now(v)).collect();

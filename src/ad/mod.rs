@@ -2,8 +2,8 @@
 //! adjoints back. Both are source to source on typed terms.
 //!
 //! Output is ordinary language. Reverse mode keeps the asymptotic cost of the source without any
-//! rewriting: an adjoint is kept in pieces that say which element of which variable changes (see
-//! `piece.rs`), so that what a loop reads of a tensor comes back as a loop over elements or as one
+//! rewriting: an adjoint is kept in contributions that say which element of which variable changes (see
+//! `contribution.rs`), so that what a loop reads of a tensor comes back as a loop over elements or as one
 //! scatter, never as a sum of tensors of zeros; values that the way back needs again are kept in
 //! tables (see `adjoint.rs`). It must not know of rewriting or of costs.
 //!
@@ -17,6 +17,7 @@ mod backwards;
 pub mod check;
 mod change;
 mod checkpoint;
+mod contribution;
 mod declared;
 mod emit;
 mod env;
@@ -43,7 +44,6 @@ mod order;
 mod outside;
 mod parameters;
 mod parts;
-mod piece;
 mod preaccumulate;
 mod ragged;
 mod recurrence;

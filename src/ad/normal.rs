@@ -4,7 +4,7 @@
 //!
 //! The values stay the same, and so do the sizes of sums over nothing. It must not know what a derivative is.
 
-use super::piece::simple;
+use super::contribution::simple;
 use crate::ir::{Fun, Head, Id, Lit, Monoid, Op, Terms, Ty, TyKind, deep};
 use crate::types::rows::as_made;
 use crate::types::shape::{empty_sum, lower, shape_as_made};

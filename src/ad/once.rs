@@ -4,11 +4,11 @@
 //! last state is kept, and no table of all states. It must not know what elements are set to.
 
 use super::adjoint::Reverse;
+use super::contribution::Contribution;
 use super::emit::Val;
 use super::env::{Active, Entry};
 use super::keep::Steps;
 use super::kept::Once;
-use super::piece::Piece;
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Op, Terms, Ty};
 use crate::types::shape::lowered;
@@ -64,9 +64,9 @@ impl Reverse<'_, '_> {
         self.w.e.put(Head::Build(rank), kids)
     }
 
-    /// Collects what pieces of the adjoint of the state after a step mean, where the adjoint of the state before the first is not
-    /// asked for: what is beyond the element that the step sets is never read, so that all of it is handed on.
-    pub(super) fn set_back(&mut self, id: Id, pieces: Vec<Piece>) -> Result<()> {
+    /// Collects what contributions to the adjoint of the state after a step mean, where the adjoint of the state before the
+    /// first is not asked for: what is beyond the element that the step sets is never read, so that all of it is handed on.
+    pub(super) fn set_back(&mut self, id: Id, contributions: Vec<Contribution>) -> Result<()> {
         let Head::Build(rank) = self.w.e.terms.head(id) else {
             return Err(Diagnostic::bug("a step that sets nothing"));
         };
@@ -78,14 +78,14 @@ impl Reverse<'_, '_> {
         if other {
             (set, kept) = (kept, set);
         }
-        let dr = self.dense(id, pieces)?;
+        let dr = self.dense(id, contributions)?;
         let state = self.w.e.terms.kids(kept)[rank];
         let Some(state) = lowered(self.w.e.terms, state, rank) else { return Err(Diagnostic::bug("no state")) };
         let whole = self.whole(dr);
         self.back(state, vec![whole])?;
         self.looped(&kids[..rank], |me, vars| {
             let element = me.element_at(vars, dr);
-            let piece = me.whole(element);
+            let contribution = me.whole(element);
             me.under(vars, |me| {
                 let mut here = me.w.value(c);
                 if other {
@@ -93,7 +93,7 @@ impl Reverse<'_, '_> {
                     let not = me.w.e.op(Op::Not, [c]);
                     here = me.w.e.bind(not);
                 }
-                if me.w.active(set) { me.arm(here, |me| me.back(set, vec![piece])) } else { Ok(()) }
+                if me.w.active(set) { me.arm(here, |me| me.back(set, vec![contribution])) } else { Ok(()) }
             })
         })
     }

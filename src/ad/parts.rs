@@ -1,24 +1,24 @@
-//! Pieces that leave a part of a fold become whole elements, so that nothing else of the part is kept.
+//! Contributions that leave a part of a fold become whole elements, so that nothing else of the part is kept.
 //!
 //! What the steps of a part give to its own elements is one row of a table. What they give to anything
 //! else is summed up over the parts; `adjoint.rs` does that with whatever may not be kept.
 
 use super::adjoint::{Frame, Reverse, contains_tuple_of_tensors};
+use super::contribution::{Contribution, Item, Step};
 use super::emit::Val;
 use super::like::Like;
-use super::piece::{Item, Piece, Step};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Head, Id, Op};
 use crate::types::shape::lower;
 
 impl Reverse<'_, '_> {
-    /// Pieces that go to one element, whatever their own loops, become its tensor; the levels of those.
+    /// Contributions that go to one element, whatever their own loops, become its tensor; the levels of those.
     /// That is all that need be known of a part: without it every part would give a whole tensor.
     pub(super) fn elements(&mut self, frame: &mut Frame) -> Result<Vec<usize>> {
         let mut levels = vec![];
         for (adjoint, list) in frame {
             let depth = self.w.e.depth();
-            let (mut others, mut groups) = (vec![], Vec::<(Vec<Id>, Vec<Piece>)>::new());
+            let (mut others, mut groups) = (vec![], Vec::<(Vec<Id>, Vec<Contribution>)>::new());
             for p in std::mem::take(list) {
                 let mut p = p.now(&mut self.w.e);
                 let at = match p.steps.first() {
@@ -36,11 +36,11 @@ impl Reverse<'_, '_> {
                     None => others.push(p),
                 }
             }
-            for (at, pieces) in groups {
+            for (at, contributions) in groups {
                 // Where no step may reach the element, there need not be one at its index.
-                let certain = pieces.iter().any(|p| p.items.is_empty());
+                let certain = contributions.iter().any(|p| p.items.is_empty());
                 if !certain && !self.element_has_shape(*adjoint) {
-                    others.extend(pieces.into_iter().map(|mut p| {
+                    others.extend(contributions.into_iter().map(|mut p| {
                         let inside = at.iter().map(|i| self.w.e.terms.shift(*i, p.loops())).collect();
                         p.steps.insert(0, Step::At(inside));
                         p
@@ -48,7 +48,7 @@ impl Reverse<'_, '_> {
                     continue;
                 }
                 let at: Vec<Val> = at.into_iter().map(|id| Val { id, depth }).collect();
-                let value = self.element_of(*adjoint, &at, pieces)?;
+                let value = self.element_of(*adjoint, &at, contributions)?;
                 if let Head::Var(i, _) = self.w.e.terms.head(value.id) {
                     levels.push(value.depth - 1 - i as usize);
                 }
@@ -56,7 +56,7 @@ impl Reverse<'_, '_> {
                 let at: Vec<Id> = at.into_iter().map(|v| self.w.e.now(v)).collect();
                 let items = if certain { vec![] } else { self.within(*adjoint, &at) };
                 let depth = self.w.e.depth();
-                others.push(Piece { depth, items, steps: vec![Step::At(at)], value });
+                others.push(Contribution { depth, items, steps: vec![Step::At(at)], value });
             }
             *list = others;
         }
@@ -80,8 +80,8 @@ impl Reverse<'_, '_> {
             .collect()
     }
 
-    /// The adjoint of an element from pieces of it, bound by a let.
-    fn element_of(&mut self, adjoint: usize, at: &[Val], pieces: Vec<Piece>) -> Result<Val> {
+    /// The adjoint of an element from contributions of it, bound by a let.
+    fn element_of(&mut self, adjoint: usize, at: &[Val], contributions: Vec<Contribution>) -> Result<Val> {
         let (ty, like) = self.likes[adjoint].clone();
         let Some((rank, elem)) = ty.as_tensor() else { return Err(Diagnostic::bug("an element of no tensor")) };
         let of = self.w.e.now(like.val);
@@ -89,7 +89,7 @@ impl Reverse<'_, '_> {
         let element = self.w.e.put(Head::Index(rank), at.into_iter().chain([of]));
         let sizes = like.sizes.get(rank..).unwrap_or_default().to_vec();
         let element = Like { val: self.w.e.val(element), sizes };
-        let made = self.w.force(elem, &element, pieces)?;
+        let made = self.w.force(elem, &element, contributions)?;
         Ok(self.w.e.bind(made))
     }
 }

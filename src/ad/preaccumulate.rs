@@ -7,8 +7,8 @@
 //! one arm only, or in a part of one, says whether it was, since an infinite adjoint times 0 is no 0.
 
 use super::adjoint::{Frame, Reverse};
+use super::contribution::{Contribution, Item, Step, simple};
 use super::emit::{Aside, Val};
-use super::piece::{Item, Piece, Step, simple};
 use super::slope::Slope;
 use super::sweep::sweep;
 use crate::diag::{Diagnostic, Result};
@@ -105,19 +105,19 @@ impl Reverse<'_, '_> {
         self.w.slopes(id)
     }
 
-    /// What pieces of the adjoint of a condition mean for what it reads.
-    pub(super) fn slopes_back(&mut self, id: Id, slopes: &[Slope], pieces: Vec<Piece>) -> Result<()> {
-        let dr = self.dense(id, pieces)?;
+    /// What contributions of the adjoint of a condition mean for what it reads.
+    pub(super) fn slopes_back(&mut self, id: Id, slopes: &[Slope], contributions: Vec<Contribution>) -> Result<()> {
+        let dr = self.dense(id, contributions)?;
         for slope in slopes {
             let (dr, by) = (self.w.e.now(dr), self.w.e.now(slope.by));
             let value = self.w.e.mul(dr, by);
             let value = self.w.e.bind(value);
             let none = self.w.e.int(0);
-            let steps = Piece { depth: slope.depth, items: vec![], steps: slope.steps.clone(), value: none };
-            let mut piece = steps.now(&mut self.w.e);
-            piece.value = self.w.e.now(value);
-            piece.items.extend(slope.here.map(|here| Item::Guard(self.w.e.now(here))));
-            self.collect(slope.adjoint, piece);
+            let steps = Contribution { depth: slope.depth, items: vec![], steps: slope.steps.clone(), value: none };
+            let mut contribution = steps.now(&mut self.w.e);
+            contribution.value = self.w.e.now(value);
+            contribution.items.extend(slope.here.map(|here| Item::Guard(self.w.e.now(here))));
+            self.collect(slope.adjoint, contribution);
         }
         Ok(())
     }
@@ -210,22 +210,28 @@ impl Reverse<'_, '_> {
         self.frames.push(Frame::default());
         let one = self.number(arm, 1.0);
         let one = self.w.e.val(one);
-        let piece = self.whole(one);
-        let value = self.with_value(arm, vec![piece])?;
+        let contribution = self.whole(one);
+        let value = self.with_value(arm, vec![contribution])?;
         let frame = self.frames.pop().unwrap_or_default();
         let mut parts = vec![];
-        for (adjoint, pieces) in frame {
-            self.parts(adjoint, pieces, outer, &mut parts)?;
+        for (adjoint, contributions) in frame {
+            self.parts(adjoint, contributions, outer, &mut parts)?;
         }
         self.w.forget(mark);
         Ok(Arm { lets: self.w.e.set_aside(outer), value, parts })
     }
 
-    /// Pieces of one adjoint, those of one part as one.
-    fn parts(&mut self, adjoint: usize, pieces: Vec<Piece>, outer: usize, out: &mut Vec<Part>) -> Result<()> {
-        let mut groups: Vec<(Vec<Step>, Vec<Piece>)> = vec![];
+    /// Contributions of one adjoint, those of one part as one.
+    fn parts(
+        &mut self,
+        adjoint: usize,
+        contributions: Vec<Contribution>,
+        outer: usize,
+        out: &mut Vec<Part>,
+    ) -> Result<()> {
+        let mut groups: Vec<(Vec<Step>, Vec<Contribution>)> = vec![];
         let depth = self.w.e.depth();
-        for p in pieces {
+        for p in contributions {
             let mut p = p.now(&mut self.w.e);
             if p.loops() > 0 || self.w.e.ty(p.value).as_scalar().is_none() {
                 return Err(Diagnostic::limit("an arm of numbers gives more than numbers"));
@@ -236,8 +242,8 @@ impl Reverse<'_, '_> {
                 None => groups.push((steps, vec![p])),
             }
         }
-        for (steps, pieces) in groups {
-            let (by, here) = self.sum_of(pieces);
+        for (steps, contributions) in groups {
+            let (by, here) = self.sum_of(contributions);
             let index = |s: &Step| if let Step::At(at) = s { at.clone() } else { vec![] };
             let at: Vec<Id> = steps.iter().flat_map(index).collect();
             let mut outside = steps.clone();
@@ -255,10 +261,10 @@ impl Reverse<'_, '_> {
         Ok(())
     }
 
-    /// The sum of pieces of a number, and whether there is any, where that is not certain.
-    fn sum_of(&mut self, pieces: Vec<Piece>) -> (Val, Option<Val>) {
+    /// The sum of contributions of a number, and whether there is any, where that is not certain.
+    fn sum_of(&mut self, contributions: Vec<Contribution>) -> (Val, Option<Val>) {
         let (mut sum, mut here, mut certain) = (None, None, false);
-        for p in pieces {
+        for p in contributions {
             let p = p.now(&mut self.w.e);
             let guards = p.items.iter().filter_map(|i| if let Item::Guard(c) = i { Some(*c) } else { None });
             let guard = guards.reduce(|a, b| self.w.e.op(Op::And, [a, b]));

@@ -1,15 +1,15 @@
 //! Reverse mode: a body is walked backwards, and what its value changes by is traced to its variables.
 //!
-//! `back(e, pieces)` says: these pieces of the adjoint of `e` are known; collect what follows for the
+//! `back(e, contributions)` says: these contributions of the adjoint of `e` are known; collect what follows for the
 //! variables in `e`. Adjoints that are zero are never made. Loops, folds and scans are in
-//! `sequence.rs` and here; how pieces leave a loop is in `adjoint.rs`.
+//! `sequence.rs` and here; how contributions leave a loop is in `adjoint.rs`.
 
 use super::adjoint::{Leaving, Reverse};
+use super::contribution::{Contribution, Item, Step};
 use super::emit::Val;
 use super::env::Active;
 use super::gather::part_of;
 use super::like::Like;
-use super::piece::{Item, Piece, Step};
 use super::{Mode, Request};
 use crate::diag::{Diagnostic, Result};
 use crate::ir::{Fun, Head, Id, Monoid, Op, Ty, deep};
@@ -18,9 +18,9 @@ use crate::ir::{Fun, Head, Id, Monoid, Op, Ty, deep};
 const CHAIN: usize = 8;
 
 impl Reverse<'_, '_> {
-    /// A whole value as a piece.
-    pub fn whole(&mut self, v: Val) -> Piece {
-        Piece { depth: v.depth, items: vec![], steps: vec![], value: v.id }
+    /// A whole value as a contribution.
+    pub fn whole(&mut self, v: Val) -> Contribution {
+        Contribution { depth: v.depth, items: vec![], steps: vec![], value: v.id }
     }
 
     /// What a term of the source has the shape of.
@@ -30,52 +30,52 @@ impl Reverse<'_, '_> {
         Like { val, sizes }
     }
 
-    /// Pieces of the adjoint of a term as one value, bound by a let.
-    pub fn dense(&mut self, id: Id, pieces: Vec<Piece>) -> Result<Val> {
+    /// Contributions of the adjoint of a term as one value, bound by a let.
+    pub fn dense(&mut self, id: Id, contributions: Vec<Contribution>) -> Result<Val> {
         self.prepare(id);
         let like = self.like(id);
         let ty = self.w.e.ty(id);
-        let made = self.w.force(ty, &like, pieces)?;
+        let made = self.w.force(ty, &like, contributions)?;
         self.w.e.terms.called_derivative_of(made, id);
         Ok(self.w.e.bind(made))
     }
 
-    /// Collects what pieces of the adjoint of a term mean for its variables.
+    /// Collects what contributions of the adjoint of a term mean for its variables.
     ///
     /// # Errors
     /// An operation without derivative, a call of a function that has none.
-    pub fn back(&mut self, id: Id, pieces: Vec<Piece>) -> Result<()> {
+    pub fn back(&mut self, id: Id, contributions: Vec<Contribution>) -> Result<()> {
         // Of a let it is asked where its body ends: a chain of lets would be looked through at each.
-        if pieces.is_empty() || self.w.e.terms.head(id) != Head::Let && !self.w.active(id) {
+        if contributions.is_empty() || self.w.e.terms.head(id) != Head::Let && !self.w.active(id) {
             return Ok(());
         }
-        deep(|| self.head(id, pieces))
+        deep(|| self.head(id, contributions))
     }
 
-    fn head(&mut self, id: Id, pieces: Vec<Piece>) -> Result<()> {
+    fn head(&mut self, id: Id, contributions: Vec<Contribution>) -> Result<()> {
         let (head, kids) = (self.w.e.terms.head(id), self.w.e.terms.kids(id).to_vec());
         match head {
             Head::Var(i, _) => {
                 if let Active::Adjoint(k) = self.w.env[self.w.env.len() - 1 - i as usize].active {
-                    pieces.into_iter().for_each(|p| self.collect(k, p));
+                    contributions.into_iter().for_each(|p| self.collect(k, p));
                 }
                 Ok(())
             }
             Head::Let => {
                 let known = self.kept_value(id);
-                self.let_back(id, pieces, |me, pieces| {
+                self.let_back(id, contributions, |me, contributions| {
                     me.w.remember(kids[1], known);
-                    me.back(kids[1], pieces)
+                    me.back(kids[1], contributions)
                 })
             }
             Head::If => match self.slopes(id) {
-                Some(slopes) => self.slopes_back(id, &slopes, pieces),
-                None => self.if_back(id, &kids, &pieces),
+                Some(slopes) => self.slopes_back(id, &slopes, contributions),
+                None => self.if_back(id, &kids, &contributions),
             },
             Head::Assert => {
                 let c = self.w.value(kids[0]);
-                let pieces = pieces.into_iter().map(|p| self.asserted(c, p)).collect();
-                self.back(kids[1], pieces)
+                let contributions = contributions.into_iter().map(|p| self.asserted(c, p)).collect();
+                self.back(kids[1], contributions)
             }
             Head::Tuple => {
                 let n = kids.len();
@@ -87,69 +87,69 @@ impl Reverse<'_, '_> {
                         let part = self.w.e.bind(part);
                         self.w.remember(kid, Some(part));
                     }
-                    let own = pieces.iter().filter_map(|p| part_of(&mut self.w.e, p, k, n)).collect();
+                    let own = contributions.iter().filter_map(|p| part_of(&mut self.w.e, p, k, n)).collect();
                     self.back(kid, own)?;
                 }
                 Ok(())
             }
             Head::Get(k, n) => {
-                let step = |mut p: Piece| {
+                let step = |mut p: Contribution| {
                     p.steps.insert(0, Step::Part(k, n));
                     p
                 };
-                self.back(kids[0], pieces.into_iter().map(step).collect())
+                self.back(kids[0], contributions.into_iter().map(step).collect())
             }
             Head::Index(d) => {
                 let at: Vec<Val> = kids[..d].iter().map(|k| self.w.value(*k)).collect();
-                let pieces = pieces.into_iter().map(|p| self.at(&at, p)).collect();
-                self.back(kids[d], pieces)
+                let contributions = contributions.into_iter().map(|p| self.at(&at, p)).collect();
+                self.back(kids[d], contributions)
             }
-            Head::Op(_) => self.op_back(id, &kids, pieces),
-            Head::Cast(_) => self.cast_back(id, kids[0], pieces),
-            Head::VecInit => self.elements_back(id, &kids, pieces),
-            Head::Build(d) => self.build_back(id, d, &kids, pieces),
-            Head::Reduce(Monoid::Add, d) => self.sum_back(id, d, &kids, pieces),
-            Head::Reduce(m, _) => self.reduction_back(id, m, &kids, pieces),
-            Head::DeltaVec(d) => self.delta_back(id, d, &kids, pieces),
-            Head::Scatter(d) => self.scatter_back(id, d, &kids, pieces),
-            Head::Fold | Head::Scan => self.sequence_back(id, pieces),
-            Head::Call(f) => self.call_back(id, f, &kids, pieces),
+            Head::Op(_) => self.op_back(id, &kids, contributions),
+            Head::Cast(_) => self.cast_back(id, kids[0], contributions),
+            Head::VecInit => self.elements_back(id, &kids, contributions),
+            Head::Build(d) => self.build_back(id, d, &kids, contributions),
+            Head::Reduce(Monoid::Add, d) => self.sum_back(id, d, &kids, contributions),
+            Head::Reduce(m, _) => self.reduction_back(id, m, &kids, contributions),
+            Head::DeltaVec(d) => self.delta_back(id, d, &kids, contributions),
+            Head::Scatter(d) => self.scatter_back(id, d, &kids, contributions),
+            Head::Fold | Head::Scan => self.sequence_back(id, contributions),
+            Head::Call(f) => self.call_back(id, f, &kids, contributions),
             Head::Const(_) | Head::Arg(_) | Head::Size(_) | Head::Print => Ok(()),
             Head::Sum | Head::ConstVec(_) => Err(Diagnostic::bug("a form that is no loop was left")),
         }
     }
 
-    fn cast_back(&mut self, id: Id, value: Id, pieces: Vec<Piece>) -> Result<()> {
+    fn cast_back(&mut self, id: Id, value: Id, contributions: Vec<Contribution>) -> Result<()> {
         let Some(from) = self.w.e.ty(value).as_scalar() else { return Ok(()) };
-        let dr = self.dense(id, pieces)?;
+        let dr = self.dense(id, contributions)?;
         let dr = self.w.e.now(dr);
         let back = self.w.e.put(Head::Cast(from), [dr]);
         let back = self.w.e.bind(back);
-        let piece = self.whole(back);
-        self.back(value, vec![piece])
+        let contribution = self.whole(back);
+        self.back(value, vec![contribution])
     }
 
-    fn sum_back(&mut self, id: Id, d: usize, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
-        let dr = self.dense(id, pieces)?;
+    fn sum_back(&mut self, id: Id, d: usize, kids: &[Id], contributions: Vec<Contribution>) -> Result<()> {
+        let dr = self.dense(id, contributions)?;
         self.looped(&kids[..d], |me, vars| {
-            let piece = me.whole(dr);
-            me.under(vars, |me| me.back(kids[d], vec![piece]))
+            let contribution = me.whole(dr);
+            me.under(vars, |me| me.back(kids[d], vec![contribution]))
         })
     }
 
     /// As [`Reverse::back`], and gives the value: what the outermost lets bind serves both.
-    pub fn with_value(&mut self, id: Id, pieces: Vec<Piece>) -> Result<Val> {
+    pub fn with_value(&mut self, id: Id, contributions: Vec<Contribution>) -> Result<Val> {
         let (Head::Let, [_, rest]) = (self.w.e.terms.head(id), self.w.e.terms.kids(id)) else {
             self.prepare(id);
             self.run(id);
             let made = self.w.value(id);
-            self.back(id, pieces)?;
+            self.back(id, contributions)?;
             return Ok(made);
         };
         let rest = *rest;
         let mut made = None;
-        self.let_back(id, pieces, |me, pieces| {
-            made = Some(deep(|| me.with_value(rest, pieces))?);
+        self.let_back(id, contributions, |me, contributions| {
+            made = Some(deep(|| me.with_value(rest, contributions))?);
             Ok(())
         })?;
         made.ok_or_else(|| Diagnostic::bug("a let without a body"))
@@ -159,8 +159,8 @@ impl Reverse<'_, '_> {
     pub(super) fn let_back(
         &mut self,
         id: Id,
-        pieces: Vec<Piece>,
-        body: impl FnOnce(&mut Self, Vec<Piece>) -> Result<()>,
+        contributions: Vec<Contribution>,
+        body: impl FnOnce(&mut Self, Vec<Contribution>) -> Result<()>,
     ) -> Result<()> {
         let value = self.w.e.terms.kids(id)[0];
         self.prepare(value);
@@ -178,21 +178,21 @@ impl Reverse<'_, '_> {
         }
         let mark = self.w.mark();
         self.w.env.push(entry);
-        let done = body(self, pieces);
+        let done = body(self, contributions);
         self.w.env.pop();
         self.w.forget(mark);
         let depth = self.w.env.len();
         self.kept.retain(|(_, at), _| *at <= depth);
         done?;
-        let pieces = number.map(|k| self.take(k)).unwrap_or_default();
-        self.back(value, pieces)
+        let contributions = number.map(|k| self.take(k)).unwrap_or_default();
+        self.back(value, contributions)
     }
 
-    fn if_back(&mut self, id: Id, kids: &[Id], pieces: &[Piece]) -> Result<()> {
+    fn if_back(&mut self, id: Id, kids: &[Id], contributions: &[Contribution]) -> Result<()> {
         let mut leaves = vec![];
         let which = self.arm_taken(id, &mut leaves);
         if leaves.len() > CHAIN {
-            return self.leaves_back(which, &leaves, pieces);
+            return self.leaves_back(which, &leaves, contributions);
         }
         let c = self.w.value(kids[0]);
         let holds = self.w.e.now(c);
@@ -200,7 +200,7 @@ impl Reverse<'_, '_> {
         let not = self.w.e.bind(not);
         for (c, arm) in [(c, kids[1]), (not, kids[2])] {
             if self.w.active(arm) {
-                self.arm(c, |me| me.back(arm, pieces.to_vec()))?;
+                self.arm(c, |me| me.back(arm, contributions.to_vec()))?;
             }
         }
         Ok(())
@@ -219,14 +219,14 @@ impl Reverse<'_, '_> {
     }
 
     /// A long chain of conditions: each arm has one guard, not one for each condition before it.
-    fn leaves_back(&mut self, which: Id, leaves: &[Id], pieces: &[Piece]) -> Result<()> {
+    fn leaves_back(&mut self, which: Id, leaves: &[Id], contributions: &[Contribution]) -> Result<()> {
         let which = self.w.value(which);
         for (k, leaf) in leaves.iter().enumerate() {
             if self.w.active(*leaf) {
                 let (taken, k) = (self.w.e.now(which), self.w.e.int(k as i64));
                 let here = self.w.e.op(Op::Eq, [taken, k]);
                 let here = self.w.e.bind(here);
-                self.arm(here, |me| me.back(*leaf, pieces.to_vec()))?;
+                self.arm(here, |me| me.back(*leaf, contributions.to_vec()))?;
             }
         }
         Ok(())
@@ -246,13 +246,13 @@ impl Reverse<'_, '_> {
         Ok(())
     }
 
-    fn asserted(&mut self, c: Val, p: Piece) -> Piece {
+    fn asserted(&mut self, c: Val, p: Contribution) -> Contribution {
         let p = p.now(&mut self.w.e);
         let c = self.w.e.now(c);
         p.with(&mut self.w.e, c, |e, c, value| e.put(Head::Assert, [c, value]))
     }
 
-    fn at(&mut self, index: &[Val], p: Piece) -> Piece {
+    fn at(&mut self, index: &[Val], p: Contribution) -> Contribution {
         let mut p = p.now(&mut self.w.e);
         let loops = p.loops();
         let at = index.iter().map(|v| {
@@ -264,23 +264,23 @@ impl Reverse<'_, '_> {
         p
     }
 
-    fn op_back(&mut self, id: Id, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
-        let dr = self.dense(id, pieces)?;
+    fn op_back(&mut self, id: Id, kids: &[Id], contributions: Vec<Contribution>) -> Result<()> {
+        let dr = self.dense(id, contributions)?;
         for (k, kid) in kids.iter().enumerate() {
             if self.w.active(*kid) {
                 let d = self.w.scaled_partial(id, k, dr)?;
                 let d = self.w.e.bind(d);
-                let piece = self.whole(d);
-                self.back(*kid, vec![piece])?;
+                let contribution = self.whole(d);
+                self.back(*kid, vec![contribution])?;
             }
         }
         Ok(())
     }
 
-    fn elements_back(&mut self, id: Id, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
-        // Pieces of an element that is known go to it alone.
+    fn elements_back(&mut self, id: Id, kids: &[Id], contributions: Vec<Contribution>) -> Result<()> {
+        // Contributions of an element that is known go to it alone.
         let (mut own, mut rest) = (vec![vec![]; kids.len()], vec![]);
-        for mut p in pieces {
+        for mut p in contributions {
             let at = match p.steps.first() {
                 Some(Step::At(at)) => self.w.e.terms.as_lit(at[0]).and_then(|l| l.as_int()),
                 _ => None,
@@ -305,8 +305,8 @@ impl Reverse<'_, '_> {
         kids.iter().zip(own).try_for_each(|(kid, own)| self.back(*kid, own))
     }
 
-    fn build_back(&mut self, id: Id, d: usize, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
-        if let [p] = pieces.as_slice()
+    fn build_back(&mut self, id: Id, d: usize, kids: &[Id], contributions: Vec<Contribution>) -> Result<()> {
+        if let [p] = contributions.as_slice()
             && p.items.is_empty()
             && matches!(p.steps.first(), Some(Step::At(_)))
         {
@@ -316,17 +316,17 @@ impl Reverse<'_, '_> {
             let at: Vec<Val> = at.into_iter().map(|i| self.w.e.bind(i)).collect();
             return self.under(&at, |me| me.back(kids[d], vec![p]));
         }
-        let dr = self.dense(id, pieces)?;
+        let dr = self.dense(id, contributions)?;
         let known = self.kept_value(id);
         let whole = self.w.known(id);
         self.looped(&kids[..d], |me, vars| {
             let element = me.element_at(vars, dr);
-            let piece = me.whole(element);
+            let contribution = me.whole(element);
             let ran = me.recall_loop(id, kids[d], vars);
             let known = known.or(whole.filter(|_| ran)).map(|all| me.element_at(vars, all));
             me.under(vars, |me| {
                 me.w.remember(kids[d], known);
-                me.back(kids[d], vec![piece])
+                me.back(kids[d], vec![contribution])
             })
         })
     }
@@ -383,8 +383,8 @@ impl Reverse<'_, '_> {
         Ok(())
     }
 
-    fn delta_back(&mut self, id: Id, d: usize, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
-        let dr = self.dense(id, pieces)?;
+    fn delta_back(&mut self, id: Id, d: usize, kids: &[Id], contributions: Vec<Contribution>) -> Result<()> {
+        let dr = self.dense(id, contributions)?;
         let at: Vec<Val> = kids[d..2 * d].iter().map(|k| self.w.value(*k)).collect();
         let sizes: Vec<Val> = kids[..d].iter().map(|k| self.w.value(*k)).collect();
         let mut items = vec![];
@@ -396,12 +396,12 @@ impl Reverse<'_, '_> {
         let at: Vec<Id> = at.into_iter().map(|v| self.w.e.now(v)).collect();
         let of = self.w.e.now(dr);
         let value = self.w.e.put(Head::Index(d), at.into_iter().chain([of]));
-        let piece = Piece { depth: self.w.e.depth(), items, steps: vec![], value };
-        self.back(kids[2 * d], vec![piece])
+        let contribution = Contribution { depth: self.w.e.depth(), items, steps: vec![], value };
+        self.back(kids[2 * d], vec![contribution])
     }
 
-    fn scatter_back(&mut self, id: Id, d: usize, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
-        let dr = self.dense(id, pieces)?;
+    fn scatter_back(&mut self, id: Id, d: usize, kids: &[Id], contributions: Vec<Contribution>) -> Result<()> {
+        let dr = self.dense(id, contributions)?;
         self.looped(&kids[d..=d], |me, vars| {
             me.under(vars, |me| {
                 let pair = me.w.value_now(kids[d + 1]);
@@ -413,17 +413,17 @@ impl Reverse<'_, '_> {
                 let of = me.w.e.now(dr);
                 let value = me.w.e.put(Head::Index(d), at.into_iter().chain([of]));
                 let value = me.w.e.bind(value);
-                let mut piece = me.whole(value);
-                piece.steps.push(Step::Part(1, 2));
-                me.back(kids[d + 1], vec![piece])
+                let mut contribution = me.whole(value);
+                contribution.steps.push(Step::Part(1, 2));
+                me.back(kids[d + 1], vec![contribution])
             })
         })
     }
 
-    fn call_back(&mut self, id: Id, f: Fun, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
+    fn call_back(&mut self, id: Id, f: Fun, kids: &[Id], contributions: Vec<Contribution>) -> Result<()> {
         let active: Vec<bool> = kids.iter().map(|k| self.w.active(*k)).collect();
         let wrt = self.w.requests.by(self.w.e.terms, f, &active);
-        let dr = self.dense(id, pieces)?;
+        let dr = self.dense(id, contributions)?;
         let args: Vec<Val> = kids.iter().map(|k| self.w.value(*k)).collect();
         let mut args: Vec<Id> = args.into_iter().map(|v| self.w.e.now(v)).collect();
         let dr = self.w.e.now(dr);
@@ -448,8 +448,8 @@ impl Reverse<'_, '_> {
                     n => self.w.e.get(at as u32, n as u32, of),
                 };
                 let part = self.w.e.bind(part);
-                let piece = self.whole(part);
-                self.back(kids[*k], vec![piece])?;
+                let contribution = self.whole(part);
+                self.back(kids[*k], vec![contribution])?;
             }
         }
         Ok(())

@@ -1,14 +1,14 @@
-//! Pieces whose index cannot be solved become scatters: one pass over all their loops adds each value
+//! Contributions whose index cannot be solved become scatters: one pass over all their loops adds each value
 //! at its index.
 //!
 //! A scatter has one loop, so several become one over all combinations of their indices; extents
 //! that depend on outer loops are replaced by their greatest value, and what lies beyond them adds
-//! nothing. It must not know where the pieces come from.
+//! nothing. It must not know where the contributions come from.
 
+use super::contribution::{Contribution, Item, Step, mentioned, simple};
 use super::emit::{Emit, Val};
 use super::like::Like;
 use super::loops::{free_to_move, moved, put_out};
-use super::piece::{Item, Piece, Step, mentioned, simple};
 use super::walk::Walk;
 use crate::diag::Result;
 use crate::ir::{Head, Id, Monoid, Op, Terms, Ty, TyKind};
@@ -16,7 +16,7 @@ use crate::ir::{Head, Id, Monoid, Op, Terms, Ty, TyKind};
 /// Tensors of sums have no more axes than this.
 const MAX_RANK: usize = 3;
 
-/// The tensor that pieces are added up to.
+/// The tensor that contributions are added up to.
 pub struct Target {
     /// Rank of the outer tensor.
     pub rank: usize,
@@ -50,12 +50,12 @@ impl Target {
 }
 
 impl Walk<'_, '_> {
-    /// The tensor of one piece, as a piece without loops.
+    /// The tensor of one contribution, as a contribution without loops.
     ///
     /// # Errors
     /// Bugs only.
-    pub fn scattered(&mut self, target: &Target, piece: Piece) -> Result<Piece> {
-        let p = self.down_to_leaves(target, piece);
+    pub fn scattered(&mut self, target: &Target, contribution: Contribution) -> Result<Contribution> {
+        let p = self.down_to_leaves(target, contribution);
         let (p, rounds) = summed_inside(&mut self.e, p);
         let bounds = bounds(&mut self.e, &p.items);
         let p = p.now(&mut self.e);
@@ -78,8 +78,8 @@ impl Walk<'_, '_> {
             false => {
                 // A part of a tuple of numbers changes: the other parts are zeros, whatever the values are.
                 let like = self.element_like(target, whole);
-                let piece = Piece { depth: self.e.depth(), items: vec![], steps: rest, value: p.value };
-                self.force(target.leaf, &like, vec![piece])?
+                let contribution = Contribution { depth: self.e.depth(), items: vec![], steps: rest, value: p.value };
+                self.force(target.leaf, &like, vec![contribution])?
             }
         };
         let sizes: Vec<Id> = target.sizes.iter().map(|s| self.e.now(*s)).collect();
@@ -94,13 +94,13 @@ impl Walk<'_, '_> {
         let made = self.e.put(Head::Scatter(axes), kids);
         let made = self.e.bind(made);
         let value = self.nested(target, made);
-        Ok(Piece { depth: self.e.depth(), items: vec![], steps: vec![], value })
+        Ok(Contribution { depth: self.e.depth(), items: vec![], steps: vec![], value })
     }
 
-    /// The piece with its value read of a tensor of sums, where the value is a sum whose index comes
+    /// The contribution with its value read of a tensor of sums, where the value is a sum whose index comes
     /// first in all tensors that it reads: then one pass over these adds up all values side by side.
     /// Whether that was done: then the value is there, and 0, where the conditions do not hold.
-    fn summed_before(&mut self, p: Piece, bounds: &[Id]) -> (Piece, bool) {
+    fn summed_before(&mut self, p: Contribution, bounds: &[Id]) -> (Contribution, bool) {
         let (loops, e) = (bounds.len(), &mut self.e);
         let kids = e.terms.kids(p.value).to_vec();
         let fits = e.terms.head(p.value) == Head::Reduce(Monoid::Add, 1)
@@ -145,7 +145,7 @@ impl Walk<'_, '_> {
     }
 
     /// Where a tensor changes as a whole, loops over its elements.
-    fn down_to_leaves(&mut self, target: &Target, mut p: Piece) -> Piece {
+    fn down_to_leaves(&mut self, target: &Target, mut p: Contribution) -> Contribution {
         let mut axis = 0;
         let mut ty = Ty::tensor(target.rank, target.elem);
         for k in 0.. {
@@ -174,7 +174,13 @@ impl Walk<'_, '_> {
 
     /// Index and value for one number of the loop, as the body of the scatter. A value that is `always`
     /// there is read whatever the conditions, so that no arm hides what it is read of.
-    fn pair(&mut self, target: &Target, p: &Piece, (index, value, always): (&[Id], Id, bool), bounds: &[Id]) -> Id {
+    fn pair(
+        &mut self,
+        target: &Target,
+        p: &Contribution,
+        (index, value, always): (&[Id], Id, bool),
+        bounds: &[Id],
+    ) -> Id {
         let outer = self.e.depth();
         let flat = self.e.enter(Ty::int());
         let inside = self.e.depth();
@@ -295,10 +301,10 @@ fn conditions(e: &mut Emit<'_>, items: &[Item], loops: usize) -> Vec<Id> {
     out
 }
 
-/// The piece with the loops that only its value depends on as sums in the value: the fewer additions
+/// The contribution with the loops that only its value depends on as sums in the value: the fewer additions
 /// at an index, the better. Where one of them has no round, there need not be an element at the index: either
-/// a guard says so, or its extent comes with the piece, in the scope around it.
-fn summed_inside(e: &mut Emit<'_>, mut p: Piece) -> (Piece, Vec<Val>) {
+/// a guard says so, or its extent comes with the contribution, in the scope around it.
+fn summed_inside(e: &mut Emit<'_>, mut p: Contribution) -> (Contribution, Vec<Val>) {
     let mut rounds = vec![];
     for q in (0..p.loops()).rev() {
         let last = p.loops() - 1;

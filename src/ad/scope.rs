@@ -1,9 +1,9 @@
-//! The scope that pieces of adjoints leave, how they come by its lets, and where in it a term stands. It must not know who
+//! The scope that contributions of adjoints leave, how they come by its lets, and where in it a term stands. It must not know who
 //! decides that.
 
 use crate::ir::{Head, Id, Terms};
 
-/// How a piece comes by a let of the scope it leaves.
+/// How a contribution comes by a let of the scope it leaves.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Plan {
     /// It is not decided.
@@ -16,15 +16,15 @@ pub(super) enum Plan {
     Never,
 }
 
-/// What is known of the scope that pieces leave.
+/// What is known of the scope that contributions leave.
 pub(super) struct Scope {
     /// The number of variables around it.
     pub outer: usize,
     /// The number of its own indices.
     pub indices: usize,
-    /// How pieces come by each let.
+    /// How contributions come by each let.
     pub plans: Vec<Plan>,
-    /// Lets that pieces need inside of loops of their own.
+    /// Lets that contributions need inside of loops of their own.
     pub repeated: Vec<bool>,
     /// Places of what is kept in the table, by level.
     pub kept: Vec<usize>,

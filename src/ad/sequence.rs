@@ -5,13 +5,13 @@
 //! like any other, which reads what either scan has made (`keep.rs`, `backwards.rs`).
 
 use super::adjoint::{Leaving, Reverse};
+use super::contribution::Contribution;
 use super::emit::Val;
 use super::env::{Active, Entry};
 use super::flow::has_floats;
 use super::keep::Steps;
 use super::kept::Kept;
 use super::like::Like;
-use super::piece::Piece;
 use super::recurrence::Table;
 use crate::diag::Result;
 use crate::ir::{Head, Id, Monoid, Op, Scalar, Ty};
@@ -39,14 +39,14 @@ pub(super) struct Sequence {
 
 impl Reverse<'_, '_> {
     /// Fold or scan.
-    pub(super) fn sequence_back(&mut self, id: Id, pieces: Vec<Piece>) -> Result<()> {
+    pub(super) fn sequence_back(&mut self, id: Id, contributions: Vec<Contribution>) -> Result<()> {
         let (head, kids) = (self.w.e.terms.head(id), self.w.e.terms.kids(id).to_vec());
         let ty = self.w.e.ty(kids[0]);
         if !has_floats(ty) {
             return Ok(());
         }
         self.run_once(id);
-        let dr = self.dense(id, pieces)?;
+        let dr = self.dense(id, contributions)?;
         let (steps, kept) = self.steps(id);
         let (last, each) = match head {
             Head::Fold => (dr, None),
@@ -67,8 +67,8 @@ impl Reverse<'_, '_> {
         let chain = self.chain(&Sequence { steps, kept, keeps, ty, last, each, vector, leaving })?;
         if self.w.active(kids[0]) {
             let d = self.last_or(n, chain, last);
-            let piece = self.whole(d);
-            self.back(kids[0], vec![piece])?;
+            let contribution = self.whole(d);
+            self.back(kids[0], vec![contribution])?;
         }
         Ok(())
     }
@@ -193,8 +193,14 @@ impl Reverse<'_, '_> {
     }
 
     /// Products, and greatest and least elements, over one index.
-    pub(super) fn reduction_back(&mut self, id: Id, m: Monoid, kids: &[Id], pieces: Vec<Piece>) -> Result<()> {
-        let dr = self.dense(id, pieces)?;
+    pub(super) fn reduction_back(
+        &mut self,
+        id: Id,
+        m: Monoid,
+        kids: &[Id],
+        contributions: Vec<Contribution>,
+    ) -> Result<()> {
+        let dr = self.dense(id, contributions)?;
         let n = self.w.value(kids[0]);
         if m == Monoid::Mul {
             return self.product_back(kids, n, dr);
@@ -204,8 +210,8 @@ impl Reverse<'_, '_> {
         let some = self.w.e.bind(some);
         self.arm(some, |me| {
             let k = me.last_extreme(m, n, kids[1]);
-            let piece = me.whole(dr);
-            me.under(&[k], |me| me.back(kids[1], vec![piece]))
+            let contribution = me.whole(dr);
+            me.under(&[k], |me| me.back(kids[1], vec![contribution]))
         })
     }
 
@@ -223,8 +229,8 @@ impl Reverse<'_, '_> {
             let dr = me.w.e.now(dr);
             let d = me.w.e.mul(dr, by);
             let d = me.w.e.bind(d);
-            let piece = me.whole(d);
-            me.under(vars, |me| me.back(kids[1], vec![piece]))
+            let contribution = me.whole(d);
+            me.under(vars, |me| me.back(kids[1], vec![contribution]))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! A slope: what the value of a condition changes by with something that its arms read.
 
+use super::contribution::Step;
 use super::emit::Val;
-use super::piece::Step;
 
 /// See the module.
 #[derive(Clone)]

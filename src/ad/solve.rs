@@ -1,19 +1,19 @@
-//! The loops of a piece follow from the index of an element: `(index (add i k) v)` in loops over i
+//! The loops of a contribution follow from the index of an element: `(index (add i k) v)` in loops over i
 //! and k reaches element a where i is a - k, so the loop over i is taken away.
 //!
 //! An index `c m + j` in a loop over j below m reaches element a where c is a / m and j the remainder.
 //!
 //! Where an index cannot be solved, it can still be compared with that of the element, for every
-//! index of the loops. It must not know what the pieces are added up to.
+//! index of the loops. It must not know what the contributions are added up to.
 
+use super::contribution::{Contribution, Item, Step, mentioned, simple};
 use super::emit::Emit;
 use super::loops::{Asked, free_to_move, index_of, moved, put_out, taken_away};
-use super::piece::{Item, Piece, Step, mentioned, simple};
 use super::window::Window;
 use crate::ir::{Head, Id, Op, Terms, Ty};
 use rustc_hash::FxHashMap;
 
-/// How the loops of a piece follow from the index of an element.
+/// How the loops of a contribution follow from the index of an element.
 #[derive(Clone, Default, Debug)]
 pub struct Plan {
     each: Vec<Solved>,
@@ -55,8 +55,8 @@ impl Plan {
         !self.search && !self.digits && !self.each.is_empty() && self.each.iter().all(|s| matches!(s, Solved::Fixed))
     }
 
-    /// The piece of the element at the indices `at`.
-    pub fn element(self, e: &mut Emit<'_>, mut p: Piece, at: &[Id]) -> Piece {
+    /// The contribution of the element at the indices `at`.
+    pub fn element(self, e: &mut Emit<'_>, mut p: Contribution, at: &[Id]) -> Contribution {
         let Some(Step::At(index)) = p.steps.first().cloned() else {
             // The whole tensor changes, so each element does.
             let loops = p.loops();
@@ -127,8 +127,8 @@ impl Plan {
     }
 }
 
-/// The digits of the index of a piece, where it has two.
-fn digits(e: &mut Emit<'_>, p: &Piece) -> Option<Digits> {
+/// The digits of the index of a contribution, where it has two.
+fn digits(e: &mut Emit<'_>, p: &Contribution) -> Option<Digits> {
     let Some(Step::At(index)) = p.steps.first() else { return None };
     let [index] = index.as_slice() else { return None };
     let loops = p.loops();
@@ -158,8 +158,8 @@ fn digits(e: &mut Emit<'_>, p: &Piece) -> Option<Digits> {
     None
 }
 
-/// The piece of the element `at`, whose digits are the variables of two loops.
-fn by_digits(e: &mut Emit<'_>, p: Piece, at: Id) -> Piece {
+/// The contribution of the element `at`, whose digits are the variables of two loops.
+fn by_digits(e: &mut Emit<'_>, p: Contribution, at: Id) -> Contribution {
     let Some(Digits { high, low, base, count }) = digits(e, &p) else { return p };
     let (quotient, rest) = (e.op(Op::Div, [at, base]), e.op(Op::Mod, [at, base]));
     let mut digits = [(high, quotient), (low, rest)];
@@ -226,9 +226,9 @@ fn folded(e: &mut Emit<'_>, id: Id) -> Id {
     }
 }
 
-/// The plan of a piece, where its first step is an index that can be solved. `outer` are the sizes of
+/// The plan of a contribution, where its first step is an index that can be solved. `outer` are the sizes of
 /// the tensor.
-pub fn solve(e: &mut Emit<'_>, p: &Piece, outer: &[Id]) -> Option<Plan> {
+pub fn solve(e: &mut Emit<'_>, p: &Contribution, outer: &[Id]) -> Option<Plan> {
     let Some(Step::At(index)) = p.steps.first() else { return Some(Plan::default()) };
     if digits(e, p).is_some() {
         return Some(Plan { digits: true, ..Plan::default() });
@@ -237,7 +237,7 @@ pub fn solve(e: &mut Emit<'_>, p: &Piece, outer: &[Id]) -> Option<Plan> {
 }
 
 /// The same, each index for itself; `strided` says whether windows are looked for.
-fn by_each(e: &mut Emit<'_>, p: &Piece, (index, outer): (&[Id], &[Id]), strided: bool) -> Option<Plan> {
+fn by_each(e: &mut Emit<'_>, p: &Contribution, (index, outer): (&[Id], &[Id]), strided: bool) -> Option<Plan> {
     let loops = p.loops();
     let mut each = vec![];
     let mut used: Vec<usize> = vec![];
@@ -264,7 +264,7 @@ fn by_each(e: &mut Emit<'_>, p: &Piece, (index, outer): (&[Id], &[Id]), strided:
     Some(Plan { each, ..Plan::default() })
 }
 
-fn solved(e: &mut Emit<'_>, p: &Piece, (index, size): (Id, Id), q: usize, used: &[usize]) -> Option<Solved> {
+fn solved(e: &mut Emit<'_>, p: &Contribution, (index, size): (Id, Id), q: usize, used: &[usize]) -> Option<Solved> {
     let loops = p.loops();
     let negative = linear(e, index, loops, q).filter(|_| !used.contains(&q))?;
     let sum = !matches!(e.terms.head(index), Head::Var(..));

@@ -5,11 +5,11 @@
 //! to be known from the parameters. Lets within operands come to stand around the whole. The values stay the
 //! same. It must not know what a derivative is.
 
+use super::contribution::shift_above;
 use super::emit::{Emit, Val};
 use super::flow::has_floats;
 use super::nested::Nested;
 use super::nothing::{rows_of_none, unless_none};
-use super::piece::shift_above;
 use crate::ir::op::Class;
 use crate::ir::{Fun, Head, Id, Monoid, Terms, Ty, deep};
 use crate::types::shape::{lowered, shape, shape_as_made, sizes_of_parts};
@@ -91,7 +91,7 @@ impl Split<'_> {
         }
         let made = deep(|| self.made(id));
         self.e.terms.keep_hints(id, made);
-        // The steps of folds and scans are not shared by rewriting, so that what is dear gets a name here.
+        // The steps of folds and scans are not shared by rewriting, so that what is costly gets a name here.
         let val = match self.e.terms.head(made) {
             // A nest would be moved by each let that comes after it.
             Head::If if self.nested.is_deep(self.e.terms, id) => self.e.bind(made),
@@ -327,9 +327,9 @@ pub fn takes_work(terms: &Terms, value: Id) -> bool {
     while let Some((_, inner)) = leaf.as_tensor() {
         leaf = inner;
     }
-    let dear = |id: Id| match terms.head(id) {
+    let costly = |id: Id| match terms.head(id) {
         Head::Op(op) => op.row().class == Class::Transcendental,
         head => matches!(head, Head::Reduce(..) | Head::Fold | Head::Scan | Head::Call(_)),
     };
-    has_floats(ty) && leaf.as_scalar().is_some() && terms.reachable(value).into_iter().any(dear)
+    has_floats(ty) && leaf.as_scalar().is_some() && terms.reachable(value).into_iter().any(costly)
 }

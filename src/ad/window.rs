@@ -3,12 +3,12 @@
 //!
 //! It reaches element `a` where `h` is `a / c - s` and `l` is `a mod c + c s`, for each `s` below `w / c`, rounded up: so many
 //! windows overlap at an element. One loop over these, or none, takes the place of both; to compare the index in a loop over
-//! all windows instead would take as many rounds for each element as there are windows. It must not know what the pieces are
+//! all windows instead would take as many rounds for each element as there are windows. It must not know what the contributions are
 //! added up to.
 
+use super::contribution::{Contribution, Item, mentioned, shift_above};
 use super::emit::Emit;
 use super::loops::{Asked, index_of, put_out, taken_away};
-use super::piece::{Item, Piece, mentioned, shift_above};
 use crate::ir::{Head, Id, Op, Terms, Ty};
 
 /// The loops of windows and of the places in one, by number.
@@ -25,8 +25,8 @@ struct Strided {
 }
 
 impl Window {
-    /// The window that an index of a piece goes through.
-    pub fn of(e: &mut Emit<'_>, p: &Piece, index: Id) -> Option<Window> {
+    /// The window that an index of a contribution goes through.
+    pub fn of(e: &mut Emit<'_>, p: &Contribution, index: Id) -> Option<Window> {
         let loops = p.loops();
         let [a, b] = mentioned(e.terms, index, loops)[..] else { return None };
         let (windows, places) = if stride(e.terms, index, loops, a).is_some() { (a, b) } else { (b, a) };
@@ -58,9 +58,9 @@ impl Window {
         (units == 1).then_some(out)
     }
 
-    /// The piece of the elements whose index `k` is `at`, and whether a loop over the windows that overlap stands now before
+    /// The contribution of the elements whose index `k` is `at`, and whether a loop over the windows that overlap stands now before
     /// all others.
-    pub fn element(self, e: &mut Emit<'_>, p: Piece, k: usize, at: Id) -> (Piece, bool) {
+    pub fn element(self, e: &mut Emit<'_>, p: Contribution, k: usize, at: Id) -> (Contribution, bool) {
         let loops = p.loops();
         let found = self.strided(e, index_of(&p, k), loops);
         let (Some(Strided { stride, rest }), Some(width)) = (found, extent(&p, self.places)) else { return (p, false) };
@@ -102,19 +102,19 @@ impl Window {
     }
 }
 
-/// The piece with one more loop before all others, behind the guards that stand before these.
-fn with_loop(e: &mut Emit<'_>, p: Piece, extent: Id) -> Piece {
+/// The contribution with one more loop before all others, behind the guards that stand before these.
+fn with_loop(e: &mut Emit<'_>, p: Contribution, extent: Id) -> Contribution {
     let first = p.items.iter().position(|i| matches!(i, Item::Loop(_))).unwrap_or(p.items.len());
     let guards: Vec<Item> = p.items[..first].to_vec();
-    let rest = Piece { items: p.items[first..].to_vec(), ..p };
+    let rest = Contribution { items: p.items[first..].to_vec(), ..p };
     let mut out = rest.map(&mut |id, loops| shift_above(e.terms, id, loops, 1));
     let new = guards.into_iter().chain([Item::Loop(extent)]);
     out.items.splice(0..0, new);
     out
 }
 
-/// The extent of a loop of a piece.
-fn extent(p: &Piece, q: usize) -> Option<Id> {
+/// The extent of a loop of a contribution.
+fn extent(p: &Contribution, q: usize) -> Option<Id> {
     p.items.iter().filter_map(|i| if let Item::Loop(n) = i { Some(*n) } else { None }).nth(q)
 }
 

@@ -80,7 +80,7 @@ pub const SCHEDULED: &[Pass] = &[
     Pass { name: "registers", run: |f, _| registers::promote(f) },
     Pass { name: "name costly lanes", run: |f, _| name::name_lanes(f) },
     Pass { name: "value numbering of vectors", run: |f, _| share::share(f) },
-    Pass { name: "chains side by side", run: |f, _| interleave::interleave(f) },
+    Pass { name: "interleaving of chains", run: |f, _| interleave::interleave(f) },
 ];
 
 /// The nest of a definition by a schedule, after all passes.

@@ -76,11 +76,11 @@ pub fn candidates(known: &mut Known) -> Vec<Target> {
     walk.collect(id, 0);
     let mut found = walk.found;
     let terms = &known.terms;
-    let mut dear: FxHashMap<Id, bool> = FxHashMap::default();
+    let mut costly: FxHashMap<Id, bool> = FxHashMap::default();
     for t in &found {
-        dear.entry(t.site.0).or_insert_with(|| terms.reachable(t.site.0).into_iter().any(|id| is_dear(terms, id)));
+        costly.entry(t.site.0).or_insert_with(|| terms.reachable(t.site.0).into_iter().any(|id| is_costly(terms, id)));
     }
-    found.sort_by_key(|t| (!t.made, !dear[&t.site.0], std::cmp::Reverse((terms.size(t.site.0), t.site.0))));
+    found.sort_by_key(|t| (!t.made, !costly[&t.site.0], std::cmp::Reverse((terms.size(t.site.0), t.site.0))));
     found.dedup_by(|b, a| {
         a.again |= a == b && b.again;
         a == b
@@ -89,7 +89,7 @@ pub fn candidates(known: &mut Known) -> Vec<Target> {
 }
 
 /// Whether a node alone takes more time than reading a table.
-fn is_dear(terms: &Terms, id: Id) -> bool {
+fn is_costly(terms: &Terms, id: Id) -> bool {
     match terms.head(id) {
         Head::Op(op) => op.row().class == Class::Transcendental,
         head => matches!(head, Head::Reduce(..) | Head::Sum | Head::Arg(_) | Head::Fold),

@@ -44,7 +44,7 @@ fn in_rows(s: &mut Schedule, stage: StageId, machine: &Machine) -> Option<()> {
         return vectors(s, stage, d, (VECTORS, wide));
     }
     // Lanes that read apart from each other are worth it where they are many, or operations take long.
-    if wide >= MANY || is_dear(s, stage) {
+    if wide >= MANY || is_costly(s, stage) {
         let d = rows.iter().rev().copied().find(|d| full(d) && !parts(s, stage, *d))?;
         return vectors(s, stage, d, (APART, wide));
     }
@@ -121,7 +121,7 @@ fn is_near(s: &Schedule, stage: StageId, d: DimId) -> bool {
 }
 
 /// Whether a step takes long, but for what it waits for.
-fn is_dear(s: &Schedule, stage: StageId) -> bool {
+fn is_costly(s: &Schedule, stage: StageId) -> bool {
     let g = &s.graph;
     g.bodies.reachable(g.stage(stage).bodies()).into_iter().any(|b| match g.bodies.node(b) {
         Node::Op(op, ty, _) => {

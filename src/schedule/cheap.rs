@@ -57,7 +57,7 @@ pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
     if !known.over().is_empty() || is_left(s, stage) {
         return false;
     }
-    let (readers, (nodes, dear)) = (s.consumers(stage), nodes(s, stage));
+    let (readers, (nodes, costly)) = (s.consumers(stage), nodes(s, stage));
     if matches!(readers, [r] if is_taken_by_steps(s, stage, *r)) {
         return false;
     }
@@ -80,7 +80,7 @@ pub fn worth_inlining(s: &Schedule, stage: StageId) -> bool {
         _ => false,
     };
     let cast = matches!(&known.def, Definition::Pure(each) if each.iter().all(only));
-    !dear
+    !costly
         && (nodes <= 3
             || cast
             || copies(s, known)
@@ -156,9 +156,9 @@ fn reads_same_index(s: &Schedule, stage: &Stage, b: Body) -> bool {
 /// The nodes of a stage's bodies, and whether some take long, as to gather what lanes read where data say does.
 pub(super) fn nodes(s: &Schedule, stage: StageId) -> (usize, bool) {
     let (g, known) = (&s.graph, s.graph.stage(stage));
-    let (nodes, dear) = nodes_of(&g.bodies, known.bodies());
+    let (nodes, costly) = nodes_of(&g.bodies, known.bodies());
     let gathered = |d: &DimId| !all_loads(g, known, |at| !gathers(g, at, *d));
-    (nodes, dear || known.dims.last().is_some_and(gathered))
+    (nodes, costly || known.dims.last().is_some_and(gathered))
 }
 
 /// The same of bodies.
@@ -170,17 +170,17 @@ pub(super) fn nodes_of(bodies: &Bodies, roots: impl IntoIterator<Item = Body>) -
         Node::If(_) => (1, true),
         _ => (1, false),
     });
-    each.fold((0, false), |(n, dear), (m, own)| (n + m, dear || own))
+    each.fold((0, false), |(n, costly), (m, own)| (n + m, costly || own))
 }
 
 /// Whether an element takes a quotient of floats or an elementary function.
 fn takes_long(s: &Schedule, stage: StageId) -> bool {
     let bodies = &s.graph.bodies;
-    let dear = |b: Body| match bodies.node(b) {
+    let costly = |b: Body| match bodies.node(b) {
         Node::Op(op, ty, _) => ty.is_float() && matches!(op.row().class, Class::Divide | Class::Transcendental),
         _ => false,
     };
-    bodies.reachable(s.graph.stage(stage).bodies()).into_iter().any(dear)
+    bodies.reachable(s.graph.stage(stage).bodies()).into_iter().any(costly)
 }
 
 /// Whether the steps of one recurrence of numbers would compute what takes long, one after another: made before them, elements

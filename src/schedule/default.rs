@@ -19,8 +19,8 @@ use super::step::Step;
 use super::tiling::{FEW, Tiling, along_last, lanes};
 use super::unread::inline_unread;
 use super::{
-    along, batch, chains, channels, columns, ends, group, instances, layout, microbatch, nested, orders, places,
-    points, single, threads, waits,
+    along, batch, chains, channels, columns, ends, group, instances, latency, layout, microbatch, nested, orders,
+    places, points, single, threads,
 };
 use crate::ir::Op;
 use crate::machine::Machine;
@@ -32,8 +32,8 @@ const FEW_NODES: usize = 12;
 /// Vectors in a row that is short.
 const SHORT: i64 = 4;
 
-/// Vectors whose library functions are taken side by side.
-const BESIDE: i64 = 4;
+/// Vectors of which dependence chains are interleaved.
+const CHAINS: i64 = 4;
 
 /// A block of what is only moved: its rows are lines of the cache, in bytes, each written at once; and there are so many of
 /// them that what is read are runs of lines, which the processor asks for ahead.
@@ -197,7 +197,7 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
             let plan = s.plan(stage);
             let Some(of) = plan.loops.last().map(|l| l.name.clone()) else { return };
             let lanes = along_last(s, stage, machine).0;
-            if beside(s, stage, &of, lanes) {
+            if interleaved(s, stage, &of, lanes) {
                 return;
             }
             if let Some((outer, _)) = vector(s, stage, &of, lanes)
@@ -211,17 +211,17 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
     }
 }
 
-/// Runs a loop in several vectors side by side, where each element waits for one library function after the other; whether that is
-/// so.
-fn beside(s: &mut Schedule, stage: StageId, of: &str, lanes: i64) -> bool {
+/// Unrolls a loop over vectors, whose dependence chains are then interleaved, where each element has several library functions one
+/// after the other; whether that is so.
+fn interleaved(s: &mut Schedule, stage: StageId, of: &str, lanes: i64) -> bool {
     let known = s.graph.stage(stage);
     let all = known.dims.last().and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));
-    let long = matches!(known.def, Definition::Pure(_)) && all.is_some_and(|n| n >= 2 * BESIDE * lanes);
-    if !long || waits::calls(s, stage) < 2 {
+    let long = matches!(known.def, Definition::Pure(_)) && all.is_some_and(|n| n >= 2 * CHAINS * lanes);
+    if !long || latency::calls(s, stage) < 2 {
         return false;
     }
     let before = s.before();
-    if let Some((_, inner)) = split(s, stage, of, BESIDE * lanes)
+    if let Some((_, inner)) = split(s, stage, of, CHAINS * lanes)
         && let Some((outer, _)) = vector(s, stage, &inner, lanes)
     {
         let step = Step::Run { stage: name(s, stage), of: outer, kind: Kind::Unrolled };

@@ -18,6 +18,7 @@ mod ends;
 mod footprint;
 mod group;
 mod instances;
+mod latency;
 mod layout;
 mod legal;
 mod lower;
@@ -43,7 +44,6 @@ pub mod tiling;
 mod tree;
 mod triangle;
 mod unread;
-mod waits;
 
 pub use cheap::{is_left, worth_inlining};
 pub use default::{default, default_for};

@@ -54,8 +54,8 @@ fn reads_own(s: &Schedule, reader: StageId, of: StageId) -> bool {
 fn is_little(s: &Schedule, head: StageId) -> bool {
     let bodies = &s.graph.bodies;
     let all = bodies.reachable(s.graph.stage(head).bodies());
-    let dear = |b: &Body| matches!(bodies.node(*b), Node::Op(op, ..) if op.row().class == Class::Transcendental);
-    all.len() <= MADE && !all.iter().any(dear)
+    let costly = |b: &Body| matches!(bodies.node(*b), Node::Op(op, ..) if op.row().class == Class::Transcendental);
+    all.len() <= MADE && !all.iter().any(costly)
 }
 
 /// Whether there is a whole tile.

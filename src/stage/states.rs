@@ -119,11 +119,11 @@ impl Graph {
     /// Whether a body is hardly more than a read.
     fn is_cheap(&self, b: Body) -> bool {
         let all = self.bodies.reachable([b]);
-        let dear = |b: &Body| match self.bodies.node(*b) {
+        let costly = |b: &Body| match self.bodies.node(*b) {
             Node::Op(op, ..) => matches!(op.row().class, Class::Divide | Class::Transcendental),
             _ => false,
         };
-        all.len() <= CHEAP && !all.iter().any(dear)
+        all.len() <= CHEAP && !all.iter().any(costly)
     }
 
     /// Whether each point of some dimensions has an element of its own at indices: each dimension is an index of its own,

@@ -1,5 +1,5 @@
-//! Library functions of several lanes: chains of them run side by side, and what both arms of a condition call is called once, with
-//! the interpreter's bits.
+//! Library functions of several lanes: their dependence chains are interleaved, and calls that both arms of a condition have are
+//! merged, with the interpreter's bits.
 
 use crate::common::dice::Dice;
 use crate::common::scheduled::{check, empty, read};
@@ -53,7 +53,7 @@ fn called(ty: &str, element: &str, n: usize) -> Vec<String> {
 
 /// Protects: four vectors take their first call before any takes its second one.
 #[test]
-fn chains_run_side_by_side() {
+fn chains_are_interleaved() {
     let found = called("Float", "(log (add 1.0 (exp a)))", 64);
     assert_eq!(found, ["exp", "exp", "exp", "exp", "log", "log", "log", "log"]);
     let found = called("Float", "(tanh (sin (exp (mul a b))))", 64);

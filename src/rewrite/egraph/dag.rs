@@ -84,9 +84,9 @@ fn dag_cost(
             }
         }
         if let [a, b] = arms.as_slice() {
-            let (dear, cheap) = if a.weight() >= b.weight() { (a, b) } else { (b, a) };
+            let (costly, cheap) = if a.weight() >= b.weight() { (a, b) } else { (b, a) };
             cost += Model::OTHER_ARM * cheap.weight();
-            out.join(dear);
+            out.join(costly);
         }
     }
     out.add(Part { class, lift: 0, cost, level });

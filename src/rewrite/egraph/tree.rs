@@ -155,8 +155,8 @@ impl<'a> Trees<'a> {
             }
         }
         if let [a, b] = arms.as_slice() {
-            let (dear, cheap) = if a.weight >= b.weight { (a, b) } else { (b, a) };
-            out.plus(&dear.split, 1.0);
+            let (costly, cheap) = if a.weight >= b.weight { (a, b) } else { (b, a) };
+            out.plus(&costly.split, 1.0);
             out.plus(&cheap.split, Model::OTHER_ARM);
         }
         Some(out)

@@ -5,7 +5,7 @@
 //! is one number for all lanes only where some lane asks for it. Loops, checks, stores and divisions by what may be 0 are not
 //! for masks; lanes run these one after another.
 
-use super::both::{both, calls};
+use super::common_calls::{calls, merged_arms};
 use super::divergence::is_safe;
 use super::vectorize::{Maker, not};
 use crate::ir::{Lit, Op, Scalar};
@@ -25,7 +25,7 @@ impl Maker<'_> {
             other = self.block(b);
             self.mask = outer;
         }
-        out.extend(both(self.func, &taken, a, other));
+        out.extend(merged_arms(self.func, &taken, a, other));
         out
     }
 
@@ -39,7 +39,7 @@ impl Maker<'_> {
         self.only(not(taken.clone()), &mut before);
         let b = self.named_arm(b);
         self.mask = outer;
-        before.extend(both(self.func, &taken, a.1, b.1));
+        before.extend(merged_arms(self.func, &taken, a.1, b.1));
         self.before = before;
         Expr::Op(Op::Select, ty, vec![taken, a.0, b.0])
     }
@@ -54,7 +54,7 @@ impl Maker<'_> {
             let mask = self.func.fresh_var(info);
             before.push(Stmt::Let(mask, std::mem::replace(&mut taken, Expr::Var(mask))));
         }
-        before.extend(both(self.func, &taken, a.1, b.1));
+        before.extend(merged_arms(self.func, &taken, a.1, b.1));
         self.before = before;
         Expr::Op(Op::Select, ty, vec![taken, a.0, b.0])
     }

@@ -1,15 +1,15 @@
-//! Vector code of several independent chains of library functions, as unrolled loops have it, takes their steps side by side: all
-//! first calls, then all second ones. A processor looks ahead at a few hundred instructions, which is one such chain, and would
-//! wait for each of its results. It must not know what unrolled the loops.
+//! Interleaves independent dependence chains of library functions in vector code, as unrolled loops have them: all first calls, then
+//! all second ones, so that their latencies overlap. The reorder buffer of a processor holds a few hundred instructions, which is
+//! one such chain. It must not know what unrolled the loops.
 
 use crate::ir::op::Class;
 use crate::nest::{Buf, Expr, Func, Stmt, Var};
 use rustc_hash::FxHashMap;
 
-/// So many chains are taken side by side: more values would not fit in registers.
-const BESIDE: usize = 4;
+/// So many chains are interleaved: more values would not fit in registers.
+const CHAINS: usize = 4;
 
-/// Takes the chains of every block side by side.
+/// Interleaves the chains of every block.
 pub fn interleave(func: &mut Func) {
     let mut body = std::mem::take(&mut func.body);
     block(func, &mut body);
@@ -100,7 +100,7 @@ fn turns(calls: &[bool], before: &[Vec<usize>]) -> Vec<Turn> {
         let after = |p: &usize| known[*p].map(|(group, n)| (group, n + usize::from(calls[*p])));
         let mut turn = before[k].iter().filter_map(after).max();
         if turn.is_none() && *call {
-            turn = Some((chains / BESIDE, 0));
+            turn = Some((chains / CHAINS, 0));
             chains += 1;
         }
         known.push(turn);

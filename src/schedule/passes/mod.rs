@@ -6,9 +6,9 @@
 pub mod aligned;
 mod arms;
 mod asked;
-mod both;
 pub mod choose;
 pub mod clamp;
+mod common_calls;
 pub mod dead;
 pub mod divergence;
 pub mod in_place;

@@ -1,5 +1,5 @@
-//! How many library functions an element waits for, one for the result of another. A processor that looks ahead at one element
-//! alone has nothing else to do then. It must not know of loops.
+//! The longest dependence chain of library functions in an element: how many of their latencies add up. A processor whose window
+//! holds one such chain has nothing else to do meanwhile. It must not know of loops.
 
 use super::plan::{Schedule, Site};
 use crate::ir::op::Class;

@@ -1,5 +1,5 @@
-//! What both arms of a condition call, which differs between lanes, is called once: each lane gives the function what its own arm
-//! gives it. All lanes run both arms anyway. It must not know what the arms compute.
+//! Common calls of both arms of a divergent condition are merged: the function is called once, and each lane gives it what its own
+//! arm gives it. All lanes run both arms, under masks. It must not know what the arms compute.
 
 use super::name::name_calls;
 use crate::ir::op::Class;
@@ -7,7 +7,7 @@ use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Func, Stmt};
 
 /// The statements of both arms, of which no lane takes both: those where `taken` holds, and the others. Both are vector code.
-pub(super) fn both(func: &mut Func, taken: &Expr, mut a: Vec<Stmt>, mut b: Vec<Stmt>) -> Vec<Stmt> {
+pub(super) fn merged_arms(func: &mut Func, taken: &Expr, mut a: Vec<Stmt>, mut b: Vec<Stmt>) -> Vec<Stmt> {
     let is_plain = |s: &Stmt| matches!(s, Stmt::Let(..) | Stmt::Mut(..) | Stmt::Set(..));
     let any = |arm: &[Stmt]| arm.iter().flat_map(Stmt::exprs).any(|e| calls(func, e));
     if a.iter().chain(&b).all(is_plain) && any(&a) && any(&b) {

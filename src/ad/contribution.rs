@@ -1,9 +1,9 @@
-//! A piece of an adjoint: for all indices of some loops, where the guards hold, the part of a
+//! A contribution to an adjoint: for all indices of some loops, where the guards hold, the part of a
 //! variable at some place changes by a value.
 //!
-//! Adjoints stay in pieces as long as they can, because a piece says where it goes: what is read at
+//! Adjoints stay lists of contributions as long as they can, because a contribution says where it goes: what is read at
 //! `(index i v)` in a loop over `i` comes back as an element, not as a tensor of zeros with one
-//! other element. It must not know how pieces become tensors.
+//! other element. It must not know how contributions become tensors.
 
 use super::emit::Emit;
 use crate::ir::{Head, Id, Op, Terms};
@@ -17,7 +17,7 @@ pub enum Step {
     At(Vec<Id>),
 }
 
-/// What stands around the value of a piece.
+/// What stands around the value of a contribution.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Item {
     /// A loop over one index, by its extent.
@@ -28,7 +28,7 @@ pub enum Item {
 
 /// See the module.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Piece {
+pub struct Contribution {
     /// The number of variables in scope around it.
     pub depth: usize,
     /// Loops and guards, the outermost first; each stands under the loops before it.
@@ -39,14 +39,14 @@ pub struct Piece {
     pub value: Id,
 }
 
-impl Piece {
+impl Contribution {
     /// The number of loops.
     pub fn loops(&self) -> usize {
         self.items.iter().filter(|i| matches!(i, Item::Loop(_))).count()
     }
 
     /// Rewrites all terms; the function is told under how many of the loops each stands.
-    pub fn map(mut self, f: &mut dyn FnMut(Id, usize) -> Id) -> Piece {
+    pub fn map(mut self, f: &mut dyn FnMut(Id, usize) -> Id) -> Contribution {
         let mut loops = 0;
         for item in &mut self.items {
             match item {
@@ -66,8 +66,8 @@ impl Piece {
         self
     }
 
-    /// The piece where the work stands now.
-    pub fn now(self, e: &mut Emit<'_>) -> Piece {
+    /// The contribution where the work stands now.
+    pub fn now(self, e: &mut Emit<'_>) -> Contribution {
         let by = e.depth() - self.depth;
         if by == 0 {
             return self;
@@ -79,8 +79,8 @@ impl Piece {
         out
     }
 
-    /// The piece with its value changed by a function of a term that stood outside of the loops.
-    pub fn with(mut self, e: &mut Emit<'_>, outer: Id, f: impl FnOnce(&mut Emit<'_>, Id, Id) -> Id) -> Piece {
+    /// The contribution with its value changed by a function of a term that stood outside of the loops.
+    pub fn with(mut self, e: &mut Emit<'_>, outer: Id, f: impl FnOnce(&mut Emit<'_>, Id, Id) -> Id) -> Contribution {
         let by = self.loops();
         let outer = e.terms.shift(outer, by);
         self.value = f(e, outer, self.value);
