@@ -3,9 +3,9 @@
 //! A tangent that is zero is not made, until a place needs one in its shape.
 
 use super::emit::Val;
+use super::empty_sums::{rows_of_none, unless_none};
 use super::env::{Active, Entry};
 use super::flow::has_floats;
-use super::nothing::{rows_of_none, unless_none};
 use super::sweep::sweep;
 use super::walk::Walk;
 use super::{Mode, Request};

@@ -7,9 +7,9 @@
 
 use super::contribution::shift_above;
 use super::emit::{Emit, Val};
+use super::empty_sums::{rows_of_none, unless_none};
 use super::flow::has_floats;
 use super::nested::Nested;
-use super::nothing::{rows_of_none, unless_none};
 use crate::ir::op::Class;
 use crate::ir::{Fun, Head, Id, Monoid, Terms, Ty, deep};
 use crate::types::shape::{lowered, shape, shape_as_made, sizes_of_parts};

@@ -3,7 +3,7 @@
 //!
 //! It must not know what a search believes.
 
-use super::alike::Alike;
+use super::canonical::Canonical;
 use super::flat::{Scope, lowered, replaced_leaves};
 use super::hypotheses::{Hypotheses, Levels};
 use super::prove::Prover;
@@ -24,7 +24,7 @@ impl<'a> Prover<'a> {
     }
 
     /// The same where all that is known to be evaluated anyway is spelled as these say.
-    pub(super) fn spelled(mut self, alike: &'a RefCell<Alike>) -> Prover<'a> {
+    pub(super) fn spelled(mut self, alike: &'a RefCell<Canonical>) -> Prover<'a> {
         self.alike = Some(alike);
         self
     }

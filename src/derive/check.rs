@@ -9,8 +9,8 @@
 //! value, each program of the chain has that value; what an earlier one was certain to evaluate
 //! therefore has a value, too.
 
-use super::alike::Alike;
 use super::axioms::Axiom;
+use super::canonical::Canonical;
 use super::everywhere::{Everywhere, holds};
 use super::flat::{Looked, Scope, Site, bound, certain, to_body};
 use super::guard::{Guard, Guards, guard};
@@ -57,7 +57,7 @@ pub struct Checker<'a> {
     /// The conditions around the place of the present step.
     pub(super) guards: Guards,
     /// The spellings of what is known, and these for so many parts that are.
-    pub(super) alike: Alike,
+    pub(super) alike: Canonical,
     pub(super) spelled: (usize, Rc<FxHashSet<Site>>),
     /// What is evaluated beside the place of the present step, where that is looked at.
     pub(super) also: Local,

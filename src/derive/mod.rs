@@ -4,12 +4,12 @@
 //! follows them, and refuses whatever it cannot prove.
 
 pub mod affine;
-mod alike;
 mod anyway;
 mod around;
 pub mod axioms;
 pub mod bodies;
 pub mod bounds;
+mod canonical;
 pub mod check;
 mod condition;
 pub mod early;

@@ -2,7 +2,7 @@
 //!
 //! A small abstract interpretation of its own: whatever is not proved is false. It must not know what a search believes.
 
-use super::alike::Alike;
+use super::canonical::Canonical;
 use super::flat::{Scope, Site, as_parameter, bound, first_of_name, lowered, site};
 use super::found::Found;
 use super::guard::{Guard, Guards, State, guard};
@@ -64,7 +64,7 @@ pub struct Prover<'a> {
     /// What loops are certain to read.
     pub(super) reads: Option<Reads>,
     /// The spellings of what is evaluated anyway, where all that is known of that is spelled so.
-    pub(super) alike: Option<&'a RefCell<Alike>>,
+    pub(super) alike: Option<&'a RefCell<Canonical>>,
     /// When to give up.
     pub(super) pace: Option<&'a Pace<'a>>,
     /// How many more parts may be looked at.

@@ -20,7 +20,7 @@ use super::tiling::{FEW, Tiling, along_last, lanes};
 use super::unread::inline_unread;
 use super::{
     along, batch, chains, channels, columns, ends, group, instances, latency, layout, microbatch, nested, orders,
-    places, points, single, threads,
+    places, points, threads, unit_dims,
 };
 use crate::ir::Op;
 use crate::machine::Machine;
@@ -60,7 +60,7 @@ fn after(mut s: Schedule, machine: &Machine) -> Schedule {
     orders::choose(&mut s);
     inline_cheap(&mut s);
     inline_unread(&mut s);
-    single::join(&mut s);
+    unit_dims::join(&mut s);
     let spared = microbatch::candidates(&s, machine);
     channels::choose(&mut s, machine, &spared);
     for stage in s.graph.order() {

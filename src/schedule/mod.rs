@@ -32,7 +32,6 @@ pub mod plan;
 mod points;
 mod product;
 mod readings;
-mod single;
 mod step;
 pub mod steps;
 mod streams;
@@ -43,6 +42,7 @@ mod threads;
 pub mod tiling;
 mod tree;
 mod triangle;
+mod unit_dims;
 mod unread;
 
 pub use cheap::{is_left, worth_inlining};

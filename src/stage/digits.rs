@@ -3,8 +3,8 @@
 //! The loops are nested as the digits of the index, so that its values come in the order that they had. What is computed for
 //! each index is computed for each of its digits.
 
-use super::apart::Tables;
 use super::body::{Body, DimId, Node, Source, StageId};
+use super::delinearize::Tables;
 use super::extract::{Extract, Staged};
 use super::graph::{Definition, Stage};
 use crate::ir::{Id, Op, Scalar};

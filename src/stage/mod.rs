@@ -12,7 +12,6 @@
 //! This layer must not know of loops, memory or machines.
 
 mod ahead;
-mod apart;
 mod asked;
 mod body;
 mod bounds;
@@ -24,6 +23,7 @@ mod collect;
 mod contract;
 mod cut;
 mod dead;
+mod delinearize;
 mod digits;
 mod enumerate;
 mod extract;

@@ -1,4 +1,4 @@
-//! How much memory a nest takes at a time at most where the sizes that come in are stated, without running it.
+//! Peak memory: how much a nest takes at a time at most where the sizes that come in are stated, without running it.
 //!
 //! Every number lies in a range that holds in every run with these sizes, so no run takes more. What of memory data
 //! decide has no bound, and is told. What is stored, and what variables are set to, lies in the union of the ranges of

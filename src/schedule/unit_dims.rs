@@ -1,4 +1,4 @@
-//! Stages whose last dimension has one index: it becomes one with the dimension before it, so that vectors along that are not
+//! Unit dimensions: a last dimension of one index becomes one with the dimension before it, so that vectors along that are not
 //! empty.
 
 use super::attempt::{name, take};

@@ -1,4 +1,4 @@
-//! Terms become one spelling of all that are computed alike: with operands in another order, sums and products of
+//! Terms become canonical, one spelling of all that are computed alike: with operands in another order, sums and products of
 //! integers in another form, comparisons the other way round.
 //!
 //! *Values.* Integers are a ring, whatever overflows; operations that commute do so to the bit. *Failures.* Terms that
@@ -24,12 +24,12 @@ type Placed = (Id, Scope, Guards);
 
 /// The spellings of the terms of one arena.
 #[derive(Clone, Default)]
-pub struct Alike {
+pub struct Canonical {
     spelled: FxHashMap<Id, Id>,
     sums: FxHashMap<Id, Rc<Sum>>,
 }
 
-impl Alike {
+impl Canonical {
     /// The spelling of a term.
     pub fn of(&mut self, terms: &mut Terms, id: Id) -> Id {
         if let Some(known) = self.spelled.get(&id) {

@@ -1,4 +1,4 @@
-//! Tables over a product of sizes get a dimension for each factor, with the loops that read them.
+//! Delinearization: tables over a product of sizes get a dimension for each factor, with the loops that read them.
 //!
 //! A derivative of what is added for each edge and each channel keeps a table for all pairs of these, by one index that is
 //! taken apart by division wherever it is used. Where all who read such a table do so at the index of a loop, in which it is
