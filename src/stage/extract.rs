@@ -73,6 +73,9 @@ pub fn extract(program: &Program, def: &Def) -> Staged<Graph> {
     if graph.unify() {
         graph = graph.without_dead();
     }
+    if graph.take_windows_once() {
+        graph = graph.without_dead();
+    }
     if graph.compute_once() {
         graph = graph.without_dead();
     }

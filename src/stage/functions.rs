@@ -55,7 +55,7 @@ impl Graph {
     }
 
     /// The elementary functions that a stage takes at each of its points.
-    fn long(&self, s: StageId) -> Vec<Body> {
+    pub(super) fn long(&self, s: StageId) -> Vec<Body> {
         let mut todo = match &self.stage(s).def {
             Definition::Pure(each) => each.clone(),
             Definition::Reduce { init, next, .. } => init.iter().chain(next).copied().collect(),

@@ -46,6 +46,7 @@ mod quotient;
 mod reassociate;
 mod recur;
 mod same;
+mod sliding;
 mod special;
 mod states;
 mod term;

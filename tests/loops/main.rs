@@ -35,6 +35,7 @@ mod rows;
 mod schedule;
 mod schedules;
 mod sites;
+mod sliding;
 mod stages;
 mod states;
 mod strides;
