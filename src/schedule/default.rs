@@ -20,7 +20,7 @@ use super::tiling::{FEW, Tiling, along_last, lanes};
 use super::unread::inline_unread;
 use super::{
     along, batch, chains, channels, columns, ends, group, instances, latency, layout, microbatch, nested, orders,
-    places, points, threads, unit_dims,
+    places, points, row_sums, threads, unit_dims,
 };
 use crate::ir::Op;
 use crate::machine::Machine;
@@ -81,6 +81,7 @@ fn after(mut s: Schedule, machine: &Machine) -> Schedule {
     decided = points::choose(&mut s, machine, &decided);
     decided = batch::choose(&mut s, machine, &decided);
     decided = nested::choose(&mut s, machine, &decided);
+    decided = row_sums::choose(&mut s, machine, &decided);
     decided = group::choose(&mut s, machine, &decided);
     decided = instances::choose(&mut s, machine, &decided);
     for stage in s.graph.order() {

@@ -32,6 +32,7 @@ pub mod plan;
 mod points;
 mod product;
 mod readings;
+mod row_sums;
 mod step;
 pub mod steps;
 mod streams;

@@ -361,3 +361,27 @@ fn rows_in_lanes_are_no_batches() {
         assert_eq!(Some(&plan.dims[k].1), stage.dims.last(), "{text}");
     }
 }
+
+/// Protects: sums along the rows of a matrix that no cache holds have a few rows side by side, also where these are no multiple of
+/// that; of whole numbers all bits are those of the program.
+#[test]
+fn rows_of_a_large_matrix_are_summed_side_by_side() {
+    let text = "(def f (Vec Float) ((a : (Tensor 2 Float) (n m)) (x : (Vec Float) m)) (matmul a x))";
+    let program = read(text);
+    let def = program.named("f")[0];
+    let numbers = |dims: &[usize], by: usize| {
+        let n = dims.iter().product::<usize>();
+        let each = (0..n).map(|k| Value::Scalar(Lit::of(Scalar::F64, ((k * by) % 17) as f64 - 8.0)));
+        Value::tensor(dims.to_vec(), each.collect())
+    };
+    for [n, m] in [[1030, 1021], [1024, 1024], [33, 32003]] {
+        let args = [numbers(&[n, m], 7), numbers(&[m], 5)].to_vec();
+        let graph = over_the_reals(&program, "f").graph.only_for(&incoming(def, &args));
+        let made = schedule::default(graph, &Machine { threads: 2, ..Machine::host() });
+        let steps = made.steps.iter().map(Step::to_string).collect::<Vec<_>>();
+        assert!(steps.iter().any(|s| s.starts_with("compute-at sum_lanes sum ")), "{steps:?}");
+        let nest = native::scheduled_nest(def, &made, &Machine::host()).unwrap();
+        let (want, have) = (Interpreter::new(&program).run(def, &args), interpret(&nest, &args, &mut String::new()));
+        assert_eq!(difference(&want, &have), None, "{n} {m}");
+    }
+}
