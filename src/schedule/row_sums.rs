@@ -42,8 +42,9 @@ fn chain(s: &Schedule, lanes: StageId) -> Option<Vec<StageId>> {
     while s.graph.stage(*out.last()?).dims.len() == known.dims.len() {
         let [reader] = s.consumers(*out.last()?) else { return None };
         let of = s.graph.stage(*reader);
-        let adds = matches!(of.def, Definition::Reduce { .. }) && of.when.is_none() && of.checks.is_empty();
-        if !adds || out.contains(reader) {
+        // A few lanes are added in one body.
+        let adds = matches!(of.def, Definition::Reduce { .. } | Definition::Pure(_));
+        if !adds || of.when.is_some() || !of.checks.is_empty() || out.contains(reader) {
             return None;
         }
         out.push(*reader);
@@ -76,7 +77,7 @@ fn apply(s: &mut Schedule, chain: &[StageId], machine: &Machine) -> Option<()> {
         let step = Step::ComputeAt { stage: name(s, *stage), reader: name(s, sums), at: blocks.clone() };
         take(s, step).then_some(())?;
     }
-    let named: Vec<String> = s.plan(first).loops.iter().map(|l| l.name.clone()).collect();
+    let named: Vec<String> = s.plan(first).dims.iter().map(|(of, _)| of.clone()).collect();
     let [row, lane, round] = named.as_slice() else { return None };
     let (outer, inner) = split(s, first, row, ROWS)?;
     let (vectors, lane) = split(s, first, lane, wide)?;

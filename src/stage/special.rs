@@ -42,7 +42,7 @@ impl Graph {
     /// The graph for these whole numbers alone, as [`Graph::specialized`]; what they make plain arithmetic of indices is
     /// read where it is used, and no stage any more; scatters whose targets say what is added to them are reductions, sums that
     /// add to one of many elements at a time are scatters, and sums over the steps of a recurrence are states of it; what is read
-    /// again and again where data say is gathered once; what nothing needs for these numbers is no stage, and what stages
+    /// again and again where data say is gathered once, and functions of what lies in windows are taken once; what nothing needs for these numbers is no stage, and what stages
     /// in arms check, and others check anyway, is checked first, as what large tables check at few of their points is before
     /// them.
     #[must_use]
@@ -69,6 +69,9 @@ impl Graph {
         out.without_asked();
         out.sums_to_states();
         out.gathered_once();
+        if out.take_windows_once() {
+            out.compute_once();
+        }
         // Checks that are proved for these numbers need no stage any more.
         out.without_dead().checked_ahead().checked_first()
     }
