@@ -2,7 +2,8 @@
 //! taken once, those inside of others too: its values are a stage that all of them read.
 //!
 //! So are the exponentials of a softmax and of its derivative, the hyperbolic tangents of a loss and of its slope, and a scale of
-//! each coordinate that all points have in common. The table is no larger than one that is there anyway.
+//! each coordinate that all points have in common. The table is no larger than one that is there anyway. In the steps of a
+//! recurrence, as a fit by gradients has them, only values that are a stage of the same steps are read.
 
 use super::body::{Body, DimId, Node, Source, StageId};
 use super::graph::{Definition, Graph, Stage};
@@ -22,16 +23,24 @@ impl Graph {
     /// Lets stages read what takes long and is computed by several of them; whether there is any.
     pub(super) fn compute_once(&mut self) -> bool {
         let (mut same, mut found) = (Same::default(), IndexMap::<Key, Vec<Place>>::new());
-        for s in self.order().into_iter().filter(|s| self.is_alone(*s)).collect::<Vec<_>>() {
+        let mut in_steps = IndexMap::<(Vec<DimId>, Key), Vec<Place>>::new();
+        for s in self.order() {
+            let steps = self.steps_around(s);
+            if !steps.is_empty() && self.stage(s).when.is_some() || steps.is_empty() && !self.is_alone(s) {
+                continue;
+            }
             for body in self.long(s) {
                 let own = self.bodies.dims(body);
                 let dims = self.stage(s).all_dims().into_iter().filter(|d| own.contains(d)).collect();
                 let place = Place { stage: s, body, dims };
                 let key = same.key(self, &self.table(&place, String::new()), &[]);
-                found.entry(key).or_default().push(place);
+                match steps.is_empty() {
+                    true => found.entry(key).or_default().push(place),
+                    false => in_steps.entry((steps.clone(), key)).or_default().push(place),
+                }
             }
         }
-        let mut any = false;
+        let mut any = self.read_in_steps(in_steps.into_values());
         // The whole before its parts: an exponential within a logarithm that is taken once is taken there.
         let mut found: Vec<Vec<Place>> = found.into_values().collect();
         found.sort_by_cached_key(|places| std::cmp::Reverse(self.bodies.reachable([places[0].body]).len()));
@@ -49,6 +58,40 @@ impl Graph {
                     self.read_from_one(places, host);
                     any = true;
                 }
+            }
+        }
+        any
+    }
+
+    /// The dimensions of the steps that a stage is computed in.
+    fn steps_around(&self, s: StageId) -> Vec<DimId> {
+        let own = |p: StageId| self.stage(p).recurrence().map(|(_, each)| each);
+        let mut all: Vec<DimId> = self.ids().filter_map(own).filter(|d| self.stage(s).dims.contains(d)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Lets stages of the same steps read what one of them is anyway; whether there is any. Who reads it reads all that it is made
+    /// of, so that neither waits for the other.
+    fn read_in_steps(&mut self, found: impl Iterator<Item = Vec<Place>>) -> bool {
+        let mut any = false;
+        for mut places in found {
+            places.retain(|p| self.bodies.reachable(self.stage(p.stage).bodies()).contains(&p.body));
+            let is_value = |p: &&Place| {
+                let whole = matches!(&self.stage(p.stage).def, Definition::Pure(each) if *each == [p.body]);
+                whole && self.is_there_anyway(p)
+            };
+            let Some(host) = places.iter().find(is_value) else { continue };
+            let at = |p: &Place| -> Vec<Option<usize>> {
+                let steps = self.steps_around(p.stage);
+                steps.iter().map(|d| p.dims.iter().position(|e| e == d)).collect()
+            };
+            let (host, wanted) = (host.stage, at(host));
+            places.retain(|p| at(p) == wanted);
+            if let Some(host) = places.iter().position(|p| p.stage == host).filter(|_| places.len() > 1) {
+                self.read_from_one(&places, host);
+                any = true;
             }
         }
         any

@@ -2,7 +2,7 @@
 //! merged, with the interpreter's bits.
 
 use crate::common::dice::Dice;
-use crate::common::scheduled::{check, empty, read};
+use crate::common::scheduled::{check, empty, read, stages};
 use daedal::eval::{Interpreter, Value};
 use daedal::ir::{Lit, Program, Scalar};
 use daedal::machine::Machine;
@@ -154,5 +154,24 @@ fn random_arms_keep_their_bits() {
                 assert_eq!(wrong, None, "seed {seed}\n{nest}");
             }
         }
+    }
+}
+
+/// Protects: in the steps of a recurrence what is a stage is read by others of the same steps, as a slope reads a value; each fit by
+/// gradients has such steps.
+#[test]
+fn steps_take_functions_once() {
+    let text = "(def f (Vec Float) ((x : (Vec Float) n) (b : (Vec Float) n) (steps : Integer))
+      (iterate steps (lam (s : (Vec Float))
+          (let ((h (build n (lam (i : Integer) (tanh (mul (index i s) (index i x))))))
+                (out (sumbuild n (lam (i : Integer) (mul (index i h) (index i h))))))
+            (build n (lam (i : Integer)
+              (let (t (tanh (mul (index i s) (index i x))))
+                (sub (index i s) (mul 0.1 (mul out (sub 1.0 (mul t (index i h))))))))))) b))";
+    for (n, steps) in [(9, 4), (1, 1), (5, 0), (16, 3)] {
+        let numbers = numbers(Scalar::F64, n);
+        let args = [&numbers[..], &[Value::Scalar(Lit::int(steps))]].concat();
+        let shown = stages(text, &args);
+        assert!(shown.matches("(tanh ").count() <= 1, "{shown}");
     }
 }
