@@ -17,6 +17,7 @@ mod common;
 mod data;
 
 use common::command::{Chosen, daedal, python, version};
+use common::compare::off;
 use data::Loss;
 use serde_json::Value as Json;
 use std::path::Path;
@@ -90,15 +91,6 @@ fn jax(loss: &Loss, folder: &Path) -> (f64, Vec<Vec<f64>>) {
     assert!(out.status.success(), "JAX does not compute {}", loss.name);
     let said: Json = serde_json::from_slice(&out.stdout).unwrap();
     (said["seconds"].as_f64().unwrap(), said["parts"].as_array().unwrap().iter().map(flat).collect())
-}
-
-/// How far a part is off at most, by the greatest magnitude of what it should be.
-fn off(own: &[f64], theirs: &[f64]) -> f64 {
-    assert_eq!(own.len(), theirs.len());
-    let greatest = theirs.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-    let far = |(a, b): (&f64, &f64)| if a == b { 0.0 } else { (a - b).abs() / greatest };
-    // No number is as far off as can be; `max` would leave it out.
-    own.iter().zip(theirs).map(far).fold(0.0, |m, x| if x.is_nan() { f64::INFINITY } else { m.max(x) })
 }
 
 /// Milliseconds of the fastest calls: exact, real, and of JAX where it is there; and how far the ways are off from it.

@@ -16,6 +16,7 @@
 mod common;
 
 use common::command::{Chosen, daedal, python, version};
+use common::compare::off;
 use common::npy;
 use common::numbers::Numbers;
 use daedal::machine::Machine;
@@ -112,14 +113,6 @@ fn elements(path: &Path, bits: u32) -> Vec<f64> {
     }
     let read: ArrayD<f64> = ndarray_npy::read_npy(path).unwrap();
     read.into_iter().collect()
-}
-
-/// How far numbers are off at most, by the greatest magnitude of what they should be.
-fn off(own: &[f64], theirs: &[f64]) -> f64 {
-    assert_eq!(own.len(), theirs.len());
-    let greatest = theirs.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-    let far = own.iter().zip(theirs).map(|(a, b)| (a - b).abs() / greatest);
-    far.fold(0.0, |m, x| if x.is_nan() { f64::INFINITY } else { m.max(x) })
 }
 
 /// Seconds of the fastest calls: exact, real, and of numpy where it is there; and how far the ways are off from it.

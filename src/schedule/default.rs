@@ -13,6 +13,7 @@ use super::accumulators::sized;
 use super::attempt::{name, split, take};
 use super::cheap::{inline_cheap, nodes_of};
 use super::footprint::points as terms;
+use super::passes::interleave::CHAINS;
 use super::plan::{Kind, Schedule, Site};
 use super::product::is_product;
 use super::step::Step;
@@ -31,9 +32,6 @@ const FEW_NODES: usize = 12;
 
 /// Vectors in a row that is short.
 const SHORT: i64 = 4;
-
-/// Vectors of which dependence chains are interleaved.
-const CHAINS: i64 = 4;
 
 /// A block of what is only moved: its rows are lines of the cache, in bytes, each written at once; and there are so many of
 /// them that what is read are runs of lines, which the processor asks for ahead.
@@ -215,14 +213,15 @@ fn loops(s: &mut Schedule, stage: StageId, machine: &Machine) {
 /// Unrolls a loop over vectors, whose dependence chains are then interleaved, where each element has several library functions one
 /// after the other; whether that is so.
 fn interleaved(s: &mut Schedule, stage: StageId, of: &str, lanes: i64) -> bool {
+    let chains = CHAINS as i64;
     let known = s.graph.stage(stage);
     let all = known.dims.last().and_then(|d| s.graph.bodies.as_int(s.graph.dim(*d).extent));
-    let long = matches!(known.def, Definition::Pure(_)) && all.is_some_and(|n| n >= 2 * CHAINS * lanes);
+    let long = matches!(known.def, Definition::Pure(_)) && all.is_some_and(|n| n >= 2 * chains * lanes);
     if !long || latency::calls(s, stage) < 2 {
         return false;
     }
     let before = s.before();
-    if let Some((_, inner)) = split(s, stage, of, CHAINS * lanes)
+    if let Some((_, inner)) = split(s, stage, of, chains * lanes)
         && let Some((outer, _)) = vector(s, stage, &inner, lanes)
     {
         let step = Step::Run { stage: name(s, stage), of: outer, kind: Kind::Unrolled };

@@ -7,14 +7,13 @@ use super::attempt::{name, split, take};
 use super::orders::is_strided;
 use super::plan::{Kind, Schedule, Site};
 use super::step::Step;
+use super::streams::is_far;
 use super::tiling::lanes;
 use crate::machine::Machine;
 use crate::stage::{Definition, Node, StageId};
 
 /// Rows that are read side by side.
 const ROWS: i64 = 8;
-/// Sources of fewer elements are in a cache.
-const FAR: i64 = 1 << 20;
 
 /// Computes the lanes of sums along rows a few rows at a time; the stages whose loops are decided.
 pub(super) fn choose(s: &mut Schedule, machine: &Machine, decided: &[StageId]) -> Vec<StageId> {
@@ -58,9 +57,8 @@ fn suits(s: &Schedule, chain: &[StageId]) -> bool {
     let rows = g.bodies.as_int(g.dim(known.dims[0]).extent);
     let far = |b| match g.bodies.node(b) {
         Node::Load(from, _, at) => {
-            let each = g.extents(*from).into_iter().map(|n| g.bodies.as_int(n)).product::<Option<i64>>();
             let named = known.all_dims().iter().all(|d| at.iter().any(|i| g.bodies.dims(*i).contains(d)));
-            named && each.is_some_and(|n| n >= FAR)
+            named && is_far(s, *from)
         }
         _ => false,
     };

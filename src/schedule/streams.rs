@@ -45,7 +45,7 @@ pub(super) fn rows(s: &Schedule, stage: StageId) -> Option<i64> {
 }
 
 /// Whether a source is in no cache.
-fn is_far(s: &Schedule, from: Source) -> bool {
+pub(super) fn is_far(s: &Schedule, from: Source) -> bool {
     let whole = match from {
         Source::Input(_) => true,
         Source::Stage(p, _) => s.plan(p).site == Site::Root,

@@ -4,7 +4,7 @@
 //! ask for more than is needed, since the reference runs where it does not hold.
 
 use super::body::{Body, DimId, Node, Source};
-use super::bounds::{at_most, greatest};
+use super::bounds::{Ranges, at_most, greatest};
 use super::extract::{Extract, SMALL, Staged};
 use super::guards::{Guards, Pending};
 use super::value::Val;
@@ -243,10 +243,11 @@ impl Extract<'_> {
             return self.refuse(id, "a size that depends on data");
         }
         let bound = if tensor { MAX_ELEMENTS } else { SMALL };
+        let everywhere = self.all_iterations();
         for (a, _) in self.g.bodies.linear(n).into_iter().flat_map(|f| f.terms().collect::<Vec<_>>()) {
             if !self.g.bodies.is_small(a) {
                 if !self.g.bodies.dims(a).is_empty() {
-                    if self.greatest_product(a).is_none() {
+                    if self.greatest_product(a, &everywhere).is_none() {
                         return self.refuse(id, "a size that may be large in a loop");
                     }
                     continue;
@@ -284,21 +285,31 @@ impl Extract<'_> {
         }
     }
 
+    /// The ranges of all iterations of the loops that are open, whatever an arm says of them.
+    fn all_iterations(&mut self) -> Ranges {
+        let mut out = Ranges::default();
+        for d in &self.loops {
+            let extent = self.g.dim(*d).extent;
+            out.push(&mut self.g.bodies, *d, extent);
+        }
+        out
+    }
+
     /// What no product of sizes in a loop is greater than, which is small: a condition of the start says so of what the
-    /// factors are at most.
-    fn greatest_product(&mut self, a: Body) -> Option<Body> {
+    /// factors are at most. That is known of the product from then on, so that it has to hold in all iterations.
+    fn greatest_product(&mut self, a: Body, ranges: &Ranges) -> Option<Body> {
         if self.g.bodies.is_small(a) {
-            let (known, zero) = (self.ranges.bounds(&mut self.g.bodies, a)?, self.g.bodies.int(0));
+            let (known, zero) = (ranges.bounds(&mut self.g.bodies, a)?, self.g.bodies.int(0));
             let fits = at_most(&self.g.bodies, zero, known.lo) && self.g.bodies.is_fixed(known.hi);
             return fits.then_some(known.hi);
         }
         match self.g.bodies.node(a).clone() {
             Node::If([_, x, y]) => {
-                let (x, y) = (self.greatest_product(x)?, self.greatest_product(y)?);
+                let (x, y) = (self.greatest_product(x, ranges)?, self.greatest_product(y, ranges)?);
                 Some(greatest(&mut self.g.bodies, x, y))
             }
             Node::Op(Op::Mul, ty, args) => {
-                let factors = [self.greatest_product(args[0])?, self.greatest_product(args[1])?];
+                let factors = [self.greatest_product(args[0], ranges)?, self.greatest_product(args[1], ranges)?];
                 // The product of integers could wrap, that of floats cannot.
                 let floats = factors.map(|n| self.g.bodies.op(Op::ToFloat, Scalar::F64, &[n]));
                 let product = self.g.bodies.op(Op::Mul, Scalar::F64, &floats);

@@ -5,9 +5,8 @@
 use super::body::{Bodies, Body, DimId, Node, Source, StageId};
 use super::bounds::Ranges;
 use super::graph::Graph;
-use crate::ir::op::Class;
 use crate::ir::{Op, Scalar};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 impl Graph {
     /// The conditions in the bodies of a stage both arms of which have a value at all its indices.
@@ -116,53 +115,11 @@ impl Graph {
 }
 
 impl Bodies {
-    /// The selection in place of a condition. What both arms call is called once, with what the arm that is taken gives it.
+    /// The selection in place of a condition.
     fn selected(&mut self, b: Body) -> Body {
-        let Node::If([c, mut x, mut y]) = *self.node(b) else { return b };
-        let mut done = vec![];
-        while let Some((p, q)) = self.called_by_both(x, y, &done) {
-            let (Node::Op(op, ty, of), Node::Op(_, _, others)) = (self.node(p).clone(), self.node(q).clone()) else {
-                break;
-            };
-            let each = of.iter().zip(&others).map(|(a, b)| match a == b {
-                true => *a,
-                false => self.op(Op::Select, self.ty(*a), &[c, *a, *b]),
-            });
-            let args: Vec<Body> = each.collect();
-            let one = self.op(op, ty, &args);
-            done.push(one);
-            x = self.map(x, &mut FxHashMap::from_iter([(p, one)]), &mut |_, _| None);
-            y = self.map(y, &mut FxHashMap::from_iter([(q, one)]), &mut |_, _| None);
+        match *self.node(b) {
+            Node::If(parts) => self.op(Op::Select, self.ty(b), &parts),
+            _ => b,
         }
-        self.op(Op::Select, self.ty(b), &[c, x, y])
-    }
-
-    /// Two calls of one library function of floats, each made by one of two bodies whatever is asked there, that are none of some.
-    fn called_by_both(&self, x: Body, y: Body, done: &[Body]) -> Option<(Body, Body)> {
-        let [ours, theirs] = [x, y].map(|b| self.calls(b));
-        let mut own = ours.iter().filter(|p| !theirs.contains(p) && !done.contains(p));
-        own.find_map(|p| {
-            let same = |q: &&Body| match (self.node(*p), self.node(**q)) {
-                (Node::Op(f, t, _), Node::Op(g, u, _)) => (f, t) == (g, u),
-                _ => false,
-            };
-            theirs.iter().filter(|q| !ours.contains(q) && !done.contains(q)).find(same).map(|q| (*p, *q))
-        })
-    }
-
-    /// The library functions of floats that a body calls whatever is asked in it, the innermost first.
-    fn calls(&self, b: Body) -> Vec<Body> {
-        let asked = |b: &Body| match self.node(*b) {
-            Node::If([_, x, y]) => vec![*x, *y],
-            _ => vec![],
-        };
-        let all = self.reachable([b]);
-        let arms: Vec<Body> = all.iter().flat_map(asked).collect();
-        let within: FxHashSet<Body> = self.reachable(arms).into_iter().collect();
-        let call = |b: &Body| match self.node(*b) {
-            Node::Op(op, ty, _) => ty.is_float() && op.row().class == Class::Transcendental,
-            _ => false,
-        };
-        all.into_iter().filter(|b| call(b) && !within.contains(b)).collect()
     }
 }

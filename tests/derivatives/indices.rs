@@ -2,11 +2,11 @@
 //! loss.
 
 use super::ad::gives;
+use super::once::counted;
 use crate::common::{self, arguments, points};
 use daedal::ad::check::Checked;
 use daedal::ad::{self, Mode, Wanted};
-use daedal::eval::{Interpreter, Tally, Value};
-use daedal::ir::{Def, Program, print};
+use daedal::ir::print;
 
 /// Protects: what is read at an index of two digits comes back by element, without a loop; a base of 0
 /// and elements beyond the last one that is read included.
@@ -102,13 +102,6 @@ fn centred_taps_are_solved() {
     // What may fail is asked where the program asks it.
     let (made, fun) = derived("(sub n n)");
     assert!(print::def(&made.terms, &made.defs[&fun]).contains("buildFromSparse"));
-}
-
-/// What the interpreter counts.
-fn counted(program: &Program, def: &Def, args: &[Value]) -> Tally {
-    let interpreter = Interpreter::new(program).counted();
-    interpreter.run(def, args).unwrap_or_else(|d| panic!("{}", d.render()));
-    interpreter.tally()
 }
 
 /// Protects: both indices of an element of a matrix are solved where one loop is in both, in either order, and beside loops that are

@@ -138,7 +138,8 @@ fn words(n: usize) -> [String; 3] {
     [format!("{a:?}"), format!("{:?}", (0..n).map(|i| of(i, 2) + 0.4).collect::<Vec<f64>>()), "0.5".into()]
 }
 
-fn counted(program: &Program, def: &Def, args: &[Value]) -> Tally {
+/// What the interpreter counts.
+pub(super) fn counted(program: &Program, def: &Def, args: &[Value]) -> Tally {
     let interpreter = Interpreter::new(program).counted();
     interpreter.run(def, args).unwrap_or_else(|d| panic!("{}", d.render()));
     interpreter.tally()

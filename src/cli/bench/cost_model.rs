@@ -7,9 +7,10 @@ use super::suite::{Table, Watching};
 use crate::cost::{Costing, Model};
 use crate::diag::{Diagnostic, Result, Source};
 use crate::eval::Value;
+use crate::ir::{Def, Program};
 use crate::pipeline::{native, variants};
 use crate::rules::Level;
-use crate::run::Toolchain;
+use crate::run::{Native, Toolchain};
 use crate::tune::{example, ranking};
 use crate::types;
 use serde_json::{Value as Json, json};
@@ -135,7 +136,9 @@ pub fn table(only: &[String], watching: &Watching<'_>, tools: &Toolchain) -> Res
             break;
         }
         watching.line.doing(def);
-        found.push(of_definition(file, def, sizes, (watching, tools))?);
+        let one = of_definition(file, def, sizes, (watching, tools))?;
+        // What was cut short is no row.
+        found.extend((!watching.interrupt.raised()).then_some(one));
         watching.line.done();
     }
     let groups: Vec<(Vec<f64>, Vec<f64>)> = found.iter().map(Found::numbers).collect();
@@ -174,7 +177,10 @@ impl Found {
     }
 
     fn objects(&self) -> impl Iterator<Item = Json> + '_ {
-        let one = |(names, cost, seconds): &(String, f64, f64)| json!({ "definition": self.def, "sizes": self.sizes, "variant": names, "cost": cost, "seconds": seconds });
+        let one = |(variant, cost, seconds): &(String, f64, f64)| {
+            let (def, sizes) = (self.def, &self.sizes);
+            json!({ "definition": def, "sizes": sizes, "variant": variant, "cost": cost, "seconds": seconds })
+        };
         self.each.iter().map(one)
     }
 }
@@ -188,12 +194,12 @@ fn of_definition(
 ) -> Result<Found> {
     let program = types::program(&Source::new(file.name, file.text))?;
     let sizes: Vec<(String, u64)> = sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect();
-    let known = program.named(def).first().copied().ok_or_else(|| Diagnostic::bug(format!("no definition `{def}`")))?;
+    let known = definition(&program, def)?;
     let args = example::arguments(known, &sizes, 1)?;
     let stop = |_| watching.interrupt.raised().then_some("interrupt");
     let mut each = vec![];
     for v in variants::variants(&program, def, (Level::Real, &sizes), &stop)? {
-        let Some(own) = v.program.named(def).first().copied() else { continue };
+        let own = definition(&v.program, def)?;
         let cost = Costing::new(&v.program, Model::Analytic, &sizes).def(own)?;
         each.push((v.names.join(", "), cost, seconds(&native::compile(&v.program, own, tools)?, &args)?));
     }
@@ -202,8 +208,12 @@ fn of_definition(
     Ok(Found { def, sizes: told.collect::<Vec<_>>().join(" "), each })
 }
 
+fn definition<'a>(program: &'a Program, name: &str) -> Result<&'a Def> {
+    program.named(name).first().copied().ok_or_else(|| Diagnostic::bug(format!("no definition `{name}`")))
+}
+
 /// Seconds of the fastest call.
-fn seconds(native: &crate::run::Native, args: &[Value]) -> Result<f64> {
+fn seconds(native: &Native, args: &[Value]) -> Result<f64> {
     let once = native.time(args, 2)?.min_seconds;
     let calls = (SECONDS / once.max(1e-9)).clamp(CALLS[0], CALLS[1]);
     Ok(native.time(args, calls as usize)?.min_seconds.min(once))

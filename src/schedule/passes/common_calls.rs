@@ -1,10 +1,10 @@
 //! Common calls of both arms of a divergent condition are merged: the function is called once, and each lane gives it what its own
 //! arm gives it. All lanes run both arms, under masks. It must not know what the arms compute.
 
-use super::name::name_calls;
-use crate::ir::op::Class;
+use super::name::{call, name_calls};
 use crate::ir::{Op, Scalar};
 use crate::nest::{Expr, Func, Stmt};
+use std::collections::VecDeque;
 
 /// The statements of both arms, of which no lane takes both: those where `taken` holds, and the others. Both are vector code.
 pub(super) fn merged_arms(func: &mut Func, taken: &Expr, mut a: Vec<Stmt>, mut b: Vec<Stmt>) -> Vec<Stmt> {
@@ -24,12 +24,6 @@ pub(super) fn calls(func: &Func, e: &Expr) -> bool {
     e.any(&mut |e| call(func, e).is_some())
 }
 
-/// The function that an expression calls for several lanes.
-fn call(func: &Func, e: &Expr) -> Option<(Op, Scalar)> {
-    let Expr::Op(op, ty, _) = e else { return None };
-    (op.row().class == Class::Transcendental && func.lanes(e) > 1).then_some((*op, *ty))
-}
-
 /// The function that a statement gives a name to.
 fn named(func: &Func, s: &Stmt) -> Option<(Op, Scalar)> {
     if let Stmt::Let(_, e) = s { call(func, e) } else { None }
@@ -38,7 +32,7 @@ fn named(func: &Func, s: &Stmt) -> Option<(Op, Scalar)> {
 /// Both lists, one call of the one after the other with the next one of the same function in the other.
 fn merged(func: &mut Func, taken: &Expr, a: Vec<Stmt>, b: Vec<Stmt>) -> Vec<Stmt> {
     let mut out = Vec::with_capacity(a.len() + b.len());
-    let mut other = b.into_iter().collect::<std::collections::VecDeque<_>>();
+    let mut other = VecDeque::from(b);
     for s in a {
         let place = named(func, &s).and_then(|f| other.iter().position(|t| named(func, t) == Some(f)));
         let Some(place) = place else {

@@ -2,12 +2,12 @@
 //! all second ones, so that their latencies overlap. The reorder buffer of a processor holds a few hundred instructions, which is
 //! one such chain. It must not know what unrolled the loops.
 
-use crate::ir::op::Class;
+use super::name::call;
 use crate::nest::{Buf, Expr, Func, Stmt, Var};
 use rustc_hash::FxHashMap;
 
 /// So many chains are interleaved: more values would not fit in registers.
-const CHAINS: usize = 4;
+pub const CHAINS: usize = 4;
 
 /// Interleaves the chains of every block.
 pub fn interleave(func: &mut Func) {
@@ -61,8 +61,7 @@ fn reorder(func: &Func, run: &mut [Stmt]) {
 
 /// Whether a statement names what a library function gives for all lanes.
 fn is_call(func: &Func, s: &Stmt) -> bool {
-    let Stmt::Let(_, e @ Expr::Op(op, ..)) = s else { return false };
-    op.row().class == Class::Transcendental && func.lanes(e) > 1
+    matches!(s, Stmt::Let(_, e) if call(func, e).is_some())
 }
 
 /// What has to come before each statement: what sets what it reads or sets, and what reads what it sets.

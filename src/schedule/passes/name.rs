@@ -1,8 +1,8 @@
 //! Calls of library functions, and divisions, get names, so that equal ones are found and made once; after vectorization so do
 //! those of all lanes, of which arms are no longer a matter, and loads of lanes that lie anywhere, or far apart.
 
-use crate::ir::Scalar;
 use crate::ir::op::Class;
+use crate::ir::{Op, Scalar};
 use crate::nest::stretch::Stretch;
 use crate::nest::{Arg, Expr, Func, Info, Stmt};
 
@@ -35,10 +35,15 @@ fn costly(_: &Func, e: &Expr) -> Option<Info> {
     matches!(op.row().class, Class::Transcendental | Class::Divide).then(|| Info::scalar(op.name(), Scalar::F64))
 }
 
-fn called(func: &Func, e: &Expr) -> Option<Info> {
+/// The library function that an expression calls for several lanes, with its type.
+pub(super) fn call(func: &Func, e: &Expr) -> Option<(Op, Scalar)> {
     let Expr::Op(op, ty, _) = e else { return None };
-    let lanes = func.lanes(e);
-    (lanes > 1 && op.row().class == Class::Transcendental).then(|| Info { name: op.name().into(), ty: *ty, lanes })
+    (op.row().class == Class::Transcendental && func.lanes(e) > 1).then_some((*op, *ty))
+}
+
+fn called(func: &Func, e: &Expr) -> Option<Info> {
+    let (op, ty) = call(func, e)?;
+    Some(Info { name: op.name().into(), ty, lanes: func.lanes(e) })
 }
 
 fn gathered(func: &Func, e: &Expr) -> Option<Info> {
